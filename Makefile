@@ -1,0 +1,45 @@
+# Everything that is done with the project by hand. `make help` lists it.
+
+PYTHON ?= python3
+SOURCE ?= data/sample
+DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
+
+.PHONY: help install load-data serve routes test lint check clean
+.DEFAULT_GOAL := help
+
+help:  ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+install: .venv/installed  ## make .venv with the service and all that its tests need
+
+.venv/installed: setup.cfg pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
+		{ echo "racedata needs Python 3.10 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1);" \
+		"name another: make install PYTHON=python3.12" >&2; exit 1; }
+	@echo "Installing into .venv …"
+	@$(PYTHON) -m venv .venv
+	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+load-data:  ## build the database: make load-data SOURCE=folder, zip or URL  DATABASE=file
+	@$(PYTHON) scripts/load_data.py '$(SOURCE)' '$(DATABASE)'
+
+serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT; built from data/sample if there is none)
+	@.venv/bin/python -m racedata.settings
+	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
+	@RACEDATA_DATABASE='$(DATABASE)' exec .venv/bin/gunicorn
+
+routes: install  ## list the addresses of the service
+	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/falcon-inspect-app racedata.app:get_app
+
+test: install  ## run the tests that need only Python
+	@.venv/bin/pytest
+
+lint: install  ## look for faults in the code without running it
+	@.venv/bin/flake8
+
+check: lint test  ## what must pass before a change is taken
+
+clean:  ## remove .venv and everything built, the database too
+	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db
+	find . -name __pycache__ -prune -exec rm -r {} +

@@ -1,0 +1,1 @@
+"""Formula One data over HTTP, in the JSON of the Ergast interface, from one read-only SQLite file."""

@@ -1,0 +1,102 @@
+"""The service as a WSGI application: the route table, the addresses' forms, the middleware, the handling of errors.
+
+`create_app` is given everything it needs; `get_app` finds it in the environment, for gunicorn.
+"""
+
+import re
+import sqlite3
+import sys
+
+import falcon
+from falcon.routing import BaseConverter
+
+from racedata import errors, resources
+from racedata.database import Database, DatabaseError
+from racedata.settings import CANNOT_START, read_settings
+
+METHODS = ("GET", "HEAD", "OPTIONS")
+
+
+class Season(BaseConverter):
+    """A season in an address: four digits."""
+
+    def convert(self, value):
+        return int(value) if re.fullmatch("[0-9]{4}", value) else None
+
+
+class Round(BaseConverter):
+    """A round in an address: a whole number from 1, and of a length that SQLite can hold."""
+
+    def convert(self, value):
+        return int(value) if re.fullmatch("[1-9][0-9]{0,17}", value) else None
+
+
+class Addresses:
+    """Middleware: brings the forms of an address (any case, `….json`, `…/`) to the one that has a route."""
+
+    def __init__(self, base_address):
+        self.base = base_address.lower() + "/"
+
+    def process_request(self, req, resp):
+        path = req.path.lower()
+        if path.startswith(self.base):
+            req.path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
+
+    def process_resource(self, req, resp, resource, params):
+        # Left to itself, Falcon answers a method it has never heard of with 400.
+        if req.method not in METHODS:
+            raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
+
+
+class AnyOrigin:
+    """Middleware: scripts of any web page may call, and read every answer and header.
+
+    Unlike falcon.CORSMiddleware it says so to whoever asks and not only to browsers: what a shared cache keeps
+    from a request without an Origin is good for one that has it.
+    """
+
+    def process_response(self, req, resp, resource, req_succeeded):
+        resp.set_header("Access-Control-Allow-Origin", "*")
+        resp.set_header("Access-Control-Expose-Headers", "*")
+        if req.method == "OPTIONS" and req_succeeded:
+            resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
+            resp.set_header("Access-Control-Allow-Headers", "*")
+            resp.set_header("Access-Control-Max-Age", "86400")  # seconds
+
+
+def create_app(settings, database):
+    """The WSGI application over `database` (a Database)."""
+    app = falcon.App(middleware=[AnyOrigin(), Addresses(settings.base_address)])
+    app.router_options.converters.update(season=Season, round=Round)
+
+    calendar = resources.Calendar(database, settings)
+    race = resources.Race(database, settings)
+    base = settings.base_address.lower()
+    for address, resource in (
+        ("/{season:season}/races", calendar),
+        ("/{season:season}", calendar),
+        ("/{season:season}/{round:round}", race),
+        ("/{season:season}/{round:round}/races", race),
+        ("/{season:season}/{round:round}/results", resources.Results(database, settings)),
+        ("/{season:season}/{round:round}/qualifying", resources.Qualifying(database, settings)),
+        ("/{season:season}/{round:round}/sprint", resources.Sprint(database, settings)),
+        ("/{season:season}/{round:round}/laps", resources.Laps(database, settings)),
+    ):
+        app.add_route(base + address, resource)
+    app.add_route("/healthz", resources.Health(database))
+    app.add_sink(resources.unknown_address)
+
+    app.set_error_serializer(errors.write_problem)
+    app.add_error_handler(Exception, errors.unexpected)
+    app.add_error_handler(sqlite3.Error, errors.database_unreadable)
+    return app
+
+
+def get_app():
+    """The application as the environment has it; where there can be none, one line on stderr and the end."""
+    settings = read_settings()
+    try:
+        return create_app(settings, Database(settings.database))
+    except DatabaseError as error:
+        print(f"racedata: {error}", file=sys.stderr)
+        sys.exit(CANNOT_START)

@@ -1,0 +1,185 @@
+"""The database: a read-only connection to each thread, and one method to each question, its SQL beside it.
+
+Rows come back as sqlite3.Row; what the wire makes of them is in serializers.py. The file is checked once, at start.
+"""
+
+import hashlib
+import sqlite3
+import threading
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+
+SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+
+# The columns behind a Race object. Where two tables have a column of the same name, one is called after its table.
+RACE = """
+    raceId, year, round, races.url AS url, races.name AS name, date, time,
+    circuitRef, circuits.url AS circuitUrl, circuits.name AS circuitName, lat, lng, location, country
+"""
+
+# The columns behind its session schedule.
+SCHEDULE = """
+    fp1_date, fp1_time, fp2_date, fp2_time, fp3_date, fp3_time, quali_date, quali_time, sprint_date, sprint_time,
+    sprint_date IS NOT NULL OR EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId) AS hasSprint
+"""
+
+# The columns behind a Driver and a Constructor object.
+DRIVER_AND_CONSTRUCTOR = """
+    driverRef, drivers.number AS permanentNumber, code, drivers.url AS driverUrl, forename, surname, dob,
+    drivers.nationality AS driverNationality,
+    constructorRef, constructors.url AS constructorUrl, constructors.name AS constructorName,
+    constructors.nationality AS constructorNationality
+"""
+
+
+class DatabaseError(Exception):
+    """A file that the service cannot serve: one line that says what is wrong with it and what to run."""
+
+
+class Database:
+    """The database in the file at `path`. Raises DatabaseError where that cannot be served.
+
+    The questions raise sqlite3.Error when the file has become unreadable since.
+    """
+
+    def __init__(self, path):
+        self._uri = Path(path).absolute().as_uri()
+        self._thread = threading.local()
+        try:
+            self._check(Path(path).read_bytes())
+        except FileNotFoundError:
+            fault = "is missing"
+        except OSError as error:
+            fault = f"cannot be read ({error.strerror})"
+        except DatabaseError as error:
+            fault = str(error)
+        else:
+            return
+        raise DatabaseError(f"{path} {fault}; to build it, run: make load-data SOURCE=… DATABASE={path}")
+
+    def _check(self, content):
+        if not content.startswith(b"SQLite format 3\0"):
+            raise DatabaseError("is not an SQLite database")
+        # Closed again, because a connection must not cross the fork that makes gunicorn's workers.
+        with closing(self._connect()) as connection, closing(sqlite3.connect(":memory:")) as expected:
+            expected.executescript(SCHEMA)
+            try:
+                found = {name: _pragma(connection, name) for name in ("application_id", "user_version")}
+            except sqlite3.Error as error:
+                raise DatabaseError(f"is damaged ({error})") from None
+            if found["application_id"] != _pragma(expected, "application_id"):
+                raise DatabaseError("is an SQLite database, but not one of racedata")
+            version, wanted = found["user_version"], _pragma(expected, "user_version")
+        if version != wanted:
+            age = "older" if version < wanted else "newer"
+            raise DatabaseError(f"has schema version {version}, {age} than this service's, {wanted}")
+        if hashlib.sha256(content[:-32]).digest() != content[-32:]:  # as schema.sql describes
+            raise DatabaseError("is damaged (it is not as it was built: its checksum differs)")
+
+    def _connect(self):
+        # immutable: the loader puts a new file in this one's place and never writes to it, so SQLite need not lock it.
+        # mode=ro as well: without it SQLite makes a file where there is none.
+        connection = sqlite3.connect(f"{self._uri}?mode=ro&immutable=1", uri=True)
+        connection.row_factory = sqlite3.Row
+        return connection
+
+    @property
+    def connection(self):
+        """The calling thread's own connection."""
+        if not hasattr(self._thread, "connection"):
+            self._thread.connection = self._connect()
+        return self._thread.connection
+
+    def _rows(self, sql, *values):
+        return self.connection.execute(sql, values).fetchall()
+
+    def _row(self, sql, *values):
+        return self.connection.execute(sql, values).fetchone()
+
+    def build(self):
+        """What the file is: `(schemaVersion, source, sourceChecksum, builtAt)`."""
+        return self._row(
+            """SELECT user_version AS schemaVersion, source, sourceChecksum, builtAt
+               FROM build, pragma_user_version"""
+        )
+
+    def row_counts(self):
+        """Rows of each table: `{name: rows}`."""
+        return dict(self._rows("SELECT name, rows FROM row_counts"))
+
+    def races_total(self, year):
+        return self._row("SELECT count(*) FROM races WHERE year = ?", year)[0]
+
+    def races(self, year, limit, offset):
+        """Races of a season with their schedules, by round."""
+        return self._rows(
+            f"""SELECT {RACE}, {SCHEDULE} FROM races JOIN circuits USING (circuitId)
+                WHERE year = ? ORDER BY round LIMIT ? OFFSET ?""",
+            year, limit, offset,
+        )
+
+    def race(self, year, round):
+        """One race with its schedule, or None."""
+        return self._row(
+            f"SELECT {RACE}, {SCHEDULE} FROM races JOIN circuits USING (circuitId) WHERE year = ? AND round = ?",
+            year, round,
+        )
+
+    def results_total(self, race_id):
+        return self._row("SELECT count(*) FROM results WHERE raceId = ?", race_id)[0]
+
+    def results(self, race_id, limit, offset):
+        """A race's classification. `winnerMilliseconds` is the same in each row."""
+        return self._rows(
+            f"""SELECT results.*, status, {DRIVER_AND_CONSTRUCTOR},
+                    (SELECT milliseconds FROM results WHERE raceId = ?1
+                     ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
+                FROM results JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+                    JOIN status USING (statusId)
+                WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
+            race_id, limit, offset,
+        )
+
+    def sprint_results_total(self, race_id):
+        return self._row("SELECT count(*) FROM sprint_results WHERE raceId = ?", race_id)[0]
+
+    def sprint_results(self, race_id, limit, offset):
+        """A sprint's classification; columns as in `results`."""
+        return self._rows(
+            f"""SELECT sprint_results.*, NULL AS fastestLapSpeed, status, {DRIVER_AND_CONSTRUCTOR},
+                    (SELECT milliseconds FROM sprint_results WHERE raceId = ?1
+                     ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
+                FROM sprint_results JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+                    JOIN status USING (statusId)
+                WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
+            race_id, limit, offset,
+        )
+
+    def qualifying_total(self, race_id):
+        return self._row("SELECT count(*) FROM qualifying WHERE raceId = ?", race_id)[0]
+
+    def qualifying(self, race_id, limit, offset):
+        """A race's qualifying classification."""
+        return self._rows(
+            f"""SELECT qualifying.*, {DRIVER_AND_CONSTRUCTOR}
+                FROM qualifying JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+                WHERE raceId = ? ORDER BY position, qualifyId LIMIT ? OFFSET ?""",
+            race_id, limit, offset,
+        )
+
+    def lap_times_total(self, race_id):
+        # `record` counts from 0 without gaps; max() reads one end of the index, count(*) would read all of it.
+        return self._row("SELECT ifnull(max(record) + 1, 0) FROM lap_times WHERE raceId = ?", race_id)[0]
+
+    def lap_times(self, race_id, limit, offset):
+        """A race's timings, by lap and position."""
+        return self._rows(
+            """SELECT lap, driverRef, position, time FROM lap_times JOIN drivers USING (driverId)
+               WHERE raceId = ? AND record >= ? AND record < ? ORDER BY record""",
+            race_id, offset, offset + limit,
+        )
+
+
+def _pragma(connection, name):
+    return connection.execute(f"PRAGMA {name}").fetchone()[0]

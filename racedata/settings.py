@@ -1,0 +1,114 @@
+"""The settings of the service: their names, what they accept, what they are by default.
+
+Everything that comes from the environment is read and checked here, once, at start.
+"""
+
+import os
+import re
+import sys
+from dataclasses import dataclass, field, fields
+
+CANNOT_START = 3  # exit status; gunicorn takes it to mean that no other worker will start either, and gives up
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used: one line that names the variable, its value and what is accepted."""
+
+
+def matching(pattern, accepted):
+    """A reader of text that takes only what `pattern` matches whole; `accepted` says so in words."""
+
+    def read(text):
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(accepted)
+        return text
+
+    return read
+
+
+def whole_number(least, most):
+    """A reader of whole numbers from `least` to `most`."""
+
+    def read(text):
+        if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return int(text)
+
+    return read
+
+
+def setting(variable, read, default):
+    """A field that `variable` of the environment sets; `read` makes its value, or raises ValueError(accepted)."""
+    return field(default=default, metadata={"variable": variable, "read": read})
+
+
+@dataclass(frozen=True)
+class Settings:
+    # Address that gunicorn listens on, and its port.
+    host: str = setting("HOST", matching(r"[\w.:-]+", "a host name or an IP address"), "127.0.0.1")
+    port: int = setting("PORT", whole_number(1, 65535), 8000)
+
+    # Worker processes of gunicorn.
+    workers: int = setting("WEB_CONCURRENCY", whole_number(1, 512), min(os.cpu_count() or 1, 8))
+
+    # The file that the loader built.
+    database: str = setting("RACEDATA_DATABASE", matching(r".+", "the path of a file"), "data/racedata.db")
+
+    # The service answers under {base_path}/{series}; `base_path` may be empty.
+    base_path: str = setting(
+        "RACEDATA_BASE_PATH",
+        matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, with no slash at its end"),
+        "/ergast",
+    )
+    series: str = setting("RACEDATA_SERIES", matching(r"[\w-]+", "letters, digits, - and _, such as f1"), "f1")
+
+    # What `MRData.url` begins with, series included. Empty: each request's scheme and host, and the base address.
+    base_url: str = setting(
+        "RACEDATA_BASE_URL",
+        matching(
+            r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
+            "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, with no slash at its end",
+        ),
+        "",
+    )
+
+    # `Time.time` of a race or sprint result. total: the driver's own time; gap: behind the winner, as Ergast had it.
+    finish_times: str = setting("RACEDATA_FINISH_TIMES", matching("total|gap", "total or gap"), "total")
+
+    # The largest `limit`; a larger one is lowered to it. In records; no race has 2000.
+    max_limit: int = setting("RACEDATA_MAX_LIMIT", whole_number(1, 100000), 2000)
+
+    @property
+    def base_address(self):
+        """The path that all endpoints are under."""
+        return f"{self.base_path}/{self.series}"
+
+    @classmethod
+    def from_environ(cls, environ):
+        """The settings in `environ`, a mapping of strings. Raises SettingError."""
+        known = {each.metadata["variable"]: each for each in fields(cls)}
+        for variable in environ:
+            if variable.startswith("RACEDATA_") and variable not in known:
+                accepted = ", ".join(name for name in known if name.startswith("RACEDATA_"))
+                raise SettingError(f"{variable}={environ[variable]!r}: there is no such setting; there are {accepted}")
+        values = {}
+        for variable, each in known.items():
+            if variable in environ:
+                try:
+                    values[each.name] = each.metadata["read"](environ[variable])
+                except ValueError as accepted:
+                    raise SettingError(f"{variable}={environ[variable]!r}: expected {accepted}") from None
+        return cls(**values)
+
+
+def read_settings():
+    """The settings of this process's environment; where one is wrong, one line on stderr and the end."""
+    try:
+        return Settings.from_environ(os.environ)
+    except SettingError as error:
+        print(f"racedata: {error}", file=sys.stderr)
+        sys.exit(CANNOT_START)
+
+
+if __name__ == "__main__":  # for `make serve`: gunicorn itself answers a wrong WEB_CONCURRENCY with a traceback
+    read_settings()
