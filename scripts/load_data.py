@@ -256,8 +256,8 @@ class Table:
                 try:
                     line.decode()
                 except UnicodeDecodeError as error:
-                    before = next(csv.reader([line[:error.start].decode()]), [""])
-                    column = header[len(before) - 1] if len(before) <= len(header) else None
+                    place = len(next(csv.reader(["," + line[:error.start].decode()]))) - 2
+                    column = header[place] if place < len(header) else None
                     return self.fault(f"{line[error.start:error.end]!r}; expected UTF-8", column)
                 header = header or next(csv.reader([line.decode("utf-8-sig")]), [])
 
@@ -294,8 +294,8 @@ def reference(ids):
     return parse
 
 
-def load_table(db, folder, table, progress):
-    """Fills `table` from its file; returns the rows read."""
+def load_table(db, table, path, progress):
+    """Fills `table` from the CSV file at `path`; returns the rows read."""
     columns = list(columns_of(db, table))
     into = table
     if table == "lap_times":
@@ -306,7 +306,7 @@ def load_table(db, folder, table, progress):
         db.execute(
             "CREATE TEMP TABLE unnumbered (raceId, driverId, lap, position, time, UNIQUE (raceId, driverId, lap))"
         )
-    file = Table(folder / f"{table}.csv", columns, progress)
+    file = Table(path, columns, progress)
     names = ", ".join(column.name for column in columns)
     marks = ", ".join("?" for column in columns)
     try:
@@ -335,26 +335,28 @@ def checksum(paths):
 
 
 def fill(path, folder, source, progress):
-    """Makes the database at `path` out of the dump in `folder`; returns [(table, rows read, rows stored)], in words
-    what they cover."""
+    """Makes the database at `path` out of the dump in `folder`.
+
+    Returns `[(table, rows read or None where there is no file, rows stored)]`, and in words what seasons there are.
+    """
+    files = {table: folder / f"{table}.csv" for table in REQUIRED + OPTIONAL}
+    files = {table: file for table, file in files.items() if file.exists()}
     for table in REQUIRED:
-        if not (folder / f"{table}.csv").exists():
+        if table not in files:
             raise LoadError(f"{source}: no {table}.csv in it; expected {', '.join(f'{name}.csv' for name in REQUIRED)}")
-    files = [folder / f"{table}.csv" for table in REQUIRED + OPTIONAL if (folder / f"{table}.csv").exists()]
-    summary = []
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # What becomes of an unfinished file does not matter, so nothing is spent on saving it.
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE")
         db.executescript(SCHEMA.read_text(encoding="utf-8"))
         db.execute("BEGIN")
+        summary = []
         for table in REQUIRED + OPTIONAL:
-            absent = folder / f"{table}.csv" not in files
-            rows_read = None if absent else load_table(db, folder, table, progress)
+            rows_read = load_table(db, table, files[table], progress) if table in files else None
             (stored,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
             db.execute("INSERT INTO row_counts VALUES (?, ?)", (table, stored))
             summary.append((table, rows_read, stored))
         built_at = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
-        db.execute("INSERT INTO build VALUES (?, ?, ?)", (source, checksum(files), built_at))
+        db.execute("INSERT INTO build VALUES (?, ?, ?)", (source, checksum(files.values()), built_at))
         db.execute("COMMIT")
         progress("checking the new database")
         faults = db.execute("PRAGMA integrity_check").fetchall() + db.execute("PRAGMA foreign_key_check").fetchall()
@@ -363,9 +365,8 @@ def fill(path, folder, source, progress):
         seasons = "{} to {} ({} seasons, {:,} races)".format(
             *db.execute("SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races").fetchone()
         )
-    with path.open("r+b") as file:
-        digest = bytes.fromhex(checksum([path]))
-        file.seek(0, os.SEEK_END)
+    digest = bytes.fromhex(checksum([path]))
+    with path.open("ab") as file:
         file.write(digest)  # see schema.sql
         file.flush()
         os.fsync(file.fileno())

@@ -1,0 +1,67 @@
+"""What several test modules need: databases built by the loader itself, and the application over one of them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import webtest
+
+from racedata.app import create_app
+from racedata.database import Database
+from racedata.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SAMPLE = ROOT / "data" / "sample"
+LOADER = ROOT / "scripts" / "load_data.py"
+
+
+def run_loader(source, database, **options):
+    """The loader as a process of its own, finished."""
+    command = [sys.executable, LOADER, source, database]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
+
+
+def built(source, database):
+    run_loader(source, database).check_returncode()
+    return database
+
+
+def client(database, **settings):
+    return webtest.TestApp(create_app(Settings(**settings), Database(database)))
+
+
+@pytest.fixture(scope="session")
+def sample_database(tmp_path_factory):
+    """The path of a database built from data/sample."""
+    return built(SAMPLE, tmp_path_factory.mktemp("sample") / "racedata.db")
+
+
+@pytest.fixture(scope="session")
+def sample(sample_database):
+    """The application over the sample, with default settings."""
+    return client(sample_database)
+
+
+@pytest.fixture(scope="session")
+def dump():
+    """The folder of a full dump."""
+    return folder_named_by("ERGAST_DUMP", "a full dump")
+
+
+@pytest.fixture(scope="session")
+def recorded():
+    """The folder of answers recorded from the services before this one."""
+    return folder_named_by("ERGAST_RECORDED", "recorded answers")
+
+
+@pytest.fixture(scope="session")
+def dump_database(dump, tmp_path_factory):
+    return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db")
+
+
+def folder_named_by(variable, what):
+    if variable not in os.environ:
+        pytest.skip(f"{variable} does not name a folder with {what}")
+    return Path(os.environ[variable])

@@ -1,0 +1,181 @@
+"""racedata.app: addresses and their forms, methods, browsers, and what goes wrong in between."""
+
+import subprocess
+import sys
+
+import pytest
+import webtest
+from conftest import client
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+
+def ask(sample, **environ):
+    """The answer to a request of any kind: webtest itself sends no more than a decent client would."""
+    return webtest.TestRequest.blank("/", environ=environ).get_response(sample.app)
+
+
+ADDRESSES = {
+    "2023/races": ["2023/races.json", "2023/races/", "2023", "2023.json", "2023/", "2023/RACES.JSON"],
+    "2023/18": ["2023/18.json", "2023/18/", "2023/18/races", "2023/18/races.json", "2023/18/races/", "2023/18/Races"],
+    "2023/18/results": ["2023/18/results.json", "2023/18/results/", "2023/18/Results.JSON"],
+    "2023/18/qualifying": ["2023/18/qualifying.json", "2023/18/qualifying/", "2023/18/QUALIFYING"],
+    "2023/18/sprint": ["2023/18/sprint.json", "2023/18/sprint/", "2023/18/spRint/"],
+    "2023/18/laps": ["2023/18/laps.json", "2023/18/laps/", "2023/18/Laps.json"],
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_form_of_an_address_gets_the_same_body_at_once(sample, address):
+    answer = sample.get(f"/ergast/f1/{address}", status=200)
+    assert answer.content_type == "application/json"
+    assert answer.json["MRData"]["total"] != "0"
+    for form in ADDRESSES[address]:
+        assert sample.get(f"/ergast/f1/{form}", status=200).body == answer.body
+        assert sample.get(f"/Ergast/F1/{form}", status=200).body == answer.body
+
+
+@pytest.mark.parametrize("address", [
+    "/", "/2023", "/ergast/f1", "/ergast/f1/", "/ergast/f1/.json", "/ergast/f2/2023", "/ergast/f1//2023",
+    "/ergast/f1/23", "/ergast/f1/20233", "/ergast/f1/+202", "/ergast/f1/2_23", "/ergast/f1/current",
+    "/ergast/f1/2023/0", "/ergast/f1/2023/01", "/ergast/f1/2023/-1", "/ergast/f1/2023/1.5", "/ergast/f1/2023/last",
+    "/ergast/f1/2023/" + "9" * 19, "/ergast/f1/2023/" + "9" * 5000, "/ergast/f1/2023/18/pitstops",
+    "/ergast/f1/2023/18/results/1", "/ergast/f1/2023/18/results.xml", "/ergast/f1/2023/18/results.json/",
+    "/ergast/f1/2023/18/results//", "/ergast/f1/2023/results", "/ergast/f1/2023/18/../18", "/healthz/", "/Healthz",
+])
+def test_an_address_of_no_endpoint_is_404_and_says_what_is_accepted(sample, address):
+    problem = sample.get(address, status=404)
+    assert problem.content_type == "application/problem+json"
+    assert "four digits" in problem.json["detail"]
+
+
+def test_a_season_in_the_digits_of_another_script_is_404(sample):
+    assert ask(sample, PATH_INFO=as_wsgi("/ergast/f1/٢٠٢٣")).status_int == 404
+
+
+@pytest.mark.parametrize("round", ["99", "999999999999999999"])
+def test_a_round_that_was_never_driven_is_an_empty_answer(sample, round):
+    answer = sample.get(f"/ergast/f1/2023/{round}/results.json", status=200).json["MRData"]
+    assert (answer["total"], answer["RaceTable"]) == ("0", {"season": "2023", "round": round, "Races": []})
+
+
+@pytest.mark.parametrize("address", ["/ergast/f1/2023/18/results.json", "/healthz"])
+def test_head_is_get_without_the_body(sample, address):
+    get, head = sample.get(address), sample.head(address)
+    assert head.body == b""
+    assert dict(head.headers) == dict(get.headers)
+    assert int(head.headers["Content-Length"]) == len(get.body)
+
+
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND", "BREW"])
+@pytest.mark.parametrize("address", ["/ergast/f1/2023", "/ergast/f1/2023/18/laps.json", "/healthz"])
+def test_any_other_method_is_405_with_allow(sample, method, address):
+    answer = ask(sample, PATH_INFO=address, REQUEST_METHOD=method)
+    assert answer.status_int == 405
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
+    assert answer.json["detail"] == "Accepted are GET, HEAD, OPTIONS."
+
+
+def test_a_browsers_preflight_is_allowed(sample):
+    asked = {"Origin": "https://example.org", "Access-Control-Request-Method": "GET",
+             "Access-Control-Request-Headers": "X-Anything"}
+    answer = sample.options("/ergast/f1/2023", headers=asked, status=200)
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS"
+    assert answer.headers["Access-Control-Allow-Headers"] == "*"
+    assert answer.body == b""
+
+
+@pytest.mark.parametrize(("address", "status"), [
+    ("/ergast/f1/2023", 200), ("/healthz", 200), ("/ergast/f1/2023?limit=x", 400), ("/nothing", 404),
+])
+def test_a_page_of_any_origin_may_read_every_answer_and_its_headers(sample, address, status):
+    # Without an Origin too: a shared cache may give this answer to a request that has one.
+    answer = sample.get(address, status=status)
+    assert answer.headers["Access-Control-Allow-Origin"] == "*"
+    assert answer.headers["Access-Control-Expose-Headers"] == "*"
+
+
+def test_base_path_and_series_are_settings(sample_database):
+    app = client(sample_database, base_path="/API", series="F2")
+    answer = app.get("/api/f2/2023/18.json").json["MRData"]
+    assert (answer["series"], answer["url"]) == ("F2", "http://localhost:80/API/F2/2023/18/races.json")
+    app.get("/ergast/f1/2023", status=404)
+    assert client(sample_database, base_path="").get("/f1/2023/18").json["MRData"]["total"] == "1"
+
+
+def test_a_database_that_has_become_unreadable_is_503_without_details(sample_database, tmp_path, caplog):
+    path = tmp_path / "racedata.db"
+    path.write_bytes(sample_database.read_bytes())
+    app = client(path)
+    path.write_bytes(b"SQLite format 3\0" + bytes(4080))
+    for address in ("/ergast/f1/2023", "/ergast/f1/2023/18/laps", "/healthz"):
+        problem = app.get(address, status=503)
+        assert problem.json["detail"] == "The database cannot be read at the moment."
+        assert problem.headers["Retry-After"] == "10"
+    assert "the database cannot be read: " in caplog.text
+
+
+def test_a_fault_of_ours_is_500_without_details(sample_database, caplog):
+    app = client(sample_database, finish_times="neither")  # which no reader of settings lets through
+    problem = app.get("/ergast/f1/2023/18/results?limit=2", status=500)
+    assert problem.json["detail"] == "The service failed to answer this request."
+    assert "GET /ergast/f1/2023/18/results?limit=2 failed" in caplog.text
+    assert "KeyError: 'neither'" in caplog.text
+
+
+def get_app(**environ):
+    code = "from racedata.app import get_app; get_app()"
+    return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
+
+
+def test_get_app_takes_the_environment(sample_database):
+    assert get_app(RACEDATA_DATABASE=str(sample_database)).returncode == 0
+
+
+@pytest.mark.parametrize(("variable", "value", "said"), [
+    ("RACEDATA_DATABASE", "/none/such.db", "/none/such.db is missing; to build it, run: make load-data "),
+    ("RACEDATA_MAX_LIMIT", "many", "RACEDATA_MAX_LIMIT='many': expected a whole number from 1 to 100000\n"),
+])
+def test_get_app_ends_with_one_line_where_it_cannot_start(variable, value, said):
+    run = get_app(**{variable: value})
+    assert run.returncode == 3
+    assert run.stderr.startswith(f"racedata: {said}")
+    assert run.stderr.count("\n") == 1
+
+
+SEGMENTS = st.one_of(
+    st.sampled_from(["ergast", "f1", "2023", "1957", "18", "races", "results", "laps", "sprint", "..", ""]),
+    st.from_regex("[0-9]{1,20}", fullmatch=True),
+    st.text(max_size=12),
+)
+PATHS = st.one_of(
+    st.lists(SEGMENTS, max_size=6).map(lambda segments: "/" + "/".join(segments)),
+    st.lists(SEGMENTS, max_size=4).map(lambda segments: "/ergast/f1/" + "/".join(segments)),
+)
+QUERIES = st.one_of(
+    st.text(max_size=40),
+    st.lists(st.tuples(st.sampled_from(["limit", "offset", "Limit", "x"]), st.one_of(
+        st.integers().map(str), st.text(max_size=8), st.just("9" * 400))), max_size=4,
+    ).map(lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)),
+)
+HOSTS = st.one_of(st.just("example.org"), st.sampled_from(["[::1]:80", "a:b", "a b"]), st.text(max_size=20))
+
+
+def as_wsgi(text):
+    """Text as a server puts it into PATH_INFO and QUERY_STRING: its bytes, each as one character."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+@settings(max_examples=3000)
+@given(PATHS, QUERIES, st.sampled_from(["GET", "HEAD", "OPTIONS", "POST", "BREW"]), HOSTS)
+def test_a_request_that_is_wrong_in_any_way_is_4xx_and_never_5xx(sample, path, query, method, host):
+    answer = ask(
+        sample, REQUEST_METHOD=method,
+        PATH_INFO=as_wsgi(path), QUERY_STRING=as_wsgi(query), HTTP_HOST=as_wsgi(host) or "localhost",
+    )
+    assert answer.status_int in (200, 400, 404, 405)
+    if answer.status_int != 200 and method != "HEAD":
+        assert answer.content_type == "application/problem+json"
+        assert set(answer.json) == {"type", "title", "status", "detail"}
+        assert answer.json["status"] == answer.status_int

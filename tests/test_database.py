@@ -1,0 +1,174 @@
+"""racedata.database: files it refuses, and that every question is answered from an index."""
+
+import sqlite3
+import subprocess
+import sys
+import threading
+from contextlib import closing
+
+import pytest
+
+from racedata.database import Database, DatabaseError
+
+
+@pytest.fixture
+def copy(sample_database, tmp_path):
+    """A copy of the sample database, to spoil."""
+    path = tmp_path / "racedata.db"
+    path.write_bytes(sample_database.read_bytes())
+    return path
+
+
+def missing(path):
+    path.unlink()
+
+
+def folder(path):
+    path.unlink()
+    path.mkdir()
+
+
+def empty(path):
+    path.write_bytes(b"")
+
+
+def text(path):
+    path.write_text("raceId,year,round\n")
+
+
+def foreign(path):
+    path.unlink()
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE races (raceId)")
+
+
+def version(number):
+    def change(path):
+        with closing(sqlite3.connect(path)) as db:
+            db.execute(f"PRAGMA user_version = {number}")
+
+    return change
+
+
+def truncated(path):
+    path.write_bytes(path.read_bytes()[:-5000])
+
+
+def header_only(path):
+    path.write_bytes(path.read_bytes()[:100])
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize(("spoil", "fault"), [
+    (missing, "is missing"),
+    (folder, "cannot be read (Is a directory)"),
+    (empty, "is not an SQLite database"),
+    (text, "is not an SQLite database"),
+    (foreign, "is an SQLite database, but not one of racedata"),
+    (version(0), "has schema version 0, older than this service's, 1"),
+    (version(9), "has schema version 9, newer than this service's, 1"),
+    (truncated, "is damaged"),
+    (header_only, "is damaged"),
+    (flipped, "is damaged"),
+])
+def test_a_file_that_cannot_be_served_is_refused_with_its_fault_and_what_to_run(copy, spoil, fault):
+    spoil(copy)
+    with pytest.raises(DatabaseError) as refused:
+        Database(copy)
+    said = str(refused.value)
+    assert said.startswith(f"{copy} {fault}")
+    assert said.endswith(f"run: make load-data SOURCE=… DATABASE={copy}")
+    assert "\n" not in said
+
+
+def test_opening_does_not_make_a_file(tmp_path):
+    with pytest.raises(DatabaseError):
+        Database(tmp_path / "none.db")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_path_may_have_any_characters(sample_database, tmp_path):
+    path = tmp_path / "50% of ?mode=rwc #1 é.db"
+    path.write_bytes(sample_database.read_bytes())
+    assert Database(path).races_total(2023) == 22
+
+
+def test_nothing_can_be_written(sample_database):
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        Database(sample_database).connection.execute("DELETE FROM races")
+
+
+def test_each_thread_has_a_connection_of_its_own_and_keeps_it(sample_database):
+    database = Database(sample_database)
+    connections = []
+    threads = [threading.Thread(target=lambda: connections.append(database.connection)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len({id(each) for each in [database.connection, *connections]}) == 4
+    assert database.connection is database.connection
+
+
+def test_no_connection_is_open_after_the_check_so_that_none_crosses_a_fork(sample_database):
+    code = "import os, sys, racedata.database as d; d.Database(sys.argv[1]); print(*os.listdir('/proc/self/fd'))"
+    run = subprocess.run([sys.executable, "-c", code, sample_database], capture_output=True, text=True, check=True)
+    assert run.stdout.split() == ["0", "1", "2", "3"]  # 3 is listdir's own
+
+
+QUESTIONS = {
+    "build": (), "row_counts": (),
+    "races_total": (2023,), "races": (2023, 100, 0), "race": (2023, 18),
+    "results_total": (67,), "results": (67, 100, 0),
+    "sprint_results_total": (67,), "sprint_results": (67, 100, 0),
+    "qualifying_total": (67,), "qualifying": (67, 100, 0),
+    "lap_times_total": (67,), "lap_times": (67, 100, 900),
+}
+
+
+def test_every_question_is_listed_here():
+    assert set(QUESTIONS) == {name for name in vars(Database) if not name.startswith("_")} - {"connection"}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_a_question_is_answered_from_an_index(sample_database, question):
+    database = Database(sample_database)
+    asked = []
+    database.connection.set_trace_callback(asked.append)
+    assert getattr(database, question)(*QUESTIONS[question])
+    database.connection.set_trace_callback(None)
+    # SQLite reports what it asks itself behind a statement as a comment.
+    statements = [sql for sql in asked if not sql.startswith("--")]
+    steps = [row["detail"] for sql in statements for row in database.connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    assert steps
+    # `build` has one row and `row_counts` one to each table: reading those is reading the answer.
+    allowed = {"SCAN build", "SCAN row_counts", "SCAN pragma_user_version VIRTUAL TABLE INDEX 0:"}
+    indexed = ("SEARCH ", "SCALAR SUBQUERY", "CORRELATED SCALAR SUBQUERY")
+    assert [step for step in steps if step not in allowed and not step.startswith(indexed)] == []
+
+
+def test_a_page_of_timings_costs_the_same_wherever_it_begins(sample_database):
+    database = Database(sample_database)
+
+    def steps(offset):
+        """How many times SQLite's virtual machine asked to go on, a tenth of its instructions."""
+        count = 0
+
+        def instruction():
+            nonlocal count
+            count += 1
+
+        database.connection.set_progress_handler(instruction, 10)
+        assert len(database.lap_times(67, 30, offset)) == 30
+        database.connection.set_progress_handler(None, 0)
+        return count
+
+    steps(0)  # makes SQLite read the schema
+    first = steps(0)
+    assert first > 10
+    assert [abs(steps(offset) - first) <= 1 for offset in (500, 980)] == [True, True]

@@ -1,0 +1,458 @@
+"""scripts/load_data.py: what it takes, what it refuses, and that a refused load leaves everything as it was."""
+
+import csv
+import fcntl
+import functools
+import http.server
+import io
+import os
+import pty
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import threading
+import zipfile
+from contextlib import closing, contextmanager
+
+import load_data
+import pytest
+from conftest import LOADER, SAMPLE, run_loader
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+def tables(path):
+    """Everything in the database but where and when it was built."""
+    with closing(sqlite3.connect(path)) as db:
+        names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
+        return {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names if name != "build"}
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A copy of the sample, to spoil."""
+    return shutil.copytree(SAMPLE, tmp_path / "source")
+
+
+@pytest.fixture
+def database(sample_database, tmp_path):
+    """A database that is there already, alone in its folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return shutil.copy(sample_database, folder / "racedata.db")
+
+
+def edit(path, old, new):
+    content = path.read_text(encoding="utf-8")
+    assert content.count(old) == 1
+    path.write_text(content.replace(old, new), encoding="utf-8")
+
+
+@contextmanager
+def refused(database):
+    """What happens inside leaves the database as it was, byte for byte, and nothing beside it."""
+    before = database.read_bytes()
+    yield
+    assert database.read_bytes() == before
+    assert list(database.parent.iterdir()) == [database]
+
+
+def assert_refused(source, database, *said, **options):
+    with refused(database):
+        run = run_loader(source, database, **options)
+    assert run.returncode == 1
+    assert run.stdout == ""
+    assert run.stderr.startswith("load_data: ")
+    assert run.stderr.endswith("; nothing was changed\n")
+    assert run.stderr.count("\n") == 1
+    for words in said:
+        assert words in run.stderr
+
+
+FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
+
+
+@pytest.mark.parametrize(("file", "old", "new", "said"), [
+    ("results.csv", FIRST_RESULT, "1,5,999,19,20,3,1,1,1,4,90,3:06:37.8,11197800,",
+     "results.csv, line 2, column driverId: '999'; expected a driverId of drivers.csv"),
+    ("races.csv", "\n2,1957,2,20,", "\n2,1957,2,99,",
+     "races.csv, line 3, column circuitId: '99'; expected a circuitId of circuits.csv"),
+    ("races.csv", "\n2,1957,2,20,", "\n1,1957,2,20,",
+     "races.csv, line 3, column raceId: 1; expected no two rows with the same"),
+    ("races.csv", "\n2,1957,2,20,", "\n2,1957,1,20,",
+     "races.csv, line 3, column year, round: 1957, 1; expected no two rows with the same"),
+    ("drivers.csv", "\n2,", "\n1,", "drivers.csv, line 3, column driverId: 1; expected no two rows with the same"),
+    ("lap_times.csv", "\n39,52,1,2,", "\n39,36,1,2,",
+     "lap_times.csv, line 3, column raceId, driverId, lap: 39, 36, 1; expected no two rows with the same"),
+    ("results.csv", FIRST_RESULT, "1,5,8,19,20,3,1,1,1,4,ninety,3:06:37.8,11197800,",
+     "results.csv, line 2, column laps: 'ninety'; expected a whole number such as 25"),
+    ("results.csv", FIRST_RESULT, "1,5,8,19,20,3,1,1,1,four,90,3:06:37.8,11197800,",
+     "results.csv, line 2, column points: 'four'; expected points such as 25 or 12.5"),
+    ("results.csv", FIRST_RESULT, r"1,5,8,19,20,3,1,1,\N,4,90,3:06:37.8,11197800,",
+     r"results.csv, line 2, column positionOrder: '\\N'; expected a whole number such as 25"),
+    ("races.csv", "1957-01-13", "1957-02-30", "races.csv, line 2, column date: '1957-02-30'; expected a date such as"),
+    ("races.csv", "1957-01-13", "13.1.1957", "races.csv, line 2, column date: '13.1.1957'; expected a date such as"),
+    ("races.csv", "\n2,1957,2,20,", "\n2,57,2,20,", "races.csv, line 3, column year: '57'; expected a year of four"),
+    ("races.csv", "raceId,", "id,", "races.csv, line 1, column raceId: stands 0 times in the header; expected once"),
+    ("races.csv", "raceId,", "round,", "races.csv, line 1, column raceId: stands 0 times in the header; expected once"),
+    ("status.csv", "\n2,", "\n2,x,", "status.csv, line 3: 3 fields; expected 2, as in the header"),
+    ("status.csv", "\n2,", '\n2,"x"y', "status.csv, line 3: broken CSV"),
+    ("status.csv", "\n2,", '\n2,"', "status.csv, line "),
+    ("status.csv", "\n2,", '\n2,"' + "x" * 200_000, "status.csv, line 3: broken CSV (field larger than field limit"),
+    ("status.csv", "\n2,", "\n99999999999999999999,", "status.csv, line 3, column statusId: '99999999999999999999';"),
+    ("qualifying.csv", "1:35.467", "a lap", "column q3: 'a lap'; expected a time such as 1:07.012"),
+])
+def test_what_is_wrong_stops_it_with_file_line_column_value_and_what_was_expected(
+    source, database, file, old, new, said
+):
+    edit(source / file, old, new)
+    assert_refused(source, database, said)
+
+
+@pytest.mark.parametrize(("name", "said"), [
+    ("Hülkenberg", "drivers.csv, line 26, column surname: b'\\xfc'; expected UTF-8"),
+    ("Räikkönen", "drivers.csv, line 50, column surname: b'\\xe4'; expected UTF-8"),
+])
+def test_a_file_that_is_not_utf8_is_refused_with_its_place(source, database, name, said):
+    path = source / "drivers.csv"
+    path.write_bytes(path.read_bytes().replace(name.encode("utf-8"), name.encode("latin-1")))
+    assert_refused(source, database, said)
+
+
+def test_a_line_that_begins_with_what_is_not_utf8_is_refused_with_its_first_column(source, database):
+    edit(source / "status.csv", "\n2,", "\n\u00e9,")
+    path = source / "status.csv"
+    path.write_bytes(path.read_bytes().replace("\u00e9".encode(), b"\xe9"))
+    assert_refused(source, database, "status.csv, line 3, column statusId: b'\\xe9'; expected UTF-8")
+
+
+def test_a_file_in_utf16_is_refused(source, database):
+    path = source / "drivers.csv"
+    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-16")
+    assert_refused(source, database, "drivers.csv, line 1: b'\\xff'; expected UTF-8")
+
+
+@pytest.mark.parametrize("table", load_data.REQUIRED)
+def test_a_table_that_is_needed_and_absent_is_refused(source, database, table):
+    (source / f"{table}.csv").unlink()
+    assert_refused(source, database, f"{source}: no {table}.csv in it; expected circuits.csv, constructors.csv, ")
+
+
+def test_an_empty_file_is_refused(source, database):
+    (source / "races.csv").write_bytes(b"")
+    assert_refused(source, database, "races.csv, line 1, column raceId: stands 0 times in the header")
+
+
+def test_a_source_that_is_not_there_is_refused(tmp_path, database):
+    assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not there; expected a folder of CSV files")
+
+
+def zipped(folder, path, inside=""):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(folder.iterdir()):
+            archive.write(file, inside + file.name)
+    return path
+
+
+def test_a_zip_that_is_none_or_broken_or_of_something_else_is_refused(source, database, tmp_path):
+    path = tmp_path / "data.zip"
+    path.write_text("not a zip")
+    assert_refused(path, database, f"{path}: broken zip (File is not a zip file); expected a folder of CSV files or")
+    whole = zipped(source, path).read_bytes()
+    path.write_bytes(whole[: len(whole) // 2])
+    assert_refused(path, database, f"{path}: broken zip (File is not a zip file)")
+    path.write_bytes(whole[:3000] + bytes(500) + whole[3500:])
+    assert_refused(path, database, f"{path}: broken zip (")
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("readme.txt", "holiday pictures")
+    assert_refused(path, database, f"{path}: no circuits.csv in it; expected circuits.csv, ")
+
+
+@pytest.mark.parametrize("inside", ["", "RaceData-main/"])
+def test_a_zip_may_have_the_files_at_its_root_or_one_folder_down(sample_database, source, tmp_path, inside):
+    run = run_loader(zipped(source, tmp_path / "data.zip", inside), tmp_path / "zip.db")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert tables(tmp_path / "zip.db") == tables(sample_database)
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A web server over a folder of its own; yields (folder, its address)."""
+    folder = tmp_path / "www"
+    folder.mkdir()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+        def do_GET(self):
+            if self.path == "/short":
+                self.send_response(200)
+                self.send_header("Content-Length", "1000")
+                self.end_headers()
+                self.wfile.write(b"PK")
+                self.close_connection = True
+            else:
+                super().do_GET()
+
+    handler = functools.partial(Handler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, args=(0.01,)).start()
+        yield folder, f"http://127.0.0.1:{httpd.server_port}"
+        httpd.shutdown()
+
+
+def test_a_url_is_downloaded(sample_database, source, tmp_path, server):
+    folder, address = server
+    zipped(source, folder / "data.zip")
+    run = run_loader(f"{address}/data.zip", tmp_path / "url.db")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert tables(tmp_path / "url.db") == tables(sample_database)
+
+
+def test_a_url_that_gives_no_zip_is_refused(database, server):
+    folder, address = server
+    (folder / "page.html").write_text("<html>")
+    assert_refused(f"{address}/none.zip", database, f"{address}/none.zip: ", "expected the zip of a dump")
+    assert_refused(f"{address}/short", database, f"{address}/short: the connection ended 998 bytes before the file did")
+    assert_refused(f"{address}/page.html", database, f"{address}/page.html: broken zip (File is not a zip file)")
+    assert_refused("http://127.0.0.1:1/data.zip", database, "Connection refused")
+
+
+def test_a_download_has_a_limit_of_size_and_of_time(server):
+    folder, address = server
+    (folder / "large").write_bytes(bytes(100_000))
+    with pytest.raises(load_data.LoadError, match="more than 99,999 bytes"):
+        load_data.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
+    with pytest.raises(load_data.LoadError, match="not complete after 1e-09 seconds; got "):
+        load_data.download(f"{address}/large", io.BytesIO(), lambda text: None, seconds=1e-9)
+    file = io.BytesIO()
+    shown = []
+    load_data.download(f"{address}/large", file, shown.append)
+    assert file.getvalue() == bytes(100_000)
+    assert shown[-1] == "downloading: 100,000 bytes"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
+def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, tmp_path):
+    folder = tmp_path / "small"
+    folder.mkdir()
+    size = sample_database.stat().st_size + 50_000
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
+    if mounted.returncode:
+        pytest.skip(f"mount: {mounted.stderr.decode().strip()}")
+    try:
+        database = shutil.copy(sample_database, folder / "racedata.db")
+        assert_refused(source, database, f"{database}: database or disk is full")
+    finally:
+        subprocess.run(["umount", folder], check=True)
+
+
+@contextmanager
+def waiting_loader(source, database):
+    """A loader that has begun, and waits in the middle for a file that does not come."""
+    pipe = source / "lap_times.csv"
+    pipe.unlink()
+    os.mkfifo(pipe)
+    command = [sys.executable, LOADER, source, database]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            # Opening a pipe waits for its other end.
+            with pipe.open("w"):
+                yield process
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_leaves_the_database_as_it_was(source, database, number):
+    with refused(database), waiting_loader(source, database) as process:
+        process.send_signal(number)
+        assert process.communicate(timeout=20) == ("", "load_data: interrupted; nothing was changed\n")
+        assert process.returncode == 1
+
+
+def test_a_second_load_at_the_same_time_is_refused(source, database):
+    other = shutil.copytree(SAMPLE, source.parent / "other")
+    before = database.read_bytes()
+    with waiting_loader(source, database) as process:
+        second = run_loader(other, database)
+        assert second.returncode == 1
+        assert "another load is at work in this folder" in second.stderr
+        assert database.read_bytes() == before
+        process.kill()
+        process.wait()
+    # Killed, the first could not clean up; the next load does, and is in nobody's way.
+    assert database.with_name("racedata.db.new").exists()
+    assert run_loader(other, database).returncode == 0
+    assert list(database.parent.iterdir()) == [database]
+
+
+def test_whoever_has_the_old_file_open_goes_on_reading_it(source, database):
+    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as db:
+        rows = "SELECT count(*) FROM lap_times"
+        assert db.execute(rows).fetchone() == (1034,)
+        (source / "lap_times.csv").unlink()
+        run_loader(source, database).check_returncode()
+        assert db.execute(rows).fetchone() == (1034,)
+    assert tables(database)["lap_times"] == []
+
+
+def test_a_link_to_the_database_stays_one(source, database):
+    link = database.with_name("current.db")
+    link.symlink_to(database)
+    database.write_bytes(b"")
+    run_loader(source, link).check_returncode()
+    assert link.is_symlink()
+    assert len(tables(database)["races"]) == 71
+
+
+def test_a_folder_in_the_databases_place_is_refused(source, tmp_path):
+    run = run_loader(source, tmp_path)
+    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
+    assert "is a folder; expected the path of a file" in run.stderr
+
+
+def test_a_database_in_a_folder_that_is_not_there_is_refused(source, tmp_path):
+    run = run_loader(source, tmp_path / "none" / "racedata.db")
+    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
+    assert "No such file or directory" in run.stderr
+
+
+@pytest.mark.parametrize("table", load_data.OPTIONAL)
+def test_a_table_that_may_be_absent_is_said_to_be(source, tmp_path, table):
+    (source / f"{table}.csv").unlink()
+    run = run_loader(source, tmp_path / "x.db")
+    assert run.returncode == 0
+    assert f"{table:<16}{'no file':>12}{0:>13}\n" in run.stdout
+    assert tables(tmp_path / "x.db")[table] == []
+
+
+def rewritten(change):
+    """A change to every file of the dump: `change` makes its bytes out of its rows, the header first."""
+
+    def rewrite(source):
+        for path in source.iterdir():
+            with path.open(newline="", encoding="utf-8") as file:
+                rows = list(csv.reader(file))
+            path.write_bytes(change(rows))
+
+    return rewrite
+
+
+def as_csv(rows, **options):
+    text = io.StringIO()
+    csv.writer(text, **{"lineterminator": "\n", **options}).writerows(rows)
+    return text.getvalue().encode()
+
+
+def without_missing_end(row):
+    while row and row[-1] == r"\N":
+        row = row[:-1]
+    return row
+
+
+@pytest.mark.parametrize("rewrite", [
+    rewritten(lambda rows: b"\xef\xbb\xbf" + as_csv(rows)),
+    rewritten(lambda rows: as_csv(rows, lineterminator="\r\n")),
+    rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_ALL)),
+    rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_NONNUMERIC)),
+    rewritten(lambda rows: as_csv([row[::-1] for row in rows])),
+    rewritten(lambda rows: as_csv([[*row, f"unknown{i}"] for i, row in enumerate(rows)])),
+    rewritten(lambda rows: as_csv([["" if value == r"\N" else value for value in row] for row in rows])),
+    rewritten(lambda rows: as_csv([without_missing_end(row) for row in rows])),
+    rewritten(lambda rows: as_csv(rows).replace(b"\n", b"\n\n")),
+    rewritten(lambda rows: as_csv([rows[0], *rows[:0:-1]])),
+], ids=["BOM", "CRLF", "quoted", "partly quoted", "columns in another order", "unknown columns", "empty for missing",
+        "short rows", "blank lines", "rows in another order"])
+def test_a_dump_in_another_manner_gives_the_same_database(source, sample_database, tmp_path, rewrite):
+    rewrite(source)
+    run = run_loader(source, tmp_path / "x.db")
+    assert (run.returncode, run.stderr) == (0, "")
+    assert tables(tmp_path / "x.db") == tables(sample_database)
+
+
+def test_the_database_says_what_it_is(sample_database):
+    with closing(sqlite3.connect(sample_database)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (1,)
+        assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        source, checksum, built_at = db.execute("SELECT * FROM build").fetchone()
+        counts = dict(db.execute("SELECT * FROM row_counts"))
+        assert counts == {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in counts}
+        strict = {row[1]: row[5] for row in db.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
+    assert source == str(SAMPLE)
+    assert checksum == load_data.checksum(SAMPLE / f"{name}.csv" for name in load_data.REQUIRED + load_data.OPTIONAL)
+    assert len(built_at) == len("2023-07-02T13:00:00Z")
+    assert set(counts) == set(load_data.REQUIRED + load_data.OPTIONAL)
+    assert set(strict.values()) == {1}
+
+
+def test_at_the_end_it_lists_tables_rows_and_seasons(source, tmp_path):
+    run = run_loader(source, tmp_path / "x.db")
+    assert run.stderr == ""
+    lines = run.stdout.splitlines()
+    assert lines[0].split() == ["table", "rows", "read", "rows", "stored"]
+    assert lines[9].split() == ["lap_times", "1,034", "1,034"]
+    assert lines[10] == f"{tmp_path / 'x.db'}: 1957 to 2023 (4 seasons, 71 races)"
+
+
+def test_on_a_terminal_it_shows_progress(source, tmp_path):
+    path = source / "lap_times.csv"
+    header, *rows = path.read_text().splitlines()
+    more = [row.replace("67,", f"{race},", 1) for race in range(1, 11) for row in rows if row.startswith("67,")]
+    path.write_text("\n".join([header, *rows, *more]))
+    terminal, end = pty.openpty()
+    command = [sys.executable, LOADER, source, tmp_path / "x.db"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=end, check=True, timeout=60)
+    os.close(end)
+    shown = b""
+    try:
+        while block := os.read(terminal, 1 << 16):
+            shown += block
+    except OSError:  # how Linux says that nobody has the other end any more
+        pass
+    os.close(terminal)
+    assert b"lap_times.csv: 10,000 rows" in shown
+
+
+def test_timings_are_numbered_by_lap_and_position(sample_database):
+    rows = [(race, lap, position) for race, record, driver, lap, position, time in tables(sample_database)["lap_times"]]
+    assert rows == sorted(rows)
+    records = [record for race, record, *_ in tables(sample_database)["lap_times"] if race == 67]
+    assert records == list(range(1014))
+
+
+@given(st.integers(0, 10**18 - 1))
+def test_whole_numbers_are_read_exactly(number):
+    assert load_data.whole_number(str(number)) == number
+
+
+@given(st.decimals(0, 100, places=2))
+def test_points_lose_no_more_than_the_zeros_that_say_nothing(number):
+    text = load_data.points(str(number))
+    assert float(text) == float(number)
+    assert "." not in text or text[-1] not in "0."
+
+
+PARSERS = [load_data.whole_number, load_data.year, load_data.number, load_data.points, load_data.day,
+           load_data.time_of_day, load_data.lap_time]
+
+
+@given(st.sampled_from(PARSERS), st.one_of(st.text(), st.from_regex(r"[0-9:.\-+ ]{1,12}", fullmatch=True)))
+def test_a_parser_takes_a_text_or_refuses_it(parse, text):
+    assert parse.__doc__.startswith(("a ", "points "))
+    try:
+        value = parse(text)
+    except ValueError:
+        return
+    assert text.isascii() and text[0] in "-0123456789" and text[-1].isdigit()
+    assert isinstance(value, int) or set(value) <= set(text)
+
+
+def test_the_folder_is_not_locked_any_more_when_all_is_done(source, database):
+    run_loader(source, database).check_returncode()
+    folder = os.open(database.parent, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    os.close(folder)

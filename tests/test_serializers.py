@@ -1,0 +1,106 @@
+"""racedata.serializers: what a value looks like on the wire."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from racedata import serializers
+
+MILLISECONDS = st.integers(0, 100 * 3_600_000)
+
+
+def milliseconds(text):
+    """The slow way back from a time on the wire."""
+    total = 0
+    whole, thousandths = text.removeprefix("+").split(".")
+    for part in whole.split(":"):
+        total = total * 60 + int(part)
+    return total * 1000 + int(thousandths)
+
+
+def test_what_is_unknown_is_left_out_and_what_is_zero_is_not():
+    assert serializers.known(a=None, b=0, c="", d={}, e="x", f=1) == {"b": "0", "c": "", "d": {}, "e": "x", "f": "1"}
+
+
+def test_keys_keep_their_order():
+    assert list(serializers.known(z="1", a=None, m="2", b="3")) == ["z", "m", "b"]
+
+
+@pytest.mark.parametrize(("clock", "time", "winner", "text"), [
+    (serializers.race_time, 5133607, 5133607, "1:25:33.607"),
+    (serializers.race_time, 5138762, 5133607, "1:25:38.762"),
+    (serializers.race_time, 207071, 207071, "0:03:27.071"),
+    (serializers.race_time, 0, 0, "0:00:00.000"),
+    (serializers.sprint_time, 1538426, 1538426, "25:38.426"),
+    (serializers.sprint_time, 540001, 1, "09:00.001"),
+    (serializers.sprint_time, 3600000, 1, "1:00:00.000"),
+    (serializers.gap_time, 5133607, 5133607, "1:25:33.607"),
+    (serializers.gap_time, 207071, 207071, "3:27.071"),
+    (serializers.gap_time, 5138762, 5133607, "+5.155"),
+    (serializers.gap_time, 5197885, 5133607, "+1:04.278"),
+    (serializers.gap_time, 8733608, 5133607, "+1:00:00.001"),
+    (serializers.gap_time, 4797040, 4797566, "1:19:57.040"),
+    (serializers.gap_time, 4797040, None, "1:19:57.040"),
+])
+def test_a_time_reads(clock, time, winner, text):
+    assert clock(time, winner) == text
+
+
+@given(MILLISECONDS, MILLISECONDS)
+def test_a_time_says_its_milliseconds_exactly(time, winner):
+    assert milliseconds(serializers.race_time(time, winner)) == time
+    assert milliseconds(serializers.sprint_time(time, winner)) == time
+    gap = serializers.gap_time(time, winner)
+    assert milliseconds(gap) + (winner if gap.startswith("+") else 0) == time
+
+
+WEEKEND = dict.fromkeys([f"{name}_{part}" for name in ("fp1", "fp3", "quali", "sprint") for part in ("date", "time")])
+
+
+@pytest.mark.parametrize(("year", "has_sprint", "name"), [
+    (2021, True, "SecondPractice"),
+    (2022, True, "SecondPractice"),
+    (2023, False, "SecondPractice"),
+    (2023, True, "SprintShootout"),
+    (2024, True, "SprintQualifying"),
+    (2025, True, "SprintQualifying"),
+    (2025, False, "SecondPractice"),
+])
+def test_the_second_session_is_called_after_the_format_of_its_weekend(year, has_sprint, name):
+    row = {**WEEKEND, "year": year, "hasSprint": has_sprint, "fp2_date": "2023-07-01", "fp2_time": "10:00:00"}
+    sessions = serializers.schedule(row)
+    assert sessions.pop("Sprint", None) == ({} if has_sprint else None)
+    assert sessions == {name: {"date": "2023-07-01", "time": "10:00:00Z"}}
+
+
+def test_a_session_has_a_time_only_where_it_is_known():
+    assert serializers.session("2021-04-16", None) == {"date": "2021-04-16"}
+    assert serializers.session(None, None) is None
+
+
+LAP = {"rank": 3, "fastestLap": 41, "fastestLapTime": "1:07.012", "fastestLapSpeed": "231.97"}
+
+
+@pytest.mark.parametrize(("change", "keys"), [
+    ({}, ["rank", "lap", "Time", "AverageSpeed"]),
+    ({"rank": None}, ["lap", "Time", "AverageSpeed"]),
+    ({"fastestLapSpeed": None}, ["rank", "lap", "Time"]),
+])
+def test_a_fastest_lap_has_what_the_source_has(change, keys):
+    assert list(serializers.fastest_lap({**LAP, **change})) == keys
+
+
+@pytest.mark.parametrize("change", [{"fastestLap": None}, {"rank": 0}])
+def test_there_is_no_fastest_lap_without_a_lap_or_at_rank_0(change):
+    assert serializers.fastest_lap({**LAP, **change}) is None
+
+
+def test_timings_are_grouped_by_lap():
+    rows = [
+        {"lap": lap, "driverRef": name, "position": place, "time": "1:40.000"}
+        for lap, place, name in [(1, 2, "b"), (2, 1, "a"), (2, 2, "b")]
+    ]
+    laps = serializers.laps(rows)
+    assert [(lap["number"], [timing["driverId"] for timing in lap["Timings"]]) for lap in laps] == [
+        ("1", ["b"]), ("2", ["a", "b"])
+    ]

@@ -1,0 +1,77 @@
+"""racedata.settings: what each setting takes, and what is said of what it does not take."""
+
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from racedata.settings import SettingError, Settings
+
+VARIABLES = {each.metadata["variable"]: each.name for each in fields(Settings)}
+
+
+def test_an_empty_environment_gives_the_defaults():
+    assert Settings.from_environ({}) == Settings()
+    assert Settings().base_address == "/ergast/f1"
+
+
+def test_every_default_is_a_value_its_own_setting_accepts():
+    for variable, name in VARIABLES.items():
+        default = getattr(Settings(), name)
+        assert getattr(Settings.from_environ({variable: str(default)}), name) == default
+
+
+@pytest.mark.parametrize(("variable", "value", "expected"), [
+    ("HOST", "::1", "::1"),
+    ("PORT", "80", 80),
+    ("WEB_CONCURRENCY", "12", 12),
+    ("RACEDATA_DATABASE", "/srv/race data.db", "/srv/race data.db"),
+    ("RACEDATA_BASE_PATH", "", ""),
+    ("RACEDATA_BASE_PATH", "/api/v1", "/api/v1"),
+    ("RACEDATA_SERIES", "f2", "f2"),
+    ("RACEDATA_BASE_URL", "https://example.org:8443/x/f1", "https://example.org:8443/x/f1"),
+    ("RACEDATA_FINISH_TIMES", "gap", "gap"),
+    ("RACEDATA_MAX_LIMIT", "30", 30),
+])
+def test_a_setting_takes(variable, value, expected):
+    assert getattr(Settings.from_environ({variable: value}), VARIABLES[variable]) == expected
+
+
+@pytest.mark.parametrize(("variable", "value"), [
+    ("HOST", ""), ("HOST", "a b"), ("PORT", "0"), ("PORT", "65536"), ("PORT", "٨٠"), ("PORT", " 80"), ("PORT", "8_0"),
+    ("WEB_CONCURRENCY", "0"), ("WEB_CONCURRENCY", "two"), ("RACEDATA_DATABASE", ""),
+    ("RACEDATA_BASE_PATH", "ergast"), ("RACEDATA_BASE_PATH", "/ergast/"), ("RACEDATA_BASE_PATH", "/{season}"),
+    ("RACEDATA_SERIES", ""), ("RACEDATA_SERIES", "f1/x"), ("RACEDATA_BASE_URL", "example.org"),
+    ("RACEDATA_BASE_URL", "ftp://example.org"), ("RACEDATA_BASE_URL", "https://example.org/"),
+    ("RACEDATA_FINISH_TIMES", "Total"), ("RACEDATA_MAX_LIMIT", "0"), ("RACEDATA_MAX_LIMIT", "-1"),
+    ("RACEDATA_MAX_LIMIT", "1e3"),
+])
+def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_what_is_accepted(variable, value):
+    with pytest.raises(SettingError) as refused:
+        Settings.from_environ({variable: value})
+    said = str(refused.value)
+    assert said.startswith(f"{variable}={value!r}: expected ")
+    assert "\n" not in said
+
+
+def test_a_misspelt_setting_is_refused_with_the_names_there_are():
+    with pytest.raises(SettingError, match="RACEDATA_DATABSE='x': there is no such setting; there are RACEDATA_DATAB"):
+        Settings.from_environ({"RACEDATA_DATABSE": "x"})
+
+
+@given(st.sampled_from(sorted(VARIABLES)), st.text())
+def test_any_text_is_either_taken_or_refused_in_one_line(variable, value):
+    try:
+        Settings.from_environ({variable: value})
+    except SettingError as refused:
+        assert "\n" not in str(refused)
+
+
+def test_run_as_a_program_it_says_what_is_wrong_and_exits_with_3():
+    run = subprocess.run(
+        [sys.executable, "-m", "racedata.settings"], env={"WEB_CONCURRENCY": "x"}, capture_output=True, text=True
+    )
+    assert (run.returncode, run.stderr) == (3, "racedata: WEB_CONCURRENCY='x': expected a whole number from 1 to 512\n")
