@@ -91,6 +91,12 @@ class Database:
             self._thread.connection = self._connect()
         return self._thread.connection
 
+    def close(self):
+        """Closes the calling thread's connection; the next question opens another."""
+        if hasattr(self._thread, "connection"):
+            self._thread.connection.close()
+            del self._thread.connection
+
     def _rows(self, sql, *values):
         return self.connection.execute(sql, values).fetchall()
 

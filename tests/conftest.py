@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -28,8 +29,25 @@ def built(source, database):
     return database
 
 
-def client(database, **settings):
-    return webtest.TestApp(create_app(Settings(**settings), Database(database)))
+OPENED = ExitStack()
+
+
+def opened(path):
+    """The Database at `path`; closed when all tests have run."""
+    database = Database(path)
+    OPENED.callback(database.close)
+    return database
+
+
+@pytest.fixture(scope="session", autouse=True)
+def close_databases():
+    with OPENED:
+        yield
+
+
+def client(path, **settings):
+    """The application over the database at `path`."""
+    return webtest.TestApp(create_app(Settings(**settings), opened(path)))
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import threading
 from contextlib import closing
 
 import pytest
+from conftest import opened
 
 from racedata.database import Database, DatabaseError
 
@@ -95,24 +96,34 @@ def test_opening_does_not_make_a_file(tmp_path):
 def test_a_path_may_have_any_characters(sample_database, tmp_path):
     path = tmp_path / "50% of ?mode=rwc #1 é.db"
     path.write_bytes(sample_database.read_bytes())
-    assert Database(path).races_total(2023) == 22
+    assert opened(path).races_total(2023) == 22
 
 
 def test_nothing_can_be_written(sample_database):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        Database(sample_database).connection.execute("DELETE FROM races")
+        opened(sample_database).connection.execute("DELETE FROM races")
 
 
 def test_each_thread_has_a_connection_of_its_own_and_keeps_it(sample_database):
-    database = Database(sample_database)
-    connections = []
-    threads = [threading.Thread(target=lambda: connections.append(database.connection)) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert len({id(each) for each in [database.connection, *connections]}) == 4
-    assert database.connection is database.connection
+    database = opened(sample_database)
+    connections = [database.connection]
+
+    def other():
+        connections.extend([database.connection, database.connection])
+        database.close()
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    thread.join()
+    assert connections[1] is connections[2] is not connections[0] is database.connection
+
+
+def test_a_closed_connection_is_opened_again_when_it_is_needed(sample_database):
+    database = opened(sample_database)
+    before = database.connection
+    database.close()
+    assert database.races_total(2023) == 22
+    assert database.connection is not before
 
 
 def test_no_connection_is_open_after_the_check_so_that_none_crosses_a_fork(sample_database):
@@ -132,12 +143,12 @@ QUESTIONS = {
 
 
 def test_every_question_is_listed_here():
-    assert set(QUESTIONS) == {name for name in vars(Database) if not name.startswith("_")} - {"connection"}
+    assert set(QUESTIONS) == {name for name in vars(Database) if not name.startswith("_")} - {"connection", "close"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_answered_from_an_index(sample_database, question):
-    database = Database(sample_database)
+    database = opened(sample_database)
     asked = []
     database.connection.set_trace_callback(asked.append)
     assert getattr(database, question)(*QUESTIONS[question])
@@ -153,7 +164,7 @@ def test_a_question_is_answered_from_an_index(sample_database, question):
 
 
 def test_a_page_of_timings_costs_the_same_wherever_it_begins(sample_database):
-    database = Database(sample_database)
+    database = opened(sample_database)
 
     def steps(offset):
         """How many times SQLite's virtual machine asked to go on, a tenth of its instructions."""
