@@ -1,10 +1,10 @@
 # Everything that is done with the project by hand. `make help` lists it.
 
-PYTHON ?= python3
-SOURCE ?= data/sample
-DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
+PYTHON = python3
+SOURCE = data/sample
+DATABASE = $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve routes test lint check clean
+.PHONY: help install load-data serve python settings routes test lint check clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -12,10 +12,7 @@ help:  ## this list
 
 install: .venv/installed  ## make .venv with the service and all that its tests need
 
-.venv/installed: setup.cfg pyproject.toml
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' || \
-		{ echo "racedata needs Python 3.10 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1);" \
-		"name another: make install PYTHON=python3.12" >&2; exit 1; }
+.venv/installed: setup.cfg pyproject.toml | python
 	@echo "Installing into .venv …"
 	@$(PYTHON) -m venv .venv
 	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[test]'
@@ -24,10 +21,16 @@ install: .venv/installed  ## make .venv with the service and all that its tests 
 load-data:  ## build the database: make load-data SOURCE=folder, zip or URL  DATABASE=file
 	@$(PYTHON) scripts/load_data.py '$(SOURCE)' '$(DATABASE)'
 
-serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT; built from data/sample if there is none)
-	@.venv/bin/python -m racedata.settings
+serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT; built from data/sample if there is none)
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
 	@RACEDATA_DATABASE='$(DATABASE)' exec .venv/bin/gunicorn
+
+python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
+		{ echo "racedata needs Python 3.10 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+
+settings: python
+	@$(PYTHON) -m racedata.settings
 
 routes: install  ## list the addresses of the service
 	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/falcon-inspect-app racedata.app:get_app

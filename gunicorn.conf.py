@@ -1,26 +1,53 @@
-"""gunicorn finds this file by itself in the folder it is started in."""
+"""How gunicorn serves racedata. It finds this file by itself in the folder it is started in."""
 
 from racedata.settings import read_settings
 
 settings = read_settings()
 
 wsgi_app = "racedata.app:get_app()"
-bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
-workers = settings.workers
 
-# Threads answer while others wait for slow clients; each has a connection of its own to the database.
+# `gunicorn --bind unix:…` puts a socket in place of this.
+bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
+
+# The application is made once, and the workers are forked from it: they share the memory in which the rate limits are
+# counted, whether they are restarted or reloaded, and a fault of a setting or of the database is told once.
+preload_app = True
+
+# An answer is made in some hundred microseconds of pure computing, so that one process to a core is enough; threads let
+# a worker read the next request while another is being answered, and hold idle connections at no cost.
+workers = settings.workers
 worker_class = "gthread"
 threads = 4
+worker_connections = 1000
 
-# The application is made once, before the workers: a fault of a setting or of the database is told once, and no
-# worker starts.
-preload_app = True
+# Seconds an idle connection is kept: longer than nginx keeps its own (60), so that nginx never uses one just closed.
+keepalive = 75
+
+# The longest address is some 60 characters, and nobody sends a body.
+limit_request_line = 2048
+limit_request_fields = 64
+limit_request_field_size = 4096
+
+# A worker that says nothing for 30 s hangs and is replaced; one that ends has 30 s for the requests it has accepted.
+timeout = 30
+graceful_timeout = 30
+
+# A fresh process now and then, against whatever may leak, and not all at once.
+max_requests = 200_000
+max_requests_jitter = 50_000
+
+# Who may say that a request came by https: the same proxies that may say for whom.
+forwarded_allow_ips = ",".join(
+    name.strip() for name in settings.trusted_proxies.split(",") if name.strip() not in ("", "unix")
+)
+secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 
 # Nothing here is steered through gunicorn's control socket, and two services of one user would quarrel over its path.
 control_socket_disable = True
 
 
 def when_ready(server):
-    address = f"http://{bind}{settings.base_address}"
-    server.log.info("Try: curl '%s/2023/races/'", address)
-    server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", address)
+    if server.cfg.bind == [bind]:
+        address = f"http://{bind}{settings.base_address}"
+        server.log.info("Try: curl '%s/2023/races/'", address)
+        server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", address)

@@ -12,7 +12,8 @@ from falcon.routing import BaseConverter
 
 from racedata import errors, resources
 from racedata.database import Database, DatabaseError
-from racedata.settings import CANNOT_START, read_settings
+from racedata.ratelimit import RateLimits, TrustedProxies, store_for
+from racedata.settings import CANNOT_START, SettingError, read_settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")
 
@@ -64,9 +65,13 @@ class AnyOrigin:
             resp.set_header("Access-Control-Max-Age", "86400")  # seconds
 
 
-def create_app(settings, database):
-    """The WSGI application over `database` (a Database)."""
-    app = falcon.App(middleware=[AnyOrigin(), Addresses(settings.base_address)])
+def create_app(settings, database, limit_store=None):
+    """The WSGI application over `database` (a Database); `limit_store` keeps the rate limits, None is without."""
+    middleware = [AnyOrigin(), Addresses(settings.base_address)]
+    if limit_store:
+        proxies = TrustedProxies(settings.trusted_proxies)
+        middleware.append(RateLimits(limit_store, proxies, settings.base_address))
+    app = falcon.App(middleware=middleware)
     app.router_options.converters.update(season=Season, round=Round)
 
     calendar = resources.Calendar(database, settings)
@@ -96,7 +101,7 @@ def get_app():
     """The application as the environment has it; where there can be none, one line on stderr and the end."""
     settings = read_settings()
     try:
-        return create_app(settings, Database(settings.database))
-    except DatabaseError as error:
+        return create_app(settings, Database(settings.database), store_for(settings))
+    except (DatabaseError, SettingError) as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)

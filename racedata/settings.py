@@ -7,6 +7,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field, fields
+from ipaddress import ip_network
 
 CANNOT_START = 3  # exit status; gunicorn takes it to mean that no other worker will start either, and gives up
 
@@ -35,6 +36,21 @@ def whole_number(least, most):
         return int(text)
 
     return read
+
+
+def proxies(text):
+    """A reader of addresses and networks with commas between them, returned as text."""
+    try:
+        for name in text.split(",") if text else []:
+            if name.strip() != "unix":
+                ip_network(name.strip())
+    except ValueError:
+        raise ValueError("addresses, networks and unix with commas between, such as 127.0.0.1,10.0.0.0/8") from None
+    return text
+
+
+LIMIT = "off|[1-9][0-9]{0,5}/(second|minute|hour|day)"
+LIMIT_ACCEPTED = "off, or a number from 1 to 999999 to a second, minute, hour or day, such as 4/second"
 
 
 def setting(variable, read, default):
@@ -77,6 +93,20 @@ class Settings:
 
     # The largest `limit`; a larger one is lowered to it. In records; no race has 2000.
     max_limit: int = setting("RACEDATA_MAX_LIMIT", whole_number(1, 100000), 2000)
+
+    # Requests of one client: a quota and its window (`4/second`), or `off`. A request needs a token of both.
+    burst_limit: str = setting("RACEDATA_BURST_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "4/second")
+    sustained_limit: str = setting("RACEDATA_SUSTAINED_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "500/hour")
+
+    # What keeps count of them: the shared memory of this machine's workers, or a Redis that several machines share.
+    limit_store: str = setting(
+        "RACEDATA_LIMIT_STORE",
+        matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0"),
+        "local",
+    )
+
+    # Proxies that are believed when X-Forwarded-For says for whom they ask; `unix` is whoever is on a unix socket.
+    trusted_proxies: str = setting("RACEDATA_TRUSTED_PROXIES", proxies, "")
 
     @property
     def base_address(self):

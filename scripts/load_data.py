@@ -121,6 +121,7 @@ CHECKED = {
 @contextmanager
 def dump_folder(source, progress):
     """The folder of CSV files that `source` names, as a pathlib.Path or the zipfile.Path that is like one."""
+    source = os.path.expanduser(source)  # make's shell leaves the ~ of SOURCE=~/data.zip as it is
     if re.match("https?://", source):
         with tempfile.TemporaryFile() as file:
             download(source, file, progress)
@@ -215,8 +216,10 @@ class Table:
     def row_reader(self, header):
         """The function that makes a row out of the fields under `header`; a column not in it reads as missing."""
         for column in self.columns:
-            if header.count(column.name) > 1 or column.required and column.name not in header:
-                raise self.fault(f"stands {header.count(column.name)} times in the header; expected once", column.name)
+            if column.required and column.name not in header:
+                raise self.fault(f"not in the header, which has {', '.join(header) or 'nothing'}", column.name)
+            if header.count(column.name) > 1:
+                raise self.fault("stands in the header twice; expected once", column.name)
         width = len(header)
         # One more field than the header has: there the columns that the file does not have find nothing.
         places = [header.index(column.name) if column.name in header else width for column in self.columns]
@@ -373,12 +376,22 @@ def fill(path, folder, source, progress):
     return summary, seasons
 
 
+def replaceable(path):
+    """Whether what is at `path` is a database that an earlier load has built, damaged or not, or an empty file."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        header = file.read(72)
+    (application_id,) = re.findall("application_id = (0x[0-9a-f]+)", SCHEMA.read_text(encoding="utf-8"))
+    return not header or header[:16] == b"SQLite format 3\0" and header[68:] == bytes.fromhex(application_id[2:])
+
+
 @contextmanager
 def replacement(path):
     """A path for a new file, which takes the place of the one at `path` if all goes well and else disappears."""
     path = Path(os.path.realpath(path))  # where it is a link, the link stays
-    if path.is_dir():
-        raise LoadError(f"{path}: is a folder; expected the path of a file")
+    if path.exists() and not replaceable(path):
+        raise LoadError(f"{path}: is there and is no database of racedata; remove it, or name another file")
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         # The lock is on the folder: it leaves nothing behind, and ends with the process however that ends.

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 import webtest
+from service import ROOT
 
 from racedata.app import create_app
 from racedata.database import Database
 from racedata.settings import Settings
 
-ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data" / "sample"
 LOADER = ROOT / "scripts" / "load_data.py"
 

@@ -9,14 +9,7 @@ from contextlib import contextmanager
 
 import pytest
 from conftest import ROOT
-
-GUNICORN = [sys.executable, "-m", "gunicorn"]
-
-
-def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+from service import GUNICORN, free_port
 
 
 def environment(**changes):

@@ -95,8 +95,8 @@ FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
     ("races.csv", "1957-01-13", "1957-02-30", "races.csv, line 2, column date: '1957-02-30'; expected a date such as"),
     ("races.csv", "1957-01-13", "13.1.1957", "races.csv, line 2, column date: '13.1.1957'; expected a date such as"),
     ("races.csv", "\n2,1957,2,20,", "\n2,57,2,20,", "races.csv, line 3, column year: '57'; expected a year of four"),
-    ("races.csv", "raceId,", "id,", "races.csv, line 1, column raceId: stands 0 times in the header; expected once"),
-    ("races.csv", "raceId,", "round,", "races.csv, line 1, column raceId: stands 0 times in the header; expected once"),
+    ("races.csv", "raceId,", "id,", "races.csv, line 1, column raceId: not in the header, which has id, year, round, "),
+    ("races.csv", "quali_time", "round", "races.csv, line 1, column round: stands in the header twice; expected once"),
     ("status.csv", "\n2,", "\n2,x,", "status.csv, line 3: 3 fields; expected 2, as in the header"),
     ("status.csv", "\n2,", '\n2,"x"y', "status.csv, line 3: broken CSV"),
     ("status.csv", "\n2,", '\n2,"', "status.csv, line "),
@@ -142,7 +142,7 @@ def test_a_table_that_is_needed_and_absent_is_refused(source, database, table):
 
 def test_an_empty_file_is_refused(source, database):
     (source / "races.csv").write_bytes(b"")
-    assert_refused(source, database, "races.csv, line 1, column raceId: stands 0 times in the header")
+    assert_refused(source, database, "races.csv, line 1, column raceId: not in the header, which has nothing;")
 
 
 def test_a_source_that_is_not_there_is_refused(tmp_path, database):
@@ -309,10 +309,38 @@ def test_a_link_to_the_database_stays_one(source, database):
     assert len(tables(database)["races"]) == 71
 
 
-def test_a_folder_in_the_databases_place_is_refused(source, tmp_path):
-    run = run_loader(source, tmp_path)
+def a_folder(path):
+    path.mkdir()
+
+
+def a_pipe(path):
+    os.mkfifo(path)
+
+
+def somebodys_text(path):
+    path.write_text("Dear diary")
+
+
+def somebodys_database(path):
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE diary (entry)")
+
+
+@pytest.mark.parametrize("make", [a_folder, a_pipe, somebodys_text, somebodys_database])
+def test_what_no_load_has_built_is_not_replaced(source, tmp_path, make):
+    path = tmp_path / "racedata.db"
+    make(path)
+    before = path.lstat()
+    run = run_loader(source, path)
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
-    assert "is a folder; expected the path of a file" in run.stderr
+    assert f"{path}: is there and is no database of racedata; remove it, or name another file" in run.stderr
+    assert path.lstat() == before
+
+
+def test_a_damaged_database_is_replaced(source, database):
+    database.write_bytes(database.read_bytes()[:10_000])
+    run_loader(source, database).check_returncode()
+    assert len(tables(database)["races"]) == 71
 
 
 def test_a_database_in_a_folder_that_is_not_there_is_refused(source, tmp_path):

@@ -1,0 +1,323 @@
+"""Rate limits: the token bucket, the stores that keep the buckets, who a client is, and the middleware over them.
+
+The bucket is arithmetic in whole microseconds and knows no clock; the stores know no HTTP, which the middleware does.
+"""
+
+import fcntl
+import hashlib
+import ipaddress
+import logging
+import mmap
+import os
+import tempfile
+import threading
+import time
+from functools import lru_cache
+from typing import NamedTuple
+
+import falcon
+
+try:
+    import redis
+    from redis.backoff import NoBackoff
+    from redis.retry import Retry
+except ImportError:  # an extra; get_app says so to whom needs it
+    redis = None
+
+from racedata.settings import SettingError
+
+log = logging.getLogger(__name__)
+
+
+class Limit:
+    """`quota` requests in `window` seconds, as a token bucket: full at first, refilled continuously.
+
+    A bucket is kept as one number, the moment it is full again. A token moves that moment one `interval` on, and there
+    is a token as long as the moment is no further away than `capacity`, the time an empty bucket takes to fill.
+    """
+
+    def __init__(self, name, quota, window):
+        self.name, self.quota, self.window = name, quota, window
+        # Microseconds. Rounded up, so that a quota that does not divide its window allows no more than it says.
+        self.interval = -(-window * 1_000_000 // quota)
+        self.capacity = self.interval * quota
+
+
+class Decision(NamedTuple):
+    """What became of a request."""
+
+    refused_by: object  # the Limit that has no token for the longest time, or None
+    wait: int  # microseconds until the same request would be allowed; 0 where it was
+    remaining: tuple  # whole tokens left, to each limit
+    reset: tuple  # microseconds until the bucket is full, to each limit
+
+
+def take(limits, full_at, now):
+    """A token from the bucket of each limit, or none from any.
+
+    `full_at` has the moments at which the buckets are full, in microseconds of the clock that `now` is of; a moment
+    past is a full bucket. Returns (Decision, the moments afterwards).
+    """
+    # No later than for an empty bucket: what was kept under larger limits, or by a clock set back, must not lock out.
+    full_at = [min(max(full, now), now + limit.capacity) for limit, full in zip(limits, full_at)]
+    wait, refused_by = 0, None
+    for limit, full in zip(limits, full_at):
+        missing = full + limit.interval - now - limit.capacity
+        if missing > wait:
+            wait, refused_by = missing, limit
+    if refused_by is None:
+        full_at = [full + limit.interval for limit, full in zip(limits, full_at)]
+    remaining = tuple((now + limit.capacity - full) // limit.interval for limit, full in zip(limits, full_at))
+    return Decision(refused_by, wait, remaining, tuple(full - now for full in full_at)), full_at
+
+
+def microseconds():
+    """The machine's own clock: every process reads the same, and nobody can set it."""
+    return time.monotonic_ns() // 1000
+
+
+class LocalStore:
+    """The buckets of up to `clients` clients, in memory shared with all processes that are forked after its making.
+
+    Exact among any number of processes and threads. A client has one of the WAYS slots of one set; the set is chosen by
+    a keyed hash, so that nobody can aim at another's. Who works on a set holds a lock on one byte of a file, which the
+    kernel takes back from a process that dies. A slot is its client's key, the two states a slot can be in, and which
+    of them counts. What is new goes into the state that does not count, and then one word, which a machine writes
+    wholly or not at all, makes it count: who is killed in between has changed nothing.
+
+    A decision takes 5 µs, 11 µs for a client not seen before (Python 3.11, 2 cores). An SQLite file on tmpfs with one
+    UPSERT takes 9 µs; but with 4 processes at once some of its decisions waited 80 to 430 ms, here 15 ms at most.
+
+    Memory never grows. Where all slots of a set are taken, the bucket that is full the soonest makes room; nearly
+    always it is full already, and nothing is lost by it.
+    """
+
+    WAYS = 16
+    KEY = 16  # bytes
+    SLOT = 5  # words of 64 bits: which state counts, 0 or 1; state 0; state 1, each of two moments
+
+    def __init__(self, limits, clients=1 << 18, clock=microseconds):
+        self.limits, self.clock = limits, clock
+        self._sets = -(-clients // self.WAYS)
+        slots = self._sets * self.WAYS
+        self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * self.SLOT))
+        self._words = memoryview(self._memory)[slots * self.KEY:].cast("q")
+        self._secret = os.urandom(16)
+        # A file of no name and no content, open as long as the process lives; only its locks are used.
+        self._lock_file, name = tempfile.mkstemp(prefix="racedata-limits-")
+        os.unlink(name)
+        # The kernel's locks hold off other processes, and this one the other threads of this process.
+        self._threads = threading.Lock()
+
+    def take(self, client):
+        """Takes a token for `client`, some bytes; returns the Decision."""
+        key = hashlib.blake2b(client, digest_size=self.KEY, key=self._secret).digest()
+        number = int.from_bytes(key[:8], "little") % self._sets
+        with self._threads:
+            fcntl.lockf(self._lock_file, fcntl.LOCK_EX, 1, number)
+            try:
+                slot = self._slot(key, number * self.WAYS)
+                # The clock is read under the lock: then moments are in the order of decisions.
+                decision, full_at = take(self.limits, self._state(slot), self.clock())
+                if decision.refused_by is None:
+                    self._change(slot, full_at)
+                return decision
+            finally:
+                fcntl.lockf(self._lock_file, fcntl.LOCK_UN, 1, number)
+
+    def _slot(self, key, first):
+        """The slot that `key` has among those of its set, or is given."""
+        place = self._memory.find(key, first * self.KEY, (first + self.WAYS) * self.KEY)
+        if place >= 0:
+            return place // self.KEY
+        words = self._words[first * self.SLOT:(first + self.WAYS) * self.SLOT].tolist()
+        # Of a slot's states, the one that counts has the later moments.
+        last = [max(words[word + 1:word + self.SLOT]) for word in range(0, len(words), self.SLOT)]
+        slot = first + last.index(min(last))
+        # First the old client's state, then the key: who is killed in between leaves a full bucket, whoever's.
+        self._change(slot, [0, 0])
+        self._memory[slot * self.KEY:(slot + 1) * self.KEY] = key
+        return slot
+
+    def _state(self, slot):
+        word = slot * self.SLOT
+        word += 1 + 2 * self._words[word]
+        return self._words[word], self._words[word + 1]
+
+    def _change(self, slot, full_at):
+        word = slot * self.SLOT
+        other = 1 - self._words[word]
+        for place, moment in enumerate(full_at, word + 1 + 2 * other):
+            self._words[place] = moment
+        self._words[word] = other
+
+
+class RedisStore:
+    """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
+
+    One call of a script to each request. While the server cannot be reached, `fallback` answers, another store; after
+    an outage it is asked again within RETRY seconds.
+    """
+
+    TIMEOUT = 0.25  # seconds that a request may wait for the server
+    RETRY = 1  # seconds between attempts during an outage
+
+    # `take` in Lua, but for the Decision: that is made here, by `take` itself, from the moments that the script found.
+    # The server's clock, because those of many machines differ. The key expires when its buckets are full.
+    SCRIPT = """
+        local time = redis.call('TIME')
+        local now = time[1] * 1000000 + time[2]
+        local found, after, last, allowed = {now}, {}, now, true
+        for moment in string.gmatch(redis.call('GET', KEYS[1]) or '', '%d+') do
+            table.insert(found, tonumber(moment))
+        end
+        for i = 1, #ARGV / 2 do
+            local interval, capacity = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
+            found[i + 1] = found[i + 1] or 0
+            local full = math.min(math.max(found[i + 1], now), now + capacity) + interval
+            allowed = allowed and full <= now + capacity
+            last = math.max(last, full)
+            after[i] = string.format('%.0f', full)
+        end
+        if allowed then
+            redis.call('SET', KEYS[1], table.concat(after, ' '), 'PX', math.ceil((last - now) / 1000))
+        end
+        return found
+    """
+
+    def __init__(self, url, limits, fallback, clock=time.monotonic):
+        self.limits, self.fallback, self.clock = limits, fallback, clock
+        # One retry, at once: a connection that was idle may have been closed by the server.
+        server = redis.Redis.from_url(
+            url, socket_timeout=self.TIMEOUT, socket_connect_timeout=self.TIMEOUT, retry=Retry(NoBackoff(), 1)
+        )
+        self._script = server.register_script(self.SCRIPT)
+        self._arguments = [number for limit in limits for number in (limit.interval, limit.capacity)]
+        self._ask_again_at = None  # a moment of `clock` during an outage
+
+    def take(self, client):
+        """Takes a token for `client`, some bytes; returns the Decision."""
+        outage = self._ask_again_at is not None
+        if outage:
+            if self.clock() < self._ask_again_at:
+                return self.fallback.take(client)
+            self._ask_again_at = self.clock() + self.RETRY  # for the other threads: one of them asks
+        try:
+            now, *full_at = self._script(keys=[b"racedata:" + client], args=self._arguments)
+        except redis.RedisError as error:
+            if not outage:
+                log.warning("the limit store cannot be reached, limits are kept by this machine alone: %s", error)
+            self._ask_again_at = self.clock() + self.RETRY
+            return self.fallback.take(client)
+        if outage:
+            log.warning("the limit store is reached again")
+            self._ask_again_at = None
+        return take(self.limits, full_at[:len(self.limits)], now)[0]
+
+
+class TrustedProxies:
+    """Who is believed when it says for whom it asks: addresses, networks, and `unix`, with commas between."""
+
+    def __init__(self, text):
+        names = [name.strip() for name in text.split(",") if text]
+        self.unix = "unix" in names
+        self.networks = [ipaddress.ip_network(name) for name in names if name != "unix"]
+
+    def trusts(self, hop):
+        return self.unix if hop is None else any(hop in network for network in self.networks)
+
+    def client(self, peer, forwarded_for):
+        """The client's address, or None for a unix socket: the first from the right that is not a trusted proxy's.
+
+        `peer` is who is connected, `forwarded_for` the X-Forwarded-For header. Each hop wrote the entry to its left; an
+        entry that is no address ends the belief, and the client is who passed it on.
+        """
+        client = address(peer)
+        entries = forwarded_for.split(",")
+        while self.trusts(client) and entries:
+            hop = address(entries.pop())
+            if hop is None:
+                break
+            client = hop
+        return client
+
+
+@lru_cache(maxsize=4096)
+def address(text):
+    """The IP address in `text`, with or without a port, an IPv4 in IPv6 as IPv4; None where there is none."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        found = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found
+
+
+@lru_cache(maxsize=4096)
+def bucket_of(client):
+    """The bytes that stand for a client in a store: an IPv6 client is its /64, in which one host has all addresses."""
+    if client is None:
+        return b"unix"
+    return client.packed[:8] if client.version == 6 else client.packed
+
+
+class RateLimits:
+    """Middleware: counts what is asked under the base address, says where the client stands, refuses with 429."""
+
+    def __init__(self, store, proxies, base_address):
+        self.store, self.proxies = store, proxies
+        self.base = base_address.lower() + "/"
+        self.policy = ", ".join(f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits)
+
+    def process_request(self, req, resp):
+        if not f"{req.path.lower()}/".startswith(self.base) or is_preflight(req):
+            return
+        client = self.proxies.client(req.env.get("REMOTE_ADDR", ""), req.env.get("HTTP_X_FORWARDED_FOR", ""))
+        decision = self.store.take(bucket_of(client))
+        resp.set_header("RateLimit-Policy", self.policy)
+        resp.set_header("RateLimit", ", ".join(
+            f'"{limit.name}";r={remaining};t={seconds(reset)}'
+            for limit, remaining, reset in zip(self.store.limits, decision.remaining, decision.reset)
+        ))
+        if decision.refused_by:
+            limit, wait = decision.refused_by, seconds(decision.wait)
+            raise falcon.HTTPTooManyRequests(
+                description=f"The {limit.name} limit of {limit.quota} requests in {limit.window} s is reached; "
+                f"this request succeeds after {wait} s.",
+                retry_after=wait,
+            )
+
+
+def is_preflight(req):
+    """Whether a browser asks, before a script's own request, if that is allowed."""
+    return req.method == "OPTIONS" and "HTTP_ORIGIN" in req.env and "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in req.env
+
+
+def seconds(microseconds):
+    """Whole seconds, rounded up."""
+    return -(-microseconds // 1_000_000)
+
+
+WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
+
+
+def store_for(settings):
+    """The store that the settings name, with their limits; None where both are off. Raises SettingError."""
+    named = {"burst": settings.burst_limit, "sustained": settings.sustained_limit}
+    parts = {name: text.split("/") for name, text in named.items() if text != "off"}
+    limits = [Limit(name, int(quota), WINDOWS[unit]) for name, (quota, unit) in parts.items()]
+    if not limits:
+        return None
+    local = LocalStore(limits)
+    if settings.limit_store == "local":
+        return local
+    if redis is None:
+        raise SettingError("RACEDATA_LIMIT_STORE names a Redis: expected its package too; run: pip install '.[redis]'")
+    try:
+        return RedisStore(settings.limit_store, limits, fallback=local)
+    except ValueError as error:
+        raise SettingError(f"RACEDATA_LIMIT_STORE={settings.limit_store!r}: {error}") from None

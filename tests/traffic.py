@@ -1,0 +1,61 @@
+"""Clients of a real service: many connections at once, each asking again as soon as it has its answer, or at a pace."""
+
+import asyncio
+import time
+from collections import Counter
+
+
+class Client:
+    """One client that asks for `path` over some connections at once, for so many seconds.
+
+    After `run`: `statuses` counts the answers, `broken` the connections that broke; `began` is when the first request
+    was sent and `ended` when the last answer came, in seconds of time.monotonic.
+    """
+
+    def __init__(self, path, seconds, connections=1, pause=0, source=None, headers=()):
+        self.path, self.seconds, self.connections, self.pause = path, seconds, connections, pause
+        self.source, self.headers = source, headers
+        self.statuses, self.broken = Counter(), 0
+
+    async def run(self, address):
+        """`address` is (host, port), or the path of a unix socket."""
+        lines = [f"GET {self.path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in self.headers)]
+        request = "\r\n".join([*lines, "", ""]).encode("latin-1")
+        self.began = self.ended = time.monotonic()
+        await asyncio.gather(*(self.keep_asking(address, request) for _ in range(self.connections)))
+
+    async def keep_asking(self, address, request):
+        while time.monotonic() < self.began + self.seconds:
+            writer = None
+            try:
+                reader, writer = await asyncio.open_connection(*address, local_addr=self.source and (self.source, 0))
+                while time.monotonic() < self.began + self.seconds:
+                    status = await asyncio.wait_for(ask(reader, writer, request), timeout=20)
+                    self.statuses[status] += 1
+                    self.ended = time.monotonic()
+                    if self.pause:
+                        await asyncio.sleep(self.pause)
+            except (ConnectionError, asyncio.IncompleteReadError):
+                self.broken += 1
+                await asyncio.sleep(0.02)
+            finally:
+                if writer:
+                    writer.close()
+
+
+async def ask(reader, writer, request):
+    """Sends a request and reads its answer whole; returns the status."""
+    writer.write(request)
+    head = await reader.readuntil(b"\r\n\r\n")
+    fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if line)
+    await reader.readexactly(int(fields[b"content-length"]))
+    return int(head.split()[1])
+
+
+def run(address, *clients):
+    """Lets the clients ask at the same time, until all have ended."""
+
+    async def together():
+        await asyncio.gather(*(client.run(address) for client in clients))
+
+    asyncio.run(together())
