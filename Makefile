@@ -4,11 +4,11 @@ PYTHON = python3
 SOURCE = data/sample
 DATABASE = $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve python settings routes test lint check clean
+.PHONY: help install load-data serve python settings routes test test-system lint check clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: .venv/installed  ## make .venv with the service and all that its tests need
 
@@ -37,6 +37,9 @@ routes: install  ## list the addresses of the service
 
 test: install  ## run the tests that need only Python
 	@.venv/bin/pytest
+
+test-system: install  ## run the tests that need nginx and redis-server too, and those of real traffic at length
+	@SERVICE_SECONDS=10 .venv/bin/pytest -m '' tests/system tests/test_service.py
 
 lint: install  ## look for faults in the code without running it
 	@.venv/bin/flake8

@@ -193,26 +193,37 @@ class RedisStore:
         )
         self._script = server.register_script(self.SCRIPT)
         self._arguments = [number for limit in limits for number in (limit.interval, limit.capacity)]
-        self._ask_again_at = None  # a moment of `clock` during an outage
+        self._ask_again_at = None  # during an outage, a moment of `clock`
+        self._threads = threading.Lock()
 
     def take(self, client):
         """Takes a token for `client`, some bytes; returns the Decision."""
         outage = self._ask_again_at is not None
-        if outage:
-            if self.clock() < self._ask_again_at:
-                return self.fallback.take(client)
-            self._ask_again_at = self.clock() + self.RETRY  # for the other threads: one of them asks
+        if outage and not self._worth_asking():
+            return self.fallback.take(client)
         try:
             now, *full_at = self._script(keys=[b"racedata:" + client], args=self._arguments)
         except redis.RedisError as error:
-            if not outage:
-                log.warning("the limit store cannot be reached, limits are kept by this machine alone: %s", error)
-            self._ask_again_at = self.clock() + self.RETRY
+            self._reached(False, "the limit store cannot be reached, limits are kept by this machine alone: %s", error)
             return self.fallback.take(client)
         if outage:
-            log.warning("the limit store is reached again")
-            self._ask_again_at = None
+            self._reached(True, "the limit store is reached again")
         return take(self.limits, full_at[:len(self.limits)], now)[0]
+
+    def _worth_asking(self):
+        """In an outage: for one thread now and then."""
+        with self._threads:
+            if self._ask_again_at is None or self.clock() < self._ask_again_at:
+                return self._ask_again_at is None
+            self._ask_again_at = self.clock() + self.RETRY
+            return True
+
+    def _reached(self, reached, *message):
+        """Begins or ends an outage; logs `message` where that is news."""
+        with self._threads:
+            if reached != (self._ask_again_at is None):
+                log.warning(*message)
+            self._ask_again_at = None if reached else self.clock() + self.RETRY
 
 
 class TrustedProxies:

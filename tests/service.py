@@ -26,8 +26,8 @@ class Service:
 
     def workers(self):
         """The processes that answer."""
-        found = subprocess.run(["pgrep", "-P", str(self.process.pid)], capture_output=True, text=True)
-        return [int(line) for line in found.stdout.split()]
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
 
     def wait_for_new_workers(self, before):
         """Waits until as many as `before` answer, and none of them."""
@@ -44,19 +44,24 @@ def until(condition, seconds=20):
 
 
 def listens(address):
-    try:
-        socket.create_connection(address, timeout=1).close()
-    except ConnectionRefusedError:
-        return False
-    return True
+    """Whether anybody accepts connections at (host, port), or at the path of a unix socket."""
+    with socket.socket(socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX) as tried:
+        try:
+            tried.connect(address)
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        return True
 
 
 @contextmanager
-def service(database, log, options=(), **settings):
-    """A service over `database`, with its output in the file `log`; ends with the block."""
-    address = ("127.0.0.1", free_port())
-    environ = {"PATH": os.environ["PATH"], "RACEDATA_DATABASE": str(database), "HOST": address[0],
-               "PORT": str(address[1]), **settings}
+def service(database, log, socket_path=None, **settings):
+    """A service over `database`, on a free port or a unix socket, its output in the file `log`; ends with the block."""
+    address = str(socket_path) if socket_path else ("127.0.0.1", free_port())
+    environ = {"PATH": os.environ["PATH"], "RACEDATA_DATABASE": str(database), **settings}
+    if socket_path:
+        options = ["--bind", f"unix:{socket_path}"]
+    else:
+        options, environ["PORT"] = [], str(address[1])
     with open(log, "w") as output:
         process = subprocess.Popen([*GUNICORN, *options], cwd=ROOT, env=environ, stdout=output, stderr=output)
     try:

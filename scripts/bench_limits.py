@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""What the local limit store costs as ever more clients come: time per decision and memory, a row to 100,000 clients.
+
+    .venv/bin/python scripts/bench_limits.py [clients]
+"""
+
+import sys
+import time
+
+from racedata.ratelimit import Limit, LocalStore
+
+STEP = 100_000
+
+
+def memory():
+    """Megabytes that this process holds."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * 4096 / 1e6
+
+
+def median_and_p99(times):
+    times.sort()
+    return times[len(times) // 2] / 1000, times[len(times) * 99 // 100] / 1000
+
+
+def main():
+    clients = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+    store = LocalStore([Limit("burst", 4, 1), Limit("sustained", 500, 3600)])
+    print("   clients   a new client: median, p99   one seen before: median, p99   memory")
+    print("{:10,}{:>64}".format(0, f"{memory():.1f} MB"))
+    for first in range(0, clients, STEP):
+        new, known = [], []
+        for number in range(first, first + STEP):
+            client = number.to_bytes(4, "big")
+            for times in (new, known):
+                begin = time.perf_counter_ns()
+                store.take(client)
+                times.append(time.perf_counter_ns() - begin)
+        print("{:10,}        {:5.1f} µs  {:5.1f} µs           {:5.1f} µs  {:5.1f} µs   {:5.1f} MB".format(
+            first + STEP, *median_and_p99(new), *median_and_p99(known), memory()))
+
+
+if __name__ == "__main__":
+    main()
