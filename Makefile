@@ -26,8 +26,8 @@ serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, P
 	@RACEDATA_DATABASE='$(DATABASE)' exec .venv/bin/gunicorn
 
 python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || \
-		{ echo "racedata needs Python 3.10 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sqlite3, sys; sys.exit((sys.version_info < (3, 10)) + (sqlite3.sqlite_version_info < (3, 37)))' \
+		2>/dev/null || { echo "racedata needs Python 3.10 or newer, with SQLite 3.37 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 
 settings: python
 	@$(PYTHON) -m racedata.settings

@@ -13,8 +13,9 @@ bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{sett
 # counted, whether they are restarted or reloaded, and a fault of a setting or of the database is told once.
 preload_app = True
 
-# An answer is made in some hundred microseconds of pure computing, so that one process to a core is enough; threads let
-# a worker read the next request while another is being answered, and hold idle connections at no cost.
+# An answer is made in some hundred microseconds of pure computing, so that one process to a core is enough. Idle
+# connections cost a threaded worker nothing, but each client that is slow to send a request holds a thread: where there
+# may be such, nginx goes before it (deploy/nginx.conf).
 workers = settings.workers
 worker_class = "gthread"
 threads = 4

@@ -22,7 +22,7 @@ class Season(BaseConverter):
     """A season in an address: four digits."""
 
     def convert(self, value):
-        return int(value) if re.fullmatch("[0-9]{4}", value) else None
+        return int(value) if re.fullmatch("[1-9][0-9]{3}", value) else None
 
 
 class Round(BaseConverter):
@@ -32,21 +32,22 @@ class Round(BaseConverter):
         return int(value) if re.fullmatch("[1-9][0-9]{0,17}", value) else None
 
 
-class Addresses:
-    """Middleware: brings the forms of an address (any case, `….json`, `…/`) to the one that has a route."""
+class Requests:
+    """Middleware: refuses other methods, and brings the forms of an address to the one that has a route.
+
+    Those are any case of letters, `….json` and `…/`.
+    """
 
     def __init__(self, base_address):
         self.base = base_address.lower() + "/"
 
     def process_request(self, req, resp):
+        # Before there is a route: left to itself, Falcon answers methods it has never heard of with 400.
+        if req.method not in METHODS:
+            raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
         path = req.path.lower()
         if path.startswith(self.base):
             req.path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
-
-    def process_resource(self, req, resp, resource, params):
-        # Left to itself, Falcon answers a method it has never heard of with 400.
-        if req.method not in METHODS:
-            raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
 
 
 class AnyOrigin:
@@ -60,6 +61,7 @@ class AnyOrigin:
         resp.set_header("Access-Control-Allow-Origin", "*")
         resp.set_header("Access-Control-Expose-Headers", "*")
         if req.method == "OPTIONS" and req_succeeded:
+            resp.set_header("Allow", ", ".join(METHODS))
             resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
             resp.set_header("Access-Control-Allow-Headers", "*")
             resp.set_header("Access-Control-Max-Age", "86400")  # seconds
@@ -67,10 +69,11 @@ class AnyOrigin:
 
 def create_app(settings, database, limit_store=None):
     """The WSGI application over `database` (a Database); `limit_store` keeps the rate limits, None is without."""
-    middleware = [AnyOrigin(), Addresses(settings.base_address)]
+    middleware = [AnyOrigin(), Requests(settings.base_address)]
     if limit_store:
-        proxies = TrustedProxies(settings.trusted_proxies)
-        middleware.append(RateLimits(limit_store, proxies, settings.base_address))
+        # Before the others: what they refuse counts too.
+        limits = RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address)
+        middleware.insert(0, limits)
     app = falcon.App(middleware=middleware)
     app.router_options.converters.update(season=Season, round=Round)
 

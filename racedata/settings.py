@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from dataclasses import dataclass, field, fields
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 CANNOT_START = 3  # exit status; gunicorn takes it to mean that no other worker will start either, and gives up
 
@@ -38,6 +38,14 @@ def whole_number(least, most):
     return read
 
 
+def host(text):
+    """A reader of host names and IP addresses."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        return matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
+
+
 def proxies(text):
     """A reader of addresses and networks with commas between them, returned as text."""
     try:
@@ -61,7 +69,7 @@ def setting(variable, read, default):
 @dataclass(frozen=True)
 class Settings:
     # Address that gunicorn listens on, and its port.
-    host: str = setting("HOST", matching(r"[\w.:-]+", "a host name or an IP address"), "127.0.0.1")
+    host: str = setting("HOST", host, "127.0.0.1")
     port: int = setting("PORT", whole_number(1, 65535), 8000)
 
     # Worker processes of gunicorn.

@@ -37,7 +37,7 @@ def test_every_form_of_an_address_gets_the_same_body_at_once(sample, address):
 
 @pytest.mark.parametrize("address", [
     "/", "/2023", "/ergast/f1", "/ergast/f1/", "/ergast/f1/.json", "/ergast/f2/2023", "/ergast/f1//2023",
-    "/ergast/f1/23", "/ergast/f1/20233", "/ergast/f1/+202", "/ergast/f1/2_23", "/ergast/f1/current",
+    "/ergast/f1/23", "/ergast/f1/0957", "/ergast/f1/20233", "/ergast/f1/+202", "/ergast/f1/2_23", "/ergast/f1/current",
     "/ergast/f1/2023/0", "/ergast/f1/2023/01", "/ergast/f1/2023/-1", "/ergast/f1/2023/1.5", "/ergast/f1/2023/last",
     "/ergast/f1/2023/" + "9" * 19, "/ergast/f1/2023/" + "9" * 5000, "/ergast/f1/2023/18/pitstops",
     "/ergast/f1/2023/18/results/1", "/ergast/f1/2023/18/results.xml", "/ergast/f1/2023/18/results.json/",
@@ -67,7 +67,7 @@ def test_head_is_get_without_the_body(sample, address):
     assert int(head.headers["Content-Length"]) == len(get.body)
 
 
-@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND", "BREW"])
+@pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "PATCH", "TRACE", "PROPFIND", "WEBSOCKET", "BREW"])
 @pytest.mark.parametrize("address", ["/ergast/f1/2023", "/ergast/f1/2023/18/laps.json", "/healthz"])
 def test_any_other_method_is_405_with_allow(sample, method, address):
     answer = ask(sample, PATH_INFO=address, REQUEST_METHOD=method)
@@ -83,6 +83,7 @@ def test_a_browsers_preflight_is_allowed(sample):
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS"
     assert answer.headers["Access-Control-Allow-Headers"] == "*"
+    assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
     assert answer.body == b""
 
 

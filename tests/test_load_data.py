@@ -16,6 +16,7 @@ import threading
 import zipfile
 from contextlib import closing, contextmanager
 
+import dump
 import load_data
 import pytest
 from conftest import LOADER, SAMPLE, run_loader
@@ -101,6 +102,10 @@ FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
     ("status.csv", "\n2,", '\n2,"x"y', "status.csv, line 3: broken CSV"),
     ("status.csv", "\n2,", '\n2,"', "status.csv, line "),
     ("status.csv", "\n2,", '\n2,"' + "x" * 200_000, "status.csv, line 3: broken CSV (field larger than field limit"),
+    ("status.csv", "\n2,+19 Laps", "\n2,+19\tLaps",
+     "status.csv, line 3, column status: '+19\\tLaps'; expected text without control characters"),
+    ("races.csv", "\n2,1957,2,20,", "\n2,1957,0,20,",
+     "races.csv, line 3, column round: '0'; expected a whole number from 1"),
     ("status.csv", "\n2,", "\n99999999999999999999,", "status.csv, line 3, column statusId: '99999999999999999999';"),
     ("qualifying.csv", "1:35.467", "a lap", "column q3: 'a lap'; expected a time such as 1:07.012"),
 ])
@@ -145,6 +150,16 @@ def test_an_empty_file_is_refused(source, database):
     assert_refused(source, database, "races.csv, line 1, column raceId: not in the header, which has nothing;")
 
 
+@pytest.mark.parametrize("table", load_data.REQUIRED)
+def test_a_table_that_is_needed_and_has_no_rows_is_refused(source, database, table):
+    path = source / f"{table}.csv"
+    path.write_text(path.read_text(encoding="utf-8").split("\n")[0] + "\n")
+    run = run_loader(source, database)
+    # Where a later table refers to it, that is found first.
+    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
+    assert f"{table}.csv: no rows; expected at least one" in run.stderr
+
+
 def test_a_source_that_is_not_there_is_refused(tmp_path, database):
     assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not there; expected a folder of CSV files")
 
@@ -168,6 +183,24 @@ def test_a_zip_that_is_none_or_broken_or_of_something_else_is_refused(source, da
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("readme.txt", "holiday pictures")
     assert_refused(path, database, f"{path}: no circuits.csv in it; expected circuits.csv, ")
+
+
+@pytest.mark.parametrize(("name", "options", "said"), [
+    ("//races.csv", {}, "the zip has a file without a proper name"),
+    ("races.csv", {"compress_type": zipfile.ZIP_BZIP2}, "the zip is compressed in an unusual way"),
+])
+def test_a_zip_that_nobody_would_make_is_refused(database, tmp_path, name, options, said):
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, "raceId", **options)
+    assert_refused(path, database, f"{path}: {said}")
+
+
+def test_a_zip_that_unpacks_to_far_too_much_is_refused(database, tmp_path, monkeypatch):
+    path = zipped(SAMPLE, tmp_path / "data.zip")
+    monkeypatch.setattr(dump, "UNPACKED_BYTES", 50_000)
+    with pytest.raises(dump.LoadError, match="unpacks to more than 50,000 bytes"), dump.dump_folder(str(path), print):
+        pass
 
 
 @pytest.mark.parametrize("inside", ["", "RaceData-main/"])
@@ -194,13 +227,30 @@ def server(tmp_path):
                 self.end_headers()
                 self.wfile.write(b"PK")
                 self.close_connection = True
+            elif self.path == "/endless":
+                self.send_response(302)
+                self.send_header("Location", "/data.zip")
+                self.end_headers()
+                try:
+                    while True:
+                        self.wfile.write(bytes(1 << 16))
+                except OSError:
+                    pass
+            elif self.path == "/babble":
+                self.wfile.write(b"\0\1\2\x1b[31m not HTTP\r\n\r\n")
+                self.close_connection = True
+            elif self.path == "/silent":
+                stopped.wait(20)
+                self.close_connection = True
             else:
                 super().do_GET()
 
+    stopped = threading.Event()
     handler = functools.partial(Handler, directory=folder)
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
         threading.Thread(target=httpd.serve_forever, args=(0.01,)).start()
         yield folder, f"http://127.0.0.1:{httpd.server_port}"
+        stopped.set()
         httpd.shutdown()
 
 
@@ -217,20 +267,29 @@ def test_a_url_that_gives_no_zip_is_refused(database, server):
     (folder / "page.html").write_text("<html>")
     assert_refused(f"{address}/none.zip", database, f"{address}/none.zip: ", "expected the zip of a dump")
     assert_refused(f"{address}/short", database, f"{address}/short: the connection ended 998 bytes before the file did")
+    assert_refused(f"{address}/babble", database, f"{address}/babble: ", "expected the zip of a dump")
     assert_refused(f"{address}/page.html", database, f"{address}/page.html: broken zip (File is not a zip file)")
     assert_refused("http://127.0.0.1:1/data.zip", database, "Connection refused")
+
+
+def test_a_redirect_without_end_is_followed_at_once(source, tmp_path, server):
+    folder, address = server
+    zipped(source, folder / "data.zip")
+    file = io.BytesIO()
+    dump.download(f"{address}/endless", file, lambda text: None)
+    assert file.getvalue() == (folder / "data.zip").read_bytes()
 
 
 def test_a_download_has_a_limit_of_size_and_of_time(server):
     folder, address = server
     (folder / "large").write_bytes(bytes(100_000))
-    with pytest.raises(load_data.LoadError, match="more than 99,999 bytes"):
-        load_data.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
-    with pytest.raises(load_data.LoadError, match="not complete after 1e-09 seconds; got "):
-        load_data.download(f"{address}/large", io.BytesIO(), lambda text: None, seconds=1e-9)
+    with pytest.raises(dump.LoadError, match="more than 99,999 bytes"):
+        dump.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
+    with pytest.raises(dump.LoadError, match="not complete after 0.2 seconds; got 0 bytes"):
+        dump.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
     file = io.BytesIO()
     shown = []
-    load_data.download(f"{address}/large", file, shown.append)
+    dump.download(f"{address}/large", file, shown.append)
     assert file.getvalue() == bytes(100_000)
     assert shown[-1] == "downloading: 100,000 bytes"
 
@@ -298,6 +357,12 @@ def test_whoever_has_the_old_file_open_goes_on_reading_it(source, database):
         run_loader(source, database).check_returncode()
         assert db.execute(rows).fetchone() == (1034,)
     assert tables(database)["lap_times"] == []
+
+
+def test_the_new_file_may_be_read_by_whom_the_old_one_could(source, database):
+    database.chmod(0o640)
+    run_loader(source, database).check_returncode()
+    assert database.stat().st_mode & 0o777 == 0o640
 
 
 def test_a_link_to_the_database_stays_one(source, database):
@@ -423,7 +488,10 @@ def test_at_the_end_it_lists_tables_rows_and_seasons(source, tmp_path):
     lines = run.stdout.splitlines()
     assert lines[0].split() == ["table", "rows", "read", "rows", "stored"]
     assert lines[9].split() == ["lap_times", "1,034", "1,034"]
-    assert lines[10] == f"{tmp_path / 'x.db'}: 1957 to 2023 (4 seasons, 71 races)"
+    assert lines[10:] == [
+        "sprint_results.csv has no column rank",
+        f"{tmp_path / 'x.db'}: 1957 to 2023 (4 seasons, 71 races)",
+    ]
 
 
 def test_on_a_terminal_it_shows_progress(source, tmp_path):
@@ -464,8 +532,8 @@ def test_points_lose_no_more_than_the_zeros_that_say_nothing(number):
     assert "." not in text or text[-1] not in "0."
 
 
-PARSERS = [load_data.whole_number, load_data.year, load_data.number, load_data.points, load_data.day,
-           load_data.time_of_day, load_data.lap_time]
+PARSERS = [load_data.whole_number, load_data.from_one, load_data.year, load_data.number, load_data.points,
+           load_data.day, load_data.time_of_day, load_data.lap_time]
 
 
 @given(st.sampled_from(PARSERS), st.one_of(st.text(), st.from_regex(r"[0-9:.\-+ ]{1,12}", fullmatch=True)))
