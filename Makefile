@@ -4,7 +4,7 @@ PYTHON = python3
 SOURCE = data/sample
 DATABASE = $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve python settings routes test test-system lint check clean
+.PHONY: help install load-data serve python settings routes test test-system bench lint check clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -33,13 +33,17 @@ settings: python
 	@$(PYTHON) -m racedata.settings
 
 routes: install  ## list the addresses of the service
-	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/falcon-inspect-app racedata.app:get_app
+	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/python -c "from falcon.inspect import inspect_app; \
+		from racedata.app import get_app; print(inspect_app(get_app().app).to_string())"
 
 test: install  ## run the tests that need only Python
 	@.venv/bin/pytest
 
 test-system: install  ## run the tests that need nginx and redis-server too, and those of real traffic at length
 	@SERVICE_SECONDS=10 .venv/bin/pytest -m '' tests/system tests/test_service.py
+
+bench: install  ## measure the service beside the server that carries it (needs wrk; takes some ten minutes)
+	@.venv/bin/python scripts/bench.py '$(DATABASE)'
 
 lint: install  ## look for faults in the code without running it
 	@.venv/bin/flake8

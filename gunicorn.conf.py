@@ -1,5 +1,7 @@
 """How gunicorn serves racedata. It finds this file by itself in the folder it is started in."""
 
+from gunicorn.sock import create_sockets
+
 from racedata.settings import read_settings
 
 settings = read_settings()
@@ -45,6 +47,21 @@ secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 
 # Nothing here is steered through gunicorn's control socket, and two services of one user would quarrel over its path.
 control_socket_disable = True
+
+
+def on_starting(server):
+    # A listening socket to each worker, with the kernel spreading connections over them. From one that they share, one
+    # worker at times takes nearly all connections, and keeps them. gunicorn's own reuse_port has each worker open its
+    # socket, and with a worker that ends, the connections it has not accepted yet are lost; these are the master's.
+    if server.cfg.bind == [bind]:
+        server.cfg.set("reuse_port", True)
+        server.LISTENERS = [each for _ in range(workers) for each in create_sockets(server.cfg, server.log)]
+        server.cfg.set("reuse_port", False)
+
+
+def pre_fork(server, worker):
+    taken = [socket for other in server.WORKERS.values() for socket in other.sockets]
+    worker.sockets = [min(worker.sockets, key=taken.count)]
 
 
 def when_ready(server):

@@ -1,19 +1,27 @@
 """The service as a WSGI application: the route table, the addresses' forms, the middleware, the handling of errors.
 
-`create_app` is given everything it needs; `get_app` finds it in the environment, for gunicorn.
+`create_app` makes it over one database; a `Service` does so anew when the file is replaced; `get_app` is for gunicorn.
 """
 
+import logging
 import re
 import sqlite3
 import sys
+import threading
+import time
+from datetime import datetime
 
 import falcon
 from falcon.routing import BaseConverter
 
 from racedata import errors, resources
-from racedata.database import Database, DatabaseError
+from racedata.answers import Answers
+from racedata.database import Database, DatabaseError, Replaced, identity
 from racedata.ratelimit import RateLimits, TrustedProxies, store_for
+from racedata.serializers import Directory
 from racedata.settings import CANNOT_START, SettingError, read_settings
+
+log = logging.getLogger(__name__)
 
 METHODS = ("GET", "HEAD", "OPTIONS")
 
@@ -53,13 +61,14 @@ class Requests:
 class AnyOrigin:
     """Middleware: scripts of any web page may call, and read every answer and header.
 
-    Unlike falcon.CORSMiddleware it says so to whoever asks and not only to browsers: what a shared cache keeps
-    from a request without an Origin is good for one that has it.
+    Unlike falcon.CORSMiddleware it lets in whoever asks and not only browsers: what a shared cache keeps from a
+    request without an Origin is good for one that has it.
     """
 
     def process_response(self, req, resp, resource, req_succeeded):
         resp.set_header("Access-Control-Allow-Origin", "*")
-        resp.set_header("Access-Control-Expose-Headers", "*")
+        if "HTTP_ORIGIN" in req.env:
+            resp.set_header("Access-Control-Expose-Headers", "*")
         if req.method == "OPTIONS" and req_succeeded:
             resp.set_header("Allow", ", ".join(METHODS))
             resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
@@ -69,26 +78,27 @@ class AnyOrigin:
 
 def create_app(settings, database, limit_store=None):
     """The WSGI application over `database` (a Database); `limit_store` keeps the rate limits, None is without."""
-    middleware = [AnyOrigin(), Requests(settings.base_address)]
+    answers = answers_of(settings, database)
+    middleware = [answers, AnyOrigin(), Requests(settings.base_address)]
     if limit_store:
-        # Before the others: what they refuse counts too.
+        # Before the others: what they answer or refuse counts too.
         limits = RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address)
         middleware.insert(0, limits)
     app = falcon.App(middleware=middleware)
     app.router_options.converters.update(season=Season, round=Round)
 
-    calendar = resources.Calendar(database, settings)
-    race = resources.Race(database, settings)
+    serving = database, Directory(database), answers, settings
+    calendar, race = resources.Calendar(*serving), resources.Race(*serving)
     base = settings.base_address.lower()
     for address, resource in (
         ("/{season:season}/races", calendar),
         ("/{season:season}", calendar),
         ("/{season:season}/{round:round}", race),
         ("/{season:season}/{round:round}/races", race),
-        ("/{season:season}/{round:round}/results", resources.Results(database, settings)),
-        ("/{season:season}/{round:round}/qualifying", resources.Qualifying(database, settings)),
-        ("/{season:season}/{round:round}/sprint", resources.Sprint(database, settings)),
-        ("/{season:season}/{round:round}/laps", resources.Laps(database, settings)),
+        ("/{season:season}/{round:round}/results", resources.Results(*serving)),
+        ("/{season:season}/{round:round}/qualifying", resources.Qualifying(*serving)),
+        ("/{season:season}/{round:round}/sprint", resources.Sprint(*serving)),
+        ("/{season:season}/{round:round}/laps", resources.Laps(*serving)),
     ):
         app.add_route(base + address, resource)
     app.add_route("/healthz", resources.Health(database))
@@ -97,14 +107,67 @@ def create_app(settings, database, limit_store=None):
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)
     app.add_error_handler(sqlite3.Error, errors.database_unreadable)
+    app.add_error_handler(Replaced, errors.database_replaced)
     return app
 
 
+def answers_of(settings, database):
+    """The Answers of `database`; they differ from others in their ETag where any of them differs."""
+    built_at = datetime.fromisoformat(database.build()["builtAt"].replace("Z", "+00:00"))
+    shaping = (settings.base_path, settings.series, settings.base_url, settings.finish_times, settings.max_limit)
+    return Answers(database.checksum + repr(shaping).encode(), built_at, settings.max_age, settings.cache_size << 20)
+
+
+class Service:
+    """The application over the file that is at `path` now: when another takes its place, over that one.
+
+    Everything that was made of the old file goes with it: answers, directory, connections. A file that cannot be
+    served is refused with one line in the log, and the old one goes on being served as long as it can be read.
+    """
+
+    INTERVAL = 0.5  # seconds between looks at the file
+
+    def __init__(self, settings, limit_store, clock=time.monotonic):
+        self.settings, self.limit_store, self.clock = settings, limit_store, clock
+        self._look_again_at = 0.0
+        self._looking = threading.Lock()
+        self._serve(Database(settings.database))
+
+    def __call__(self, environ, start_response):
+        if self.clock() >= self._look_again_at:
+            self._look()
+        try:
+            return self.app(environ, start_response)
+        except Replaced:  # a thread that had no connection yet found another file, before it answered anything
+            self._look()
+            environ[errors.ASKED_AGAIN] = True
+            return self.app(environ, start_response)
+
+    def _look(self):
+        """Serves the file that is there now, if it is another than before and can be served."""
+        with self._looking:
+            self._look_again_at = self.clock() + self.INTERVAL
+            found = identity(self.settings.database)
+            if found in (self.database.identity, self.refused):
+                return
+            try:
+                self._serve(Database(self.settings.database))
+                log.warning("%s is another file now, and is served", self.settings.database)
+            except DatabaseError as error:
+                self.refused, self.database.refused = found, error.fault
+                log.error("%s; what was served before still is", error)
+
+    def _serve(self, database):
+        app = create_app(self.settings, database, self.limit_store)
+        database.close()  # a connection must not cross the fork that makes gunicorn's workers
+        self.app, self.database, self.refused = app, database, database.identity
+
+
 def get_app():
-    """The application as the environment has it; where there can be none, one line on stderr and the end."""
+    """The service as the environment has it; where there can be none, one line on stderr and the end."""
     settings = read_settings()
     try:
-        return create_app(settings, Database(settings.database), store_for(settings))
+        return Service(settings, store_for(settings))
     except (DatabaseError, SettingError) as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)

@@ -4,6 +4,7 @@ Rows come back as sqlite3.Row; what the wire makes of them is in serializers.py.
 """
 
 import hashlib
+import os
 import sqlite3
 import threading
 from contextlib import closing
@@ -12,24 +13,9 @@ from pathlib import Path
 
 SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
 
-# The columns behind a Race object. Where two tables have a column of the same name, one is called after its table.
-RACE = """
-    raceId, year, round, races.url AS url, races.name AS name, date, time,
-    circuitRef, circuits.url AS circuitUrl, circuits.name AS circuitName, lat, lng, location, country
-"""
-
-# The columns behind its session schedule.
-SCHEDULE = """
-    fp1_date, fp1_time, fp2_date, fp2_time, fp3_date, fp3_time, quali_date, quali_time, sprint_date, sprint_time,
+# A weekend has a sprint where the dump has a date for one, or results.
+HAS_SPRINT = """
     sprint_date IS NOT NULL OR EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId) AS hasSprint
-"""
-
-# The columns behind a Driver and a Constructor object.
-DRIVER_AND_CONSTRUCTOR = """
-    driverRef, drivers.number AS permanentNumber, code, drivers.url AS driverUrl, forename, surname, dob,
-    drivers.nationality AS driverNationality,
-    constructorRef, constructors.url AS constructorUrl, constructors.name AS constructorName,
-    constructors.nationality AS constructorNationality
 """
 
 
@@ -37,16 +23,25 @@ class DatabaseError(Exception):
     """A file that the service cannot serve: one line that says what is wrong with it and what to run."""
 
 
+class Replaced(Exception):
+    """Another file has taken the place of the one that was checked; nothing of it has been read."""
+
+
 class Database:
     """The database in the file at `path`. Raises DatabaseError where that cannot be served.
 
-    The questions raise sqlite3.Error when the file has become unreadable since.
+    `checksum` is that of the whole file, 32 bytes: another file has another. The questions raise sqlite3.Error when the
+    file has become unreadable since.
     """
 
     def __init__(self, path):
+        self._path = path
         self._uri = Path(path).absolute().as_uri()
         self._thread = threading.local()
+        # Why the file that has taken this one's place since is not served; None where there is no such.
+        self.refused = None
         try:
+            self.identity = identity(path)
             self._check(Path(path).read_bytes())
         except FileNotFoundError:
             fault = "is missing"
@@ -54,9 +49,13 @@ class Database:
             fault = f"cannot be read ({error.strerror})"
         except DatabaseError as error:
             fault = str(error)
+        except Replaced:
+            fault = "is being replaced at this moment"
         else:
             return
-        raise DatabaseError(f"{path} {fault}; to build it, run: make load-data SOURCE=… DATABASE={path}")
+        error = DatabaseError(f"{path} {fault}; to build it, run: make load-data SOURCE=… DATABASE={path}")
+        error.fault = fault
+        raise error
 
     def _check(self, content):
         if not content.startswith(b"SQLite format 3\0"):
@@ -74,7 +73,8 @@ class Database:
         if version != wanted:
             age = "older" if version < wanted else "newer"
             raise DatabaseError(f"has schema version {version}, {age} than this service's, {wanted}")
-        if hashlib.sha256(content[:-32]).digest() != content[-32:]:  # as schema.sql describes
+        self.checksum = content[-32:]  # as schema.sql describes
+        if hashlib.sha256(content[:-32]).digest() != self.checksum:
             raise DatabaseError("is damaged (it is not as it was built: its checksum differs)")
 
     def _connect(self):
@@ -82,6 +82,9 @@ class Database:
         # mode=ro as well: without it SQLite makes a file where there is none.
         connection = sqlite3.connect(f"{self._uri}?mode=ro&immutable=1", uri=True)
         connection.row_factory = sqlite3.Row
+        if identity(self._path) != self.identity:
+            connection.close()
+            raise Replaced
         return connection
 
     @property
@@ -114,23 +117,31 @@ class Database:
         """Rows of each table: `{name: rows}`."""
         return dict(self._rows("SELECT name, rows FROM row_counts"))
 
+    def circuits(self):
+        return self._rows("SELECT * FROM circuits")
+
+    def drivers(self):
+        return self._rows("SELECT * FROM drivers")
+
+    def constructors(self):
+        return self._rows("SELECT * FROM constructors")
+
+    def statuses(self):
+        """Texts of finishing statuses: `{statusId: status}`."""
+        return dict(self._rows("SELECT statusId, status FROM status"))
+
     def races_total(self, year):
         return self._row("SELECT count(*) FROM races WHERE year = ?", year)[0]
 
     def races(self, year, limit, offset):
-        """Races of a season with their schedules, by round."""
+        """Races of a season, by round."""
         return self._rows(
-            f"""SELECT {RACE}, {SCHEDULE} FROM races JOIN circuits USING (circuitId)
-                WHERE year = ? ORDER BY round LIMIT ? OFFSET ?""",
-            year, limit, offset,
+            f"SELECT *, {HAS_SPRINT} FROM races WHERE year = ? ORDER BY round LIMIT ? OFFSET ?", year, limit, offset
         )
 
     def race(self, year, round):
-        """One race with its schedule, or None."""
-        return self._row(
-            f"SELECT {RACE}, {SCHEDULE} FROM races JOIN circuits USING (circuitId) WHERE year = ? AND round = ?",
-            year, round,
-        )
+        """One race, or None."""
+        return self._row(f"SELECT *, {HAS_SPRINT} FROM races WHERE year = ? AND round = ?", year, round)
 
     def results_total(self, race_id):
         return self._row("SELECT count(*) FROM results WHERE raceId = ?", race_id)[0]
@@ -138,12 +149,9 @@ class Database:
     def results(self, race_id, limit, offset):
         """A race's classification. `winnerMilliseconds` is the same in each row."""
         return self._rows(
-            f"""SELECT results.*, status, {DRIVER_AND_CONSTRUCTOR},
-                    (SELECT milliseconds FROM results WHERE raceId = ?1
-                     ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
-                FROM results JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
-                    JOIN status USING (statusId)
-                WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
+            """SELECT *, (SELECT milliseconds FROM results WHERE raceId = ?1
+                          ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
+               FROM results WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
             race_id, limit, offset,
         )
 
@@ -153,12 +161,10 @@ class Database:
     def sprint_results(self, race_id, limit, offset):
         """A sprint's classification; columns as in `results`."""
         return self._rows(
-            f"""SELECT sprint_results.*, NULL AS fastestLapSpeed, status, {DRIVER_AND_CONSTRUCTOR},
-                    (SELECT milliseconds FROM sprint_results WHERE raceId = ?1
-                     ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
-                FROM sprint_results JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
-                    JOIN status USING (statusId)
-                WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
+            """SELECT *, NULL AS fastestLapSpeed,
+                   (SELECT milliseconds FROM sprint_results WHERE raceId = ?1
+                    ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
+               FROM sprint_results WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
             race_id, limit, offset,
         )
 
@@ -168,9 +174,7 @@ class Database:
     def qualifying(self, race_id, limit, offset):
         """A race's qualifying classification."""
         return self._rows(
-            f"""SELECT qualifying.*, {DRIVER_AND_CONSTRUCTOR}
-                FROM qualifying JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
-                WHERE raceId = ? ORDER BY position, qualifyId LIMIT ? OFFSET ?""",
+            "SELECT * FROM qualifying WHERE raceId = ? ORDER BY position, qualifyId LIMIT ? OFFSET ?",
             race_id, limit, offset,
         )
 
@@ -181,10 +185,19 @@ class Database:
     def lap_times(self, race_id, limit, offset):
         """A race's timings, by lap and position."""
         return self._rows(
-            """SELECT lap, driverRef, position, time FROM lap_times JOIN drivers USING (driverId)
+            """SELECT lap, driverId, position, time FROM lap_times
                WHERE raceId = ? AND record >= ? AND record < ? ORDER BY record""",
             race_id, offset, offset + limit,
         )
+
+
+def identity(path):
+    """What tells the file at `path` from one that takes its place, or that it becomes; None where there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _pragma(connection, name):

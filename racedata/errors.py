@@ -6,6 +6,8 @@ from http import HTTPStatus
 import falcon
 import orjson
 
+ASKED_AGAIN = "racedata.asked_again"  # in the environ of a request that met a replaced file once
+
 log = logging.getLogger(__name__)
 
 
@@ -25,6 +27,13 @@ def database_unreadable(req, resp, error, params):
     """Falcon's handler of sqlite3.Error: the file was fine at start, and is not now."""
     log.error("the database cannot be read: %s", error)
     raise falcon.HTTPServiceUnavailable(description="The database cannot be read at the moment.", retry_after=10)
+
+
+def database_replaced(req, resp, error, params):
+    """Falcon's handler of Replaced: for the Service to ask again, over the new file; where that fails too, 503."""
+    if ASKED_AGAIN in req.env:
+        database_unreadable(req, resp, "another file is in its place", params)
+    raise error
 
 
 def unexpected(req, resp, error, params):

@@ -20,20 +20,22 @@ class Endpoint:
     records, and the Race objects with those of the page.
     """
 
-    def __init__(self, database, settings):
-        self.database = database
-        self.settings = settings
+    def __init__(self, database, directory, answers, settings):
+        self.database, self.directory, self.answers, self.settings = database, directory, answers, settings
 
     def on_get(self, req, resp, season, round=None):
         limit = min(whole_number(req, "limit", DEFAULT_LIMIT), self.settings.max_limit)
         offset = whole_number(req, "offset", 0)
+        if self.answers.is_current(req):
+            self.answers.send_not_modified(resp)
+            return
         place = [season] if round is None else [season, round]
         total, races = self.races(*place, limit=limit, offset=offset)
         # An endpoint's addresses all get the same body, so its url is made from the endpoint and not from the path.
         url = "/".join([self.base_url(req), *map(str, place), f"{self.name}.json"])
         table = serializers.race_table(season, round, races)
-        resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(serializers.mrdata(self.settings.series, url, limit, offset, total, RaceTable=table))
+        answer = serializers.mrdata(self.settings.series, url, limit, offset, total, RaceTable=table)
+        self.answers.send(req, resp, orjson.dumps(answer))
 
     on_head = on_get
 
@@ -52,7 +54,8 @@ class RaceRecords(Endpoint):
         total = self.total(race["raceId"]) if race else 0
         if limit == 0 or offset >= total:
             return total, []
-        return total, [{**serializers.race(race), self.key: self.records(race["raceId"], limit, offset)}]
+        records = self.records(race["raceId"], limit, offset)
+        return total, [{**serializers.race(race, self.directory), self.key: records}]
 
 
 class Calendar(Endpoint):
@@ -64,7 +67,8 @@ class Calendar(Endpoint):
         total = self.database.races_total(season)
         if limit == 0 or offset >= total:
             return total, []
-        return total, [serializers.scheduled_race(row) for row in self.database.races(season, limit, offset)]
+        rows = self.database.races(season, limit, offset)
+        return total, [serializers.scheduled_race(row, self.directory) for row in rows]
 
 
 class Race(Endpoint):
@@ -76,7 +80,7 @@ class Race(Endpoint):
         race = self.database.race(season, round)
         if race is None:
             return 0, []
-        return 1, [serializers.scheduled_race(race)] if limit > offset == 0 else []
+        return 1, [serializers.scheduled_race(race, self.directory)] if limit > offset == 0 else []
 
 
 class Results(RaceRecords):
@@ -90,7 +94,8 @@ class Results(RaceRecords):
 
     def records(self, race_id, limit, offset):
         finish_time = serializers.RACE_TIMES[self.settings.finish_times]
-        return [serializers.result(row, finish_time) for row in self.database.results(race_id, limit, offset)]
+        rows = self.database.results(race_id, limit, offset)
+        return [serializers.result(row, self.directory, finish_time) for row in rows]
 
 
 class Qualifying(RaceRecords):
@@ -103,7 +108,8 @@ class Qualifying(RaceRecords):
         return self.database.qualifying_total(race_id)
 
     def records(self, race_id, limit, offset):
-        return [serializers.qualifying_result(row) for row in self.database.qualifying(race_id, limit, offset)]
+        rows = self.database.qualifying(race_id, limit, offset)
+        return [serializers.qualifying_result(row, self.directory) for row in rows]
 
 
 class Sprint(RaceRecords):
@@ -117,7 +123,8 @@ class Sprint(RaceRecords):
 
     def records(self, race_id, limit, offset):
         finish_time = serializers.SPRINT_TIMES[self.settings.finish_times]
-        return [serializers.result(row, finish_time) for row in self.database.sprint_results(race_id, limit, offset)]
+        rows = self.database.sprint_results(race_id, limit, offset)
+        return [serializers.result(row, self.directory, finish_time) for row in rows]
 
 
 class Laps(RaceRecords):
@@ -130,7 +137,7 @@ class Laps(RaceRecords):
         return self.database.lap_times_total(race_id)
 
     def records(self, race_id, limit, offset):
-        return serializers.laps(self.database.lap_times(race_id, limit, offset))
+        return serializers.laps(self.database.lap_times(race_id, limit, offset), self.directory)
 
 
 class Health:
@@ -141,14 +148,17 @@ class Health:
 
     def on_get(self, req, resp):
         build = self.database.build()
-        resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps({
+        health = {
             "status": "ok",
             "schemaVersion": build["schemaVersion"],
             "sourceChecksum": build["sourceChecksum"],
             "builtAt": build["builtAt"],
             "rows": self.database.row_counts(),
-        })
+        }
+        if self.database.refused:
+            health["refused"] = f"The file that is there now {self.database.refused}."
+        resp.content_type = falcon.MEDIA_JSON
+        resp.data = orjson.dumps(health)
 
     on_head = on_get
 

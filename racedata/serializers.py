@@ -4,13 +4,12 @@ Every leaf is a string, and what is unknown is left out. Nothing here knows of H
 """
 
 from itertools import groupby
+from operator import itemgetter
 
 
 def known(**facts):
-    """The facts that are known, numbers as text; a dict among them is an object and stays as it is."""
-    return {
-        name: fact if isinstance(fact, (dict, str)) else str(fact) for name, fact in facts.items() if fact is not None
-    }
+    """The facts that are known, numbers as text; texts and objects among them stay as they are."""
+    return {name: str(fact) if type(fact) is int else fact for name, fact in facts.items() if fact is not None}
 
 
 def mrdata(series, url, limit, offset, total, **table):
@@ -23,31 +22,60 @@ def race_table(season, round, races):
     return {**known(season=season, round=round), "Races": races}
 
 
+class Directory:
+    """What thousands of answers repeat, assembled once: Circuit, Driver and Constructor objects and statuses by id."""
+
+    def __init__(self, database):
+        self.circuits = {row["circuitId"]: circuit(row) for row in database.circuits()}
+        self.drivers = {row["driverId"]: driver(row) for row in database.drivers()}
+        self.constructors = {row["constructorId"]: constructor(row) for row in database.constructors()}
+        self.statuses = database.statuses()
+
+
 def circuit(row):
     return known(
         circuitId=row["circuitRef"],
-        url=row["circuitUrl"],
-        circuitName=row["circuitName"],
+        url=row["url"],
+        circuitName=row["name"],
         Location=known(lat=row["lat"], long=row["lng"], locality=row["location"], country=row["country"]),
     )
 
 
-def race(row):
+def driver(row):
+    return known(
+        driverId=row["driverRef"],
+        permanentNumber=row["number"],
+        code=row["code"],
+        url=row["url"],
+        givenName=row["forename"],
+        familyName=row["surname"],
+        dateOfBirth=row["dob"],
+        nationality=row["nationality"],
+    )
+
+
+def constructor(row):
+    return known(
+        constructorId=row["constructorRef"], url=row["url"], name=row["name"], nationality=row["nationality"]
+    )
+
+
+def race(row, directory):
     """A race without its session schedule, as it stands above records."""
     return known(
         season=row["year"],
         round=row["round"],
         url=row["url"],
         raceName=row["name"],
-        Circuit=circuit(row),
+        Circuit=directory.circuits[row["circuitId"]],
         date=row["date"],
         time=utc(row["time"]),
     )
 
 
-def scheduled_race(row):
+def scheduled_race(row, directory):
     """A race with its session schedule."""
-    return {**race(row), **schedule(row)}
+    return {**race(row, directory), **schedule(row)}
 
 
 def schedule(row):
@@ -76,29 +104,7 @@ def utc(time):
     return time and f"{time}Z"
 
 
-def driver(row):
-    return known(
-        driverId=row["driverRef"],
-        permanentNumber=row["permanentNumber"],
-        code=row["code"],
-        url=row["driverUrl"],
-        givenName=row["forename"],
-        familyName=row["surname"],
-        dateOfBirth=row["dob"],
-        nationality=row["driverNationality"],
-    )
-
-
-def constructor(row):
-    return known(
-        constructorId=row["constructorRef"],
-        url=row["constructorUrl"],
-        name=row["constructorName"],
-        nationality=row["constructorNationality"],
-    )
-
-
-def result(row, finish_time):
+def result(row, directory, finish_time):
     """A row of a race's or sprint's classification; `finish_time(milliseconds, winner's milliseconds)` is its time."""
     milliseconds = row["milliseconds"]
     return known(
@@ -106,11 +112,11 @@ def result(row, finish_time):
         position=row["positionOrder"],
         positionText=row["positionText"],
         points=row["points"],
-        Driver=driver(row),
-        Constructor=constructor(row),
+        Driver=directory.drivers[row["driverId"]],
+        Constructor=directory.constructors[row["constructorId"]],
         grid=row["grid"],
         laps=row["laps"],
-        status=row["status"],
+        status=directory.statuses[row["statusId"]],
         Time=None if milliseconds is None else known(
             millis=milliseconds, time=finish_time(milliseconds, row["winnerMilliseconds"])
         ),
@@ -131,28 +137,31 @@ def fastest_lap(row):
     )
 
 
-def qualifying_result(row):
+def qualifying_result(row, directory):
     return known(
         number=row["number"],
         position=row["position"],
-        Driver=driver(row),
-        Constructor=constructor(row),
+        Driver=directory.drivers[row["driverId"]],
+        Constructor=directory.constructors[row["constructorId"]],
         Q1=row["q1"],
         Q2=row["q2"],
         Q3=row["q3"],
     )
 
 
-def laps(rows):
+def laps(rows, directory):
     """Timings grouped into laps; a page may begin and end in the middle of one."""
     return [
-        {"number": str(lap), "Timings": [timing(row) for row in timings]}
-        for lap, timings in groupby(rows, key=lambda row: row["lap"])
+        {"number": str(lap), "Timings": [timing(*row, directory.drivers) for row in timings]}
+        for lap, timings in groupby(rows, key=itemgetter(0))
     ]
 
 
-def timing(row):
-    return known(driverId=row["driverRef"], position=row["position"], time=row["time"])
+def timing(lap, driver_id, position, time, drivers):
+    name = drivers[driver_id]["driverId"]
+    if position is None or time is None:
+        return known(driverId=name, position=position, time=time)
+    return {"driverId": name, "position": str(position), "time": time}  # nine of ten records are timings: no call
 
 
 def parts(milliseconds):

@@ -102,6 +102,12 @@ class Settings:
     # The largest `limit`; a larger one is lowered to it. In records; no race has 2000.
     max_limit: int = setting("RACEDATA_MAX_LIMIT", whole_number(1, 100000), 2000)
 
+    # Seconds that clients and proxies may keep an answer before they ask again.
+    max_age: int = setting("RACEDATA_MAX_AGE", whole_number(0, 31_536_000), 300)
+
+    # Megabytes of answers that each worker keeps.
+    cache_size: int = setting("RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 32)
+
     # Requests of one client: a quota and its window (`4/second`), or `off`. A request needs a token of both.
     burst_limit: str = setting("RACEDATA_BURST_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "4/second")
     sustained_limit: str = setting("RACEDATA_SUSTAINED_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "500/hour")

@@ -1,13 +1,19 @@
 """racedata.app: addresses and their forms, methods, browsers, and what goes wrong in between."""
 
+import os
+import shutil
 import subprocess
 import sys
+import threading
 
 import pytest
 import webtest
-from conftest import client
+from conftest import SAMPLE, built, client
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from racedata.app import Service
+from racedata.settings import Settings
 
 
 def ask(sample, **environ):
@@ -91,10 +97,11 @@ def test_a_browsers_preflight_is_allowed(sample):
     ("/ergast/f1/2023", 200), ("/healthz", 200), ("/ergast/f1/2023?limit=x", 400), ("/nothing", 404),
 ])
 def test_a_page_of_any_origin_may_read_every_answer_and_its_headers(sample, address, status):
+    browsers = sample.get(address, headers={"Origin": "https://example.org"}, status=status)
+    assert browsers.headers["Access-Control-Allow-Origin"] == "*"
+    assert browsers.headers["Access-Control-Expose-Headers"] == "*"
     # Without an Origin too: a shared cache may give this answer to a request that has one.
-    answer = sample.get(address, status=status)
-    assert answer.headers["Access-Control-Allow-Origin"] == "*"
-    assert answer.headers["Access-Control-Expose-Headers"] == "*"
+    assert sample.get(address, status=status).headers["Access-Control-Allow-Origin"] == "*"
 
 
 def test_base_path_and_series_are_settings(sample_database):
@@ -105,15 +112,126 @@ def test_base_path_and_series_are_settings(sample_database):
     assert client(sample_database, base_path="").get("/f1/2023/18").json["MRData"]["total"] == "1"
 
 
-def test_a_database_that_has_become_unreadable_is_503_without_details(sample_database, tmp_path, caplog):
-    path = tmp_path / "racedata.db"
-    path.write_bytes(sample_database.read_bytes())
-    app = client(path)
-    path.write_bytes(b"SQLite format 3\0" + bytes(4080))
-    for address in ("/ergast/f1/2023", "/ergast/f1/2023/18/laps", "/healthz"):
-        problem = app.get(address, status=503)
+class Clock:
+    def __init__(self):
+        self.now = 0.0
+
+    def __call__(self):
+        return self.now
+
+
+@pytest.fixture
+def path(sample_database, tmp_path):
+    """The path of a database that may be replaced."""
+    return shutil.copy(sample_database, tmp_path / "racedata.db")
+
+
+@pytest.fixture
+def service(path):
+    """A service over `path` on a clock that stands still, `service.clock`."""
+    clock = Clock()
+    made = webtest.TestApp(Service(Settings(database=str(path)), None, clock))
+    made.clock = clock
+    yield made
+    made.app.database.close()
+
+
+@pytest.fixture
+def other_database(tmp_path):
+    """A database with another name for one circuit's town."""
+    source = shutil.copytree(SAMPLE, tmp_path / "source")
+    circuits = source / "circuits.csv"
+    circuits.write_text(circuits.read_text(encoding="utf-8").replace("Spielberg", "Zeltweg"), encoding="utf-8")
+    return built(source, tmp_path / "other.db")
+
+
+def town(service, **options):
+    answer = service.get("/ergast/f1/2023/9.json", **options)
+    return answer.json["MRData"]["RaceTable"]["Races"][0]["Circuit"]["Location"]["locality"], answer.headers["ETag"]
+
+
+def test_a_new_file_is_served_within_half_a_second_with_another_etag(service, path, other_database, caplog):
+    before = town(service)
+    shutil.copy(other_database, path.with_name("new"))
+    os.replace(path.with_name("new"), path)
+    assert town(service) == before
+    service.clock.now += Service.INTERVAL
+    after = town(service)
+    assert (before[0], after[0]) == ("Spielberg", "Zeltweg")
+    assert after[1] != before[1]
+    assert [record.message for record in caplog.records] == [f"{path} is another file now, and is served"]
+
+
+def test_a_thread_that_comes_later_gets_nothing_of_two_files(service, path, other_database):
+    assert town(service)[0] == "Spielberg"
+    os.replace(other_database, path)
+    found = []
+    # It has no connection to the old file, and cannot get one any more.
+    thread = threading.Thread(target=lambda: found.append(
+        service.get("/ergast/f1/2023/9/results.json").json["MRData"]["RaceTable"]["Races"][0]["Circuit"]
+    ))
+    thread.start()
+    thread.join()
+    assert found[0]["Location"]["locality"] == "Zeltweg"
+
+
+def gone(path):
+    path.unlink()
+
+
+def garbage(path):
+    path.with_name("new").write_bytes(bytes(5000))
+    os.replace(path.with_name("new"), path)
+
+
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[-5000] ^= 1
+    path.with_name("new").write_bytes(content)
+    os.replace(path.with_name("new"), path)
+
+
+@pytest.mark.parametrize(("spoil", "fault"), [
+    (gone, "is missing"), (garbage, "is not an SQLite database"), (flipped, "is damaged"),
+])
+def test_a_new_file_that_cannot_be_served_is_refused_and_the_old_one_goes_on(
+    service, path, other_database, caplog, spoil, fault
+):
+    before = town(service)
+    spoil(path)
+    for _ in range(5):
+        service.clock.now += Service.INTERVAL
+        assert town(service) == before
+    health = service.get("/healthz", status=200).json
+    assert health["refused"].startswith(f"The file that is there now {fault}")
+    assert str(path) not in health["refused"]
+    assert len(caplog.records) == 1
+    assert caplog.records[0].message.startswith(f"{path} {fault}")
+    shutil.copy(other_database, path.with_name("new"))
+    os.replace(path.with_name("new"), path)
+    service.clock.now += Service.INTERVAL
+    assert town(service)[0] == "Zeltweg"
+    assert "refused" not in service.get("/healthz").json
+
+
+def test_a_thread_without_the_old_file_and_without_a_good_new_one_is_503_without_details(service, path, caplog):
+    gone(path)
+    found = []
+    thread = threading.Thread(target=lambda: found.extend(
+        service.get(address, status=503) for address in ("/ergast/f1/2023", "/ergast/f1/2023/18/laps", "/healthz")
+    ))
+    thread.start()
+    thread.join()
+    assert len(found) == 3
+    for problem in found:
         assert problem.json["detail"] == "The database cannot be read at the moment."
         assert problem.headers["Retry-After"] == "10"
+
+
+def test_a_database_that_is_damaged_under_way_is_503_without_details(service, path, caplog):
+    path.write_bytes(b"SQLite format 3\0" + bytes(4080))
+    problem = service.get("/ergast/f1/2021/12/laps.json", status=503)
+    assert problem.json["detail"] == "The database cannot be read at the moment."
     assert "the database cannot be read: " in caplog.text
 
 

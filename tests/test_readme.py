@@ -8,7 +8,6 @@ import pytest
 from conftest import ROOT
 from falcon.inspect import inspect_routes
 
-from racedata.app import create_app
 from racedata.settings import Settings
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,9 +20,9 @@ def table(heading):
     return rows[2:]
 
 
-def test_the_endpoint_table_names_the_addresses_of_the_route_table():
+def test_the_endpoint_table_names_the_addresses_of_the_route_table(sample):
     base = Settings().base_address
-    routes = {re.sub(r":\w+}", "}", route.path) for route in inspect_routes(create_app(Settings(), None))}
+    routes = {re.sub(r":\w+}", "}", route.path) for route in inspect_routes(sample.app)}
     named = {address for row in table("Endpoints") for address in re.findall("`(/[^`]*)`", " ".join(row))}
     assert {base + address for address in named} | {"/healthz"} == routes
 

@@ -96,11 +96,11 @@ def test_there_is_no_fastest_lap_without_a_lap_or_at_rank_0(change):
 
 
 def test_timings_are_grouped_by_lap():
-    rows = [
-        {"lap": lap, "driverRef": name, "position": place, "time": "1:40.000"}
-        for lap, place, name in [(1, 2, "b"), (2, 1, "a"), (2, 2, "b")]
-    ]
-    laps = serializers.laps(rows)
-    assert [(lap["number"], [timing["driverId"] for timing in lap["Timings"]]) for lap in laps] == [
-        ("1", ["b"]), ("2", ["a", "b"])
+    class Directory:
+        drivers = {1: {"driverId": "a"}, 2: {"driverId": "b"}}
+
+    rows = [(1, 2, 2, "1:40.000"), (2, 1, 1, "1:39.000"), (2, 2, None, None)]
+    assert serializers.laps(rows, Directory) == [
+        {"number": "1", "Timings": [{"driverId": "b", "position": "2", "time": "1:40.000"}]},
+        {"number": "2", "Timings": [{"driverId": "a", "position": "1", "time": "1:39.000"}, {"driverId": "b"}]},
     ]
