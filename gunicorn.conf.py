@@ -23,8 +23,8 @@ worker_class = "gthread"
 threads = 4
 worker_connections = 1000
 
-# Seconds an idle connection is kept: longer than nginx keeps its own (60), so that nginx never uses one just closed.
-keepalive = 75
+# Seconds an idle connection is kept: a client that paces itself by the limits asks again well within.
+keepalive = 15
 
 # The longest address is some 60 characters, and nobody sends a body.
 limit_request_line = 2048

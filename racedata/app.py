@@ -3,6 +3,7 @@
 `create_app` makes it over one database; a `Service` does so anew when the file is replaced; `get_app` is for gunicorn.
 """
 
+import gc
 import logging
 import re
 import sqlite3
@@ -139,7 +140,7 @@ class Service:
         try:
             return self.app(environ, start_response)
         except Replaced:  # a thread that had no connection yet found another file, before it answered anything
-            self._look()
+            self._look()  # asked again, the request takes another token: better that than two files in one answer
             environ[errors.ASKED_AGAIN] = True
             return self.app(environ, start_response)
 
@@ -156,11 +157,18 @@ class Service:
             except DatabaseError as error:
                 self.refused, self.database.refused = found, error.fault
                 log.error("%s; what was served before still is", error)
+            except Replaced:
+                pass  # by yet another; that is for the next look
 
     def _serve(self, database):
         app = create_app(self.settings, database, self.limit_store)
         database.close()  # a connection must not cross the fork that makes gunicorn's workers
         self.app, self.database, self.refused = app, database, database.identity
+        # Closes what other threads had open of the old file, now and not some time; and then has the collector pass
+        # over what stays, the directory above all, which it would look through again and again.
+        gc.unfreeze()
+        gc.collect()
+        gc.freeze()
 
 
 def get_app():
@@ -168,6 +176,6 @@ def get_app():
     settings = read_settings()
     try:
         return Service(settings, store_for(settings))
-    except (DatabaseError, SettingError) as error:
+    except (DatabaseError, Replaced, SettingError) as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)

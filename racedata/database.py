@@ -82,9 +82,10 @@ class Database:
         # mode=ro as well: without it SQLite makes a file where there is none.
         connection = sqlite3.connect(f"{self._uri}?mode=ro&immutable=1", uri=True)
         connection.row_factory = sqlite3.Row
+        connection.execute("PRAGMA cache_size = -512")  # kilobytes; what is read often the system has in memory anyway
         if identity(self._path) != self.identity:
             connection.close()
-            raise Replaced
+            raise Replaced(f"{self._path} is being replaced at this moment")
         return connection
 
     @property

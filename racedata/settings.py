@@ -106,7 +106,7 @@ class Settings:
     max_age: int = setting("RACEDATA_MAX_AGE", whole_number(0, 31_536_000), 300)
 
     # Megabytes of answers that each worker keeps.
-    cache_size: int = setting("RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 32)
+    cache_size: int = setting("RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 24)
 
     # Requests of one client: a quota and its window (`4/second`), or `off`. A request needs a token of both.
     burst_limit: str = setting("RACEDATA_BURST_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "4/second")

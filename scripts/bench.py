@@ -47,7 +47,8 @@ end
 function request()
     if not paths then return wrk.format("GET") end
     next = next + 1
-    if next == #paths then os.execute("kill -INT $PPID") end  -- ends wrk, which has no other way to end early
+    -- Ends wrk, which has no other way to end early; a moment later, for it is deaf while it executes.
+    if next == #paths then os.execute("(sleep 0.005; kill -INT $PPID) &") end
     return paths[next] or paths[#paths]
 end
 function done(summary, latency, requests)
@@ -253,7 +254,7 @@ def bench_all(database, rounds, cache_size):
     found, fresh, full = {}, {}, {}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
 
-        def ask_all(server):
+        def ask_all(server, paths=paths):
             random.shuffle(paths)
             file.seek(0)
             file.truncate()
@@ -278,7 +279,7 @@ def bench_all(database, rounds, cache_size):
         def floor():
             with gunicorn("/floor", "bench:floor_app()", FLOOR_BYTES=str(size)) as server:
                 fresh["floor"] = full["floor"] = server.worker_memory()
-                return wrk(f"{server.url}/floor", 3)
+                return ask_all(server, ["/floor"] * len(paths))  # choosing paths costs wrk, so here too
 
         found = in_turn(rounds, **{
             "floor": floor,

@@ -175,6 +175,30 @@ def test_a_thread_that_comes_later_gets_nothing_of_two_files(service, path, othe
     assert found[0]["Location"]["locality"] == "Zeltweg"
 
 
+def test_nothing_of_the_old_file_is_kept_open(service, path, other_database):
+    def open_files():
+        found = []
+        for number in os.listdir("/proc/self/fd"):
+            try:
+                found.append(os.readlink(f"/proc/self/fd/{number}"))
+            except FileNotFoundError:  # listdir's own
+                pass
+        return [name for name in found if name.startswith(str(path))]
+
+    stopped, asked = threading.Event(), threading.Event()
+    thread = threading.Thread(target=lambda: (town(service), asked.set(), stopped.wait(20)))
+    thread.start()
+    asked.wait(20)
+    town(service)
+    assert open_files() == [str(path)] * 2
+    os.replace(other_database, path)
+    service.clock.now += Service.INTERVAL
+    assert town(service)[0] == "Zeltweg"
+    assert open_files() == [str(path)]
+    stopped.set()
+    thread.join()
+
+
 def gone(path):
     path.unlink()
 

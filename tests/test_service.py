@@ -5,10 +5,12 @@ SERVICE_SECONDS makes the floods longer than the two or three seconds they take 
 
 import os
 import random
+import shutil
 import signal
 import threading
 
 import pytest
+from conftest import SAMPLE, built
 from service import service
 from traffic import Client, run
 
@@ -82,3 +84,34 @@ def test_new_workers_refill_nobody(sample_database, tmp_path, end_workers):
         second = Client(ADDRESS, 0.3)
         run(running.address, second)
     assert set(second.statuses) == {429}
+
+
+def test_a_new_database_under_traffic_fails_no_request_and_mixes_no_answer(sample_database, tmp_path):
+    source = shutil.copytree(SAMPLE, tmp_path / "source")
+    circuits = source / "circuits.csv"
+    circuits.write_text(circuits.read_text(encoding="utf-8").replace("Spielberg", "Zeltweg"), encoding="utf-8")
+    drivers = source / "drivers.csv"
+    drivers.write_text(drivers.read_text(encoding="utf-8").replace("Leclerc", "Leclercq"), encoding="utf-8")
+    databases = [sample_database, built(source, tmp_path / "other.db")]
+    path = shutil.copy(sample_database, tmp_path / "racedata.db")
+    clients = [
+        Client(f"/ergast/f1/2023/9/results.json{query}", SECONDS + 2, connections=8) for query in ("", "?limit=20")
+    ]
+    ended = threading.Event()
+    off = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
+    with service(path, tmp_path / "log", **FOUR_WORKERS, **off) as running:
+        thread = threading.Thread(target=lambda: (run(running.address, *clients), ended.set()))
+        thread.start()
+        swaps = 0
+        while not ended.wait(0.7):
+            swaps += 1
+            new = shutil.copy(databases[swaps % 2], tmp_path / "new.db")
+            os.replace(new, path)
+        thread.join()
+    for client in clients:
+        assert set(client.statuses) == {200}
+        assert client.broken == 0
+        found = {(b"Zeltweg" in body, b"Leclercq" in body) for body in client.bodies}
+        assert found == {(False, False), (True, True)}
+        assert len(client.bodies) == 2
+    assert swaps >= 5

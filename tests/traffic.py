@@ -8,14 +8,14 @@ from collections import Counter
 class Client:
     """One client that asks for `path` over some connections at once, for so many seconds.
 
-    After `run`: `statuses` counts the answers, `broken` the connections that broke; `began` is when the first request
-    was sent and `ended` when the last answer came, in seconds of time.monotonic.
+    After `run`: `statuses` counts the answers, `bodies` has those that came, `broken` counts connections that broke;
+    `began` is when the first request was sent, `ended` when the last answer came, in seconds of time.monotonic.
     """
 
     def __init__(self, path, seconds, connections=1, pause=0, source=None, headers=()):
         self.path, self.seconds, self.connections, self.pause = path, seconds, connections, pause
         self.source, self.headers = source, headers
-        self.statuses, self.broken = Counter(), 0
+        self.statuses, self.bodies, self.broken = Counter(), set(), 0
 
     async def run(self, address):
         """`address` is (host, port), or the path of a unix socket."""
@@ -30,8 +30,9 @@ class Client:
             try:
                 reader, writer = await asyncio.open_connection(*address, local_addr=self.source and (self.source, 0))
                 while time.monotonic() < self.began + self.seconds:
-                    status = await asyncio.wait_for(ask(reader, writer, request), timeout=20)
+                    status, body = await asyncio.wait_for(ask(reader, writer, request), timeout=20)
                     self.statuses[status] += 1
+                    self.bodies.add(body)
                     self.ended = time.monotonic()
                     if self.pause:
                         await asyncio.sleep(self.pause)
@@ -44,12 +45,12 @@ class Client:
 
 
 async def ask(reader, writer, request):
-    """Sends a request and reads its answer whole; returns the status."""
+    """Sends a request and reads its answer whole; returns its status and body."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if line)
-    await reader.readexactly(int(fields[b"content-length"]))
-    return int(head.split()[1])
+    body = await reader.readexactly(int(fields[b"content-length"]))
+    return int(head.split()[1]), body
 
 
 def run(address, *clients):

@@ -1,0 +1,23 @@
+"""scripts/bench.py: that it runs through and reports; how fast anything is, no test says."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from service import ROOT
+
+pytestmark = pytest.mark.system
+
+
+def test_the_benchmark_measures_each_endpoint_beside_the_floor(sample_database, tmp_path):
+    figures = tmp_path / "bench.json"
+    command = [sys.executable, ROOT / "scripts" / "bench.py", sample_database, "--rounds", "1", "--seconds", "1"]
+    done = subprocess.run([*command, "--json", figures], capture_output=True, text=True, check=True, timeout=600)
+    found = json.loads(figures.read_text())
+    assert set(found["hot"]) == {"calendar", "race", "results", "qualifying", "sprint", "laps"}
+    for name, each in found["hot"].items():
+        assert {"floor", "limits on", "limits off", "nginx", "bytes"} == set(each)
+        assert f"| {name} |" in done.stdout
+    assert found["all"]["passes"]["default cache"]["first"] > 0
+    assert found["start"]["service"]["seconds"] > 0

@@ -1,0 +1,55 @@
+"""scripts/ that are run by hand: that they do what they say, at a small size."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import SAMPLE, built
+from service import ROOT
+
+from racedata.database import Database
+
+
+def run(script, *arguments):
+    command = [sys.executable, ROOT / "scripts" / script, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A dump made of the sample."""
+    folder = tmp_path_factory.mktemp("made")
+    run("make_full_size_dump.py", SAMPLE, folder)
+    return folder
+
+
+def test_a_made_dump_is_the_same_to_the_byte_each_time(made, tmp_path):
+    run("make_full_size_dump.py", SAMPLE, tmp_path)
+    files = {file.name: file.read_bytes() for file in made.iterdir()}
+    assert files == {file.name: file.read_bytes() for file in tmp_path.iterdir()}
+    assert set(files) == {file.name for file in SAMPLE.iterdir()}
+
+
+def test_another_seed_makes_other_timings(made, tmp_path):
+    run("make_full_size_dump.py", SAMPLE, tmp_path, "--seed", "7")
+    assert (tmp_path / "lap_times.csv").read_bytes() != (made / "lap_times.csv").read_bytes()
+
+
+def test_each_file_of_a_made_dump_says_what_it_is_for(made):
+    for file in made.iterdir():
+        assert "for benchmarks only" in file.read_text(encoding="utf-8").splitlines()[0]
+
+
+def test_a_made_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path):
+    database = Database(built(made, tmp_path / "x.db"))
+    for season, round in ((2005, 1), (2023, 18)):
+        race_id = database.race(season, round)["raceId"]
+        laps = sum(row["laps"] for row in database.results(race_id, 100, 0))
+        assert database.lap_times_total(race_id) == laps > 900
+    assert database.lap_times_total(database.race(1957, 5)["raceId"]) == 0
+    database.close()
+
+
+def test_the_limits_benchmark_prints_a_row_to_each_step():
+    rows = run("bench_limits.py", "100000").splitlines()
+    assert [row.split()[0] for row in rows[1:]] == ["0", "100,000"]
