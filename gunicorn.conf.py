@@ -54,6 +54,8 @@ def on_starting(server):
     # worker at times takes nearly all connections, and keeps them. gunicorn's own reuse_port has each worker open its
     # socket, and with a worker that ends, the connections it has not accepted yet are lost; these are the master's.
     if server.cfg.bind == [bind]:
+        for tried in create_sockets(server.cfg, server.log):  # where somebody listens already, this ends it
+            tried.close()
         server.cfg.set("reuse_port", True)
         server.LISTENERS = [each for _ in range(workers) for each in create_sockets(server.cfg, server.log)]
         server.cfg.set("reuse_port", False)

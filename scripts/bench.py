@@ -274,7 +274,8 @@ def bench_all(database, rounds, cache_size):
 
         say("sizes of all answers")
         with gunicorn(paths[0], RACEDATA_DATABASE=database, **OFF) as server:
-            size = sum(len(get(server.port, path)[1]) for path in random.sample(paths, 500)) // 500
+            sample = random.sample(paths, min(500, len(paths)))
+            size = sum(len(get(server.port, path)[1]) for path in sample) // len(sample)
 
         def floor():
             with gunicorn("/floor", "bench:floor_app()", FLOOR_BYTES=str(size)) as server:

@@ -1,6 +1,7 @@
 """The service as it is run: a real gunicorn with this project's configuration, on a port of its own."""
 
 import os
+import random
 import socket
 import subprocess
 import sys
@@ -13,9 +14,15 @@ GUNICORN = [sys.executable, "-m", "gunicorn"]
 
 
 def free_port():
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """A port nobody listens on, below those that the system gives to clients' ends of connections."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as found:
+            try:
+                found.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
 
 
 class Service:

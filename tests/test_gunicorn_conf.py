@@ -81,3 +81,13 @@ def test_it_listens_on_an_ipv6_address_too(sample_database):
         assert any(f"Listening at: http://[::1]:{port}" in line for line in said)
         with urllib.request.urlopen(f"http://[::1]:{port}/ergast/f1/2023/18.json", timeout=10) as answer:
             assert f'"url":"http://[::1]:{port}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
+
+
+def test_a_second_service_on_the_same_port_does_not_start(sample_database):
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database)}
+    with running(GUNICORN, **environ):
+        second = subprocess.run(
+            GUNICORN, cwd=ROOT, env=environment(**environ), capture_output=True, text=True, timeout=60
+        )
+    assert second.returncode != 0
+    assert f"Connection in use: ('127.0.0.1', {environ['PORT']})" in second.stderr
