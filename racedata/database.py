@@ -47,6 +47,8 @@ class Database:
             fault = "is missing"
         except OSError as error:
             fault = f"cannot be read ({error.strerror})"
+        except sqlite3.Error as error:
+            fault = f"is damaged ({error})"
         except DatabaseError as error:
             fault = str(error)
         except Replaced:
@@ -63,10 +65,7 @@ class Database:
         # Closed again, because a connection must not cross the fork that makes gunicorn's workers.
         with closing(self._connect()) as connection, closing(sqlite3.connect(":memory:")) as expected:
             expected.executescript(SCHEMA)
-            try:
-                found = {name: _pragma(connection, name) for name in ("application_id", "user_version")}
-            except sqlite3.Error as error:
-                raise DatabaseError(f"is damaged ({error})") from None
+            found = {name: _pragma(connection, name) for name in ("application_id", "user_version")}
             if found["application_id"] != _pragma(expected, "application_id"):
                 raise DatabaseError("is an SQLite database, but not one of racedata")
             version, wanted = found["user_version"], _pragma(expected, "user_version")
