@@ -1,5 +1,7 @@
 """How gunicorn serves racedata. It finds this file by itself in the folder it is started in."""
 
+import os
+
 from gunicorn.sock import create_sockets
 
 from racedata.settings import read_settings
@@ -35,9 +37,8 @@ limit_request_field_size = 4096
 timeout = 30
 graceful_timeout = 30
 
-# A fresh process now and then, against whatever may leak, and not all at once.
-max_requests = 200_000
-max_requests_jitter = 50_000
+# Workers are not replaced now and then (max_requests): what they keep is bounded, and while one ends, the connections
+# that wait on its socket wait on.
 
 # Who may say that a request came by https: the same proxies that may say for whom.
 forwarded_allow_ips = ",".join(
@@ -53,17 +54,21 @@ def on_starting(server):
     # A listening socket to each worker, with the kernel spreading connections over them. From one that they share, one
     # worker at times takes nearly all connections, and keeps them. gunicorn's own reuse_port has each worker open its
     # socket, and with a worker that ends, the connections it has not accepted yet are lost; these are the master's.
-    if server.cfg.bind == [bind]:
+    inherited = "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ
+    if server.cfg.bind == [bind] and not inherited:
         for tried in create_sockets(server.cfg, server.log):  # where somebody listens already, this ends it
             tried.close()
         server.cfg.set("reuse_port", True)
-        server.LISTENERS = [each for _ in range(workers) for each in create_sockets(server.cfg, server.log)]
+        server.LISTENERS = [each for _ in range(server.cfg.workers) for each in create_sockets(server.cfg, server.log)]
         server.cfg.set("reuse_port", False)
 
 
 def pre_fork(server, worker):
-    taken = [socket for other in server.WORKERS.values() for socket in other.sockets]
-    worker.sockets = [min(worker.sockets, key=taken.count)]
+    # The socket that fewest have; while workers are exchanged, each has an old and a new one. So the number of workers
+    # is for WEB_CONCURRENCY to say and not for signals (TTIN, TTOU) to change.
+    if len({listener.getsockname() for listener in worker.sockets}) == 1:
+        taken = [listener for other in server.WORKERS.values() for listener in other.sockets]
+        worker.sockets = [min(worker.sockets, key=taken.count)]
 
 
 def when_ready(server):

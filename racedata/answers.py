@@ -11,7 +11,7 @@ from email.utils import format_datetime
 
 import falcon
 
-ENTRY_BYTES = 700  # what an entry costs beside its body: key, dictionary and objects, roughly
+ENTRY_BYTES = 700  # what an entry costs beside its texts and its body, roughly
 
 
 class Answers:
@@ -77,14 +77,13 @@ class Answers:
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
-                self.size += len(body) + ENTRY_BYTES
+                self.size += size_of(key, body)
             while self.size > self.capacity:
-                _, oldest = self._bodies.popitem(last=False)
-                self.size -= len(oldest) + ENTRY_BYTES
+                self.size -= size_of(*self._bodies.popitem(last=False))
 
-    def kept(self):
-        """All bodies, the one that was asked for last at the end."""
-        return list(self._bodies.values())
+
+def size_of(key, body):
+    return sum(map(len, key)) + len(body) + ENTRY_BYTES
 
 
 def key_of(req):

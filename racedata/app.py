@@ -15,7 +15,7 @@ from datetime import datetime
 import falcon
 from falcon.routing import BaseConverter
 
-from racedata import errors, resources
+from racedata import __version__, errors, resources
 from racedata.answers import Answers
 from racedata.database import Database, DatabaseError, Replaced, identity
 from racedata.ratelimit import RateLimits, TrustedProxies, store_for
@@ -62,14 +62,13 @@ class Requests:
 class AnyOrigin:
     """Middleware: scripts of any web page may call, and read every answer and header.
 
-    Unlike falcon.CORSMiddleware it lets in whoever asks and not only browsers: what a shared cache keeps from a
+    Unlike falcon.CORSMiddleware it says so to whoever asks and not only to browsers: what a shared cache keeps from a
     request without an Origin is good for one that has it.
     """
 
     def process_response(self, req, resp, resource, req_succeeded):
         resp.set_header("Access-Control-Allow-Origin", "*")
-        if "HTTP_ORIGIN" in req.env:
-            resp.set_header("Access-Control-Expose-Headers", "*")
+        resp.set_header("Access-Control-Expose-Headers", "*")
         if req.method == "OPTIONS" and req_succeeded:
             resp.set_header("Allow", ", ".join(METHODS))
             resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
@@ -113,9 +112,11 @@ def create_app(settings, database, limit_store=None):
 
 
 def answers_of(settings, database):
-    """The Answers of `database`; they differ from others in their ETag where any of them differs."""
+    """The Answers of `database`; their ETag stands for all that shapes an answer beside its request."""
     built_at = datetime.fromisoformat(database.build()["builtAt"].replace("Z", "+00:00"))
-    shaping = (settings.base_path, settings.series, settings.base_url, settings.finish_times, settings.max_limit)
+    shaping = (
+        __version__, settings.base_path, settings.series, settings.base_url, settings.finish_times, settings.max_limit
+    )
     return Answers(database.checksum + repr(shaping).encode(), built_at, settings.max_age, settings.cache_size << 20)
 
 
@@ -139,17 +140,21 @@ class Service:
             self._look()
         try:
             return self.app(environ, start_response)
-        except Replaced:  # a thread that had no connection yet found another file, before it answered anything
-            self._look()  # asked again, the request takes another token: better that than two files in one answer
-            environ[errors.ASKED_AGAIN] = True
-            return self.app(environ, start_response)
+        except Replaced:
+            pass  # a thread that had no connection yet found another file, before it answered anything
+        # The application that is asked now may be another. Its limits count the request once more.
+        self._look()
+        environ[errors.ASKED_AGAIN] = True
+        return self.app(environ, start_response)
 
     def _look(self):
         """Serves the file that is there now, if it is another than before and can be served."""
         with self._looking:
             self._look_again_at = self.clock() + self.INTERVAL
             found = identity(self.settings.database)
-            if found in (self.database.identity, self.refused):
+            if found == self.database.identity:
+                self.refused, self.database.refused = found, None
+            if found == self.refused:
                 return
             try:
                 self._serve(Database(self.settings.database))
@@ -164,18 +169,17 @@ class Service:
         app = create_app(self.settings, database, self.limit_store)
         database.close()  # a connection must not cross the fork that makes gunicorn's workers
         self.app, self.database, self.refused = app, database, database.identity
-        # Closes what other threads had open of the old file, now and not some time; and then has the collector pass
-        # over what stays, the directory above all, which it would look through again and again.
-        gc.unfreeze()
-        gc.collect()
-        gc.freeze()
+        gc.unfreeze()  # what get_app has frozen
+        gc.collect()  # closes what other threads had open of the old file, now and not some time
 
 
 def get_app():
     """The service as the environment has it; where there can be none, one line on stderr and the end."""
     settings = read_settings()
     try:
-        return Service(settings, store_for(settings))
+        service = Service(settings, store_for(settings))
     except (DatabaseError, Replaced, SettingError) as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)
+    gc.freeze()  # what is there at start stays: the collector need not look through it again and again
+    return service

@@ -1,6 +1,6 @@
 """The database: a read-only connection to each thread, and one method to each question, its SQL beside it.
 
-Rows come back as sqlite3.Row; what the wire makes of them is in serializers.py. The file is checked once, at start.
+Rows come back as sqlite3.Row; what the wire makes of them is in serializers.py. A file is checked before it is asked.
 """
 
 import hashlib
@@ -107,9 +107,9 @@ class Database:
         return self.connection.execute(sql, values).fetchone()
 
     def build(self):
-        """What the file is: `(schemaVersion, source, sourceChecksum, builtAt)`."""
+        """What the file is: `(schemaVersion, sourceChecksum, builtAt)`."""
         return self._row(
-            """SELECT user_version AS schemaVersion, source, sourceChecksum, builtAt
+            """SELECT user_version AS schemaVersion, sourceChecksum, builtAt
                FROM build, pragma_user_version"""
         )
 
@@ -197,7 +197,7 @@ def identity(path):
         status = os.stat(path)
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _pragma(connection, name):

@@ -1,4 +1,4 @@
-"""Errors on the wire: every answer that is not 200 is problem+json (RFC 9457), and tells nothing of the inside."""
+"""Errors on the wire: an error is problem+json (RFC 9457), and tells nothing of the inside."""
 
 import logging
 from http import HTTPStatus
@@ -24,7 +24,7 @@ def write_problem(req, resp, error):
 
 
 def database_unreadable(req, resp, error, params):
-    """Falcon's handler of sqlite3.Error: the file was fine at start, and is not now."""
+    """Falcon's handler of sqlite3.Error: the file was fine when it was checked, and is not now."""
     log.error("the database cannot be read: %s", error)
     raise falcon.HTTPServiceUnavailable(description="The database cannot be read at the moment.", retry_after=10)
 

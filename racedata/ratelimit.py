@@ -84,9 +84,9 @@ def microseconds():
 class Mutexes:
     """Locks that threads and processes share and that outlive any of them: POSIX's robust mutexes, in shared memory.
 
-    Python has none of its own. Of the kernel's locks on files (fcntl.lockf) it has, and they take 0.5 µs instead of
-    0.25; but it lets other threads run meanwhile, and under load waits for its turn again, twice to a request: that
-    took one of twelve requests per second.
+    Python itself has none, so they are called in the C library. It has the kernel's locks on files (fcntl.lockf), which
+    take 0.5 µs instead of 0.25; but around each such call it lets other threads run, and then waits for its turn. Under
+    load that made a twelfth fewer requests per second.
     """
 
     SIZE = 64  # bytes to each; pthread_mutex_t has 40 to 48 on the machines there are
@@ -142,7 +142,7 @@ class LocalStore:
     WAYS = 16
     MUTEXES = 1024  # each for every 1024th set
     KEY = 16  # bytes
-    SLOT = 5  # words of 64 bits: which state counts, 0 or 1; state 0; state 1, each of two moments
+    SLOT = 5  # words of 64 bits: which state counts (0 or 1), two moments of state 0, two moments of state 1
 
     def __init__(self, limits, clients=1 << 18, clock=microseconds):
         self.limits, self.clock = limits, clock
@@ -207,7 +207,7 @@ class RedisStore:
     an outage it is asked again within RETRY seconds.
     """
 
-    TIMEOUT = 0.25  # seconds that a request may wait for the server
+    TIMEOUT = 0.25  # seconds to wait for a connection, and for an answer
     RETRY = 1  # seconds between attempts during an outage
 
     # `take` in Lua, but for the Decision: that is made here, by `take` itself, from the moments that the script found.
@@ -278,7 +278,7 @@ class TrustedProxies:
     """Who is believed when it says for whom it asks: addresses, networks, and `unix`, with commas between."""
 
     def __init__(self, text):
-        names = [name.strip() for name in text.split(",") if text]
+        names = [name.strip() for name in text.split(",")] if text else []
         self.unix = "unix" in names
         self.networks = [ipaddress.ip_network(name) for name in names if name != "unix"]
 
@@ -321,7 +321,7 @@ def bucket_of(client):
     """The bytes that stand for a client in a store: an IPv6 client is its /64, in which one host has all addresses."""
     if client is None:
         return b"unix"
-    return client.packed[:8] if client.version == 6 else client.packed
+    return b"6" + client.packed[:8] if client.version == 6 else b"4" + client.packed
 
 
 class RateLimits:

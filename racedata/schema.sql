@@ -1,5 +1,5 @@
--- The database: every table and index, and what one row of each is. The loader runs this file to make a
--- new database; the service compares the file it is given with it. Columns bear the dump's own names.
+-- The database: every table and index, and what one row of each is. The loader runs this file to make a new
+-- database; the service takes one only if it has the two numbers below. Columns bear the dump's own names.
 -- Belongs here: tables, indexes, what a row is. Not here: queries (database.py), what the wire shows (serializers.py).
 --
 -- Behind SQLite's last page, where SQLite does not look, the loader appends the SHA-256 of all bytes before it (32

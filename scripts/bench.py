@@ -251,7 +251,7 @@ def bench_hot(database, rounds, seconds):
 def bench_all(database, rounds, cache_size):
     """Every address in random order, with the default cache and one that holds all; memory of a worker."""
     paths = list(addresses(database))
-    found, fresh, full = {}, {}, {}
+    fresh, full = {}, {}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
 
         def ask_all(server, paths=paths):

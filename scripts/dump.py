@@ -70,7 +70,7 @@ def unzipped(file, source):
 
 
 class ShortRedirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects, but reads no more of their bodies than any has; urllib reads them to the end, however far."""
+    """Follows redirects after 64 KB of their own bodies, which urllib reads to the end, however far that is."""
 
     def http_error_302(self, req, fp, code, msg, headers):
         whole = fp.read
@@ -110,7 +110,8 @@ def download(url, file, progress, seconds=DOWNLOAD_SECONDS, size=DOWNLOAD_BYTES)
             if response.length:  # what Content-Length promised and did not come
                 raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the file did")
     except TimeoutError:
-        raise LoadError(f"{url}: not complete after {seconds:,} seconds; got {file.tell():,} bytes") from None
+        what = f"not complete in {seconds:,} seconds, or nothing for 30; got {file.tell():,} bytes"
+        raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, ConnectionError, ValueError) as error:
         raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected the zip of a dump") from None
 

@@ -10,7 +10,7 @@ from conftest import SAMPLE, built, opened
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racedata.answers import ENTRY_BYTES, Answers
+from racedata.answers import Answers, key_of, size_of
 from racedata.app import create_app
 from racedata.settings import Settings
 
@@ -158,11 +158,11 @@ def test_what_is_kept_never_takes_more_than_its_capacity(asked):
     answers = kept(20_000)
     for number, size in asked:
         answers.keep(Request(str(number)), bytes(size))
-        assert sum(len(body) + ENTRY_BYTES for body in answers.kept()) == answers.size <= answers.capacity
+        assert sum(size_of(*entry) for entry in answers._bodies.items()) == answers.size <= answers.capacity
 
 
 def test_what_was_not_asked_for_the_longest_makes_room():
-    answers = kept(3 * (1000 + ENTRY_BYTES))
+    answers = kept(3 * size_of(key_of(Request("a")), bytes(1000)))
     for name in "abc":
         answers.keep(Request(name), name.encode() * 1000)
     assert answers.find(Request("a"))
@@ -184,4 +184,4 @@ def test_threads_do_not_disturb_its_books():
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(len(body) + ENTRY_BYTES for body in answers.kept()) == answers.size <= answers.capacity
+    assert sum(size_of(*entry) for entry in answers._bodies.items()) == answers.size <= answers.capacity

@@ -238,6 +238,18 @@ def test_a_new_file_that_cannot_be_served_is_refused_and_the_old_one_goes_on(
     assert "refused" not in service.get("/healthz").json
 
 
+def test_the_old_file_itself_may_come_back(service, path):
+    before = town(service)
+    path.rename(path.with_name("away"))
+    service.clock.now += Service.INTERVAL
+    assert town(service) == before
+    assert "refused" in service.get("/healthz").json
+    path.with_name("away").rename(path)
+    service.clock.now += Service.INTERVAL
+    assert town(service) == before
+    assert "refused" not in service.get("/healthz").json
+
+
 def test_a_thread_without_the_old_file_and_without_a_good_new_one_is_503_without_details(service, path, caplog):
     gone(path)
     found = []

@@ -270,6 +270,7 @@ def test_an_ipv6_client_is_its_64():
     assert len({bucket_of(ip_address(text)) for text in same}) == 1
     assert bucket_of(ip_address(other)) != bucket_of(ip_address(same[0]))
     assert bucket_of(ip_address("198.51.100.1")) != bucket_of(ip_address("198.51.100.2"))
+    assert bucket_of(ip_address("117.110.105.120")) != bucket_of(None)  # whose four bytes read "unix"
 
 
 @given(st.text())

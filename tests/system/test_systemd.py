@@ -1,6 +1,7 @@
 """deploy/racedata.service: that systemd takes it, finds it safe, and that its command starts the service."""
 
 import configparser
+import os
 import shlex
 import subprocess
 
@@ -33,10 +34,11 @@ def test_systemd_finds_little_that_it_could_harm(unit):
     assert analyze("security", "--offline=yes", "--threshold=20", unit).returncode == 0
 
 
-def test_its_command_is_a_gunicorn_that_takes_its_options(unit):
+def test_its_command_is_a_gunicorn_that_takes_its_options(unit, sample_database):
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     parser.optionxform = str
     parser.read(unit)
     command = shlex.split(parser["Service"]["ExecStart"])
-    done = subprocess.run([*command, "--check-config"], cwd=ROOT, capture_output=True, text=True)
+    environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
+    done = subprocess.run([*command, "--check-config"], cwd=ROOT, env=environ, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
