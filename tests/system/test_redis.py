@@ -12,7 +12,8 @@ from service import service
 from test_service import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
 from traffic import Client, run
 
-from racedata.ratelimit import Limit, LocalStore, RedisStore
+from racedata.ratelimit import Limit, LocalStore
+from racedata.redisstore import RedisStore
 
 pytestmark = pytest.mark.system
 
