@@ -347,6 +347,13 @@ def test_everything_under_the_base_address_counts(app, method, address, status):
     assert app.request(address, method=method, expect_errors=True).status_int == 429
 
 
+def test_a_conditional_request_counts_too(app):
+    for _ in range(4):
+        answer = app.get(ADDRESS, headers={"If-None-Match": "*"}, status=304)
+        assert answer.headers["RateLimit"].startswith('"burst";r=')
+    app.get(ADDRESS, headers={"If-None-Match": "*"}, status=429)
+
+
 @pytest.mark.parametrize(("method", "address", "headers"), [
     ("GET", "/healthz", {}), ("GET", "/", {}), ("GET", "/ergast/f1x", {}),
     ("OPTIONS", ADDRESS, {"Origin": "https://example.org", "Access-Control-Request-Method": "GET"}),
