@@ -4,7 +4,7 @@ import os
 
 from gunicorn.sock import create_sockets
 
-from racedata.settings import read_settings
+from racedata.settings import names_in, read_settings
 
 settings = read_settings()
 
@@ -41,9 +41,7 @@ graceful_timeout = 30
 # that wait on its socket wait on.
 
 # Who may say that a request came by https: the same proxies that may say for whom.
-forwarded_allow_ips = ",".join(
-    name.strip() for name in settings.trusted_proxies.split(",") if name.strip() not in ("", "unix")
-)
+forwarded_allow_ips = ",".join(name for name in names_in(settings.trusted_proxies) if name != "unix")
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 
 # Nothing here is steered through gunicorn's control socket, and two services of one user would quarrel over its path.

@@ -37,7 +37,10 @@ class Answers:
         if req.method in ("GET", "HEAD"):
             body = self.find(req)
             if body is not None:
-                self._write(req, resp, body)
+                if self.is_current(req):
+                    self.send_not_modified(resp)
+                else:
+                    self._write(resp, body)
                 resp.complete = True  # no route, no resource
 
     def is_current(self, req):
@@ -47,21 +50,18 @@ class Answers:
         return bool(tags) and (tags[0] == "*" or self.etag.strip('"') in tags)
 
     def send(self, req, resp, body):
-        """Answers a request with `body`, and keeps it."""
+        """Answers a request with `body`, which its client has not (`is_current`), and keeps it."""
         self.keep(req, body)
-        self._write(req, resp, body)
+        self._write(resp, body)
 
     def send_not_modified(self, resp):
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
-    def _write(self, req, resp, body):
-        if self.is_current(req):
-            self.send_not_modified(resp)
-        else:
-            resp.content_type = falcon.MEDIA_JSON
-            resp.set_headers(self.headers)
-            resp.data = body
+    def _write(self, resp, body):
+        resp.content_type = falcon.MEDIA_JSON
+        resp.set_headers(self.headers)
+        resp.data = body
 
     def find(self, req):
         """The body that was kept for a request like this one, or None."""

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import falcon
 
-from racedata.settings import SettingError
+from racedata.settings import SettingError, names_in
 
 
 class Limit:
@@ -194,7 +194,7 @@ class TrustedProxies:
     """Who is believed when it says for whom it asks: addresses, networks, and `unix`, with commas between."""
 
     def __init__(self, text):
-        names = [name.strip() for name in text.split(",")] if text else []
+        names = names_in(text)
         self.unix = "unix" in names
         self.networks = [ipaddress.ip_network(name) for name in names if name != "unix"]
 

@@ -46,12 +46,17 @@ def host(text):
         return matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
 
 
+def names_in(text):
+    """The names in a text that has commas between them."""
+    return [name.strip() for name in text.split(",")] if text else []
+
+
 def proxies(text):
     """A reader of addresses and networks with commas between them, returned as text."""
     try:
-        for name in text.split(",") if text else []:
-            if name.strip() != "unix":
-                ip_network(name.strip())
+        for name in names_in(text):
+            if name != "unix":
+                ip_network(name)
     except ValueError:
         raise ValueError("addresses, networks and unix with commas between, such as 127.0.0.1,10.0.0.0/8") from None
     return text

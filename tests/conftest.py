@@ -1,6 +1,7 @@
 """What several test modules need: databases built by the loader itself, and the application over one of them."""
 
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -29,6 +30,16 @@ def built(source, database):
     return database
 
 
+class Clock:
+    """A clock that stands still until it is moved."""
+
+    def __init__(self, now=0):
+        self.now = now
+
+    def __call__(self):
+        return self.now
+
+
 OPENED = ExitStack()
 
 
@@ -54,6 +65,17 @@ def client(path, **settings):
 def sample_database(tmp_path_factory):
     """The path of a database built from data/sample."""
     return built(SAMPLE, tmp_path_factory.mktemp("sample") / "racedata.db")
+
+
+@pytest.fixture(scope="session")
+def other_database(tmp_path_factory):
+    """The path of a database like the sample's, with another name for one town and for one driver."""
+    folder = tmp_path_factory.mktemp("other")
+    source = shutil.copytree(SAMPLE, folder / "source")
+    for file, old, new in [("circuits", "Spielberg", "Zeltweg"), ("drivers", "Leclerc", "Leclercq")]:
+        path = source / f"{file}.csv"
+        path.write_text(path.read_text(encoding="utf-8").replace(old, new), encoding="utf-8")
+    return built(source, folder / "other.db")
 
 
 @pytest.fixture(scope="session")

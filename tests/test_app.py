@@ -8,7 +8,7 @@ import threading
 
 import pytest
 import webtest
-from conftest import SAMPLE, built, client
+from conftest import Clock, client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -112,14 +112,6 @@ def test_base_path_and_series_are_settings(sample_database):
     assert client(sample_database, base_path="").get("/f1/2023/18").json["MRData"]["total"] == "1"
 
 
-class Clock:
-    def __init__(self):
-        self.now = 0.0
-
-    def __call__(self):
-        return self.now
-
-
 @pytest.fixture
 def path(sample_database, tmp_path):
     """The path of a database that may be replaced."""
@@ -136,13 +128,9 @@ def service(path):
     made.app.database.close()
 
 
-@pytest.fixture
-def other_database(tmp_path):
-    """A database with another name for one circuit's town."""
-    source = shutil.copytree(SAMPLE, tmp_path / "source")
-    circuits = source / "circuits.csv"
-    circuits.write_text(circuits.read_text(encoding="utf-8").replace("Spielberg", "Zeltweg"), encoding="utf-8")
-    return built(source, tmp_path / "other.db")
+def replace(path, other):
+    """Puts a copy of `other` in the place of `path` as the loader does: at once."""
+    os.replace(shutil.copy(other, path.with_name("new")), path)
 
 
 def town(service, **options):
@@ -152,8 +140,7 @@ def town(service, **options):
 
 def test_a_new_file_is_served_within_half_a_second_with_another_etag(service, path, other_database, caplog):
     before = town(service)
-    shutil.copy(other_database, path.with_name("new"))
-    os.replace(path.with_name("new"), path)
+    replace(path, other_database)
     assert town(service) == before
     service.clock.now += Service.INTERVAL
     after = town(service)
@@ -164,7 +151,7 @@ def test_a_new_file_is_served_within_half_a_second_with_another_etag(service, pa
 
 def test_a_thread_that_comes_later_gets_nothing_of_two_files(service, path, other_database):
     assert town(service)[0] == "Spielberg"
-    os.replace(other_database, path)
+    replace(path, other_database)
     found = []
     # It has no connection to the old file, and cannot get one any more.
     thread = threading.Thread(target=lambda: found.append(
@@ -191,7 +178,7 @@ def test_nothing_of_the_old_file_is_kept_open(service, path, other_database):
     asked.wait(20)
     service.get("/ergast/f1/2021.json")  # which is not kept yet: this thread opens the file too
     assert open_files() == [str(path)] * 2
-    os.replace(other_database, path)
+    replace(path, other_database)
     service.clock.now += Service.INTERVAL
     assert town(service)[0] == "Zeltweg"
     assert open_files() == [str(path)]
@@ -231,8 +218,7 @@ def test_a_new_file_that_cannot_be_served_is_refused_and_the_old_one_goes_on(
     assert str(path) not in health["refused"]
     assert len(caplog.records) == 1
     assert caplog.records[0].message.startswith(f"{path} {fault}")
-    shutil.copy(other_database, path.with_name("new"))
-    os.replace(path.with_name("new"), path)
+    replace(path, other_database)
     service.clock.now += Service.INTERVAL
     assert town(service)[0] == "Zeltweg"
     assert "refused" not in service.get("/healthz").json

@@ -9,7 +9,7 @@ from ipaddress import ip_address
 
 import pytest
 import webtest
-from conftest import ROOT, opened
+from conftest import ROOT, Clock, opened
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,16 +20,6 @@ from racedata.settings import SettingError, Settings
 
 BURST, SUSTAINED = Limit("burst", 4, 1), Limit("sustained", 500, 3600)
 SECOND = 1_000_000
-
-
-class Clock:
-    """A clock that stands still until it is moved."""
-
-    def __init__(self, now=10**12):
-        self.now = now
-
-    def __call__(self):
-        return self.now
 
 
 class Model:
@@ -115,7 +105,7 @@ def test_what_was_kept_under_larger_limits_does_not_lock_a_client_out():
 
 
 def store(**options):
-    return LocalStore([BURST, SUSTAINED], **{"clients": 1024, "clock": Clock(), **options})
+    return LocalStore([BURST, SUSTAINED], **{"clients": 1024, "clock": Clock(10**12), **options})
 
 
 def allowed(store, client, requests):
@@ -288,7 +278,7 @@ def test_who_is_no_proxy_has_one_bucket_whatever_it_writes(first, second):
 @pytest.fixture
 def app(sample_database):
     """The application with default limits on a clock that stands still, `app.clock`."""
-    clock = Clock()
+    clock = Clock(10**12)
     settings = Settings(trusted_proxies="127.0.0.1")
     limits = LocalStore([BURST, SUSTAINED], clients=64, clock=clock)
     made = webtest.TestApp(create_app(settings, opened(sample_database), limits), {"REMOTE_ADDR": "203.0.113.9"})

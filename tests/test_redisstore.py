@@ -1,6 +1,7 @@
 """racedata.redisstore without a Redis; with one it is tried in tests/system/test_redis.py."""
 
-from test_ratelimit import BURST, SUSTAINED, Clock, allowed, store
+from conftest import Clock
+from test_ratelimit import BURST, SUSTAINED, allowed, store
 
 from racedata.redisstore import RedisStore
 

@@ -10,7 +10,6 @@ import signal
 import threading
 
 import pytest
-from conftest import SAMPLE, built
 from service import service
 from traffic import Client, run
 
@@ -86,13 +85,8 @@ def test_new_workers_refill_nobody(sample_database, tmp_path, end_workers):
     assert set(second.statuses) == {429}
 
 
-def test_a_new_database_under_traffic_fails_no_request_and_mixes_no_answer(sample_database, tmp_path):
-    source = shutil.copytree(SAMPLE, tmp_path / "source")
-    circuits = source / "circuits.csv"
-    circuits.write_text(circuits.read_text(encoding="utf-8").replace("Spielberg", "Zeltweg"), encoding="utf-8")
-    drivers = source / "drivers.csv"
-    drivers.write_text(drivers.read_text(encoding="utf-8").replace("Leclerc", "Leclercq"), encoding="utf-8")
-    databases = [sample_database, built(source, tmp_path / "other.db")]
+def test_a_new_database_under_traffic_fails_no_request_and_mixes_no_answer(sample_database, other_database, tmp_path):
+    databases = [sample_database, other_database]
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     clients = [
         Client(f"/ergast/f1/2023/9/results.json{query}", SECONDS + 2, connections=8) for query in ("", "?limit=20")
