@@ -22,6 +22,7 @@ import tempfile
 import time
 from collections import Counter
 from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from statistics import median
 
@@ -249,7 +250,10 @@ def bench_hot(database, rounds, seconds):
 
 
 def bench_all(database, rounds, cache_size):
-    """Every address in random order, with the default cache and one that holds all; memory of a worker."""
+    """Every address in random order: with the default cache and one that holds all, limits on and off.
+
+    The first pass after a start, and one when either worker has been asked for nearly all; memory of a worker.
+    """
     paths = list(addresses(database))
     fresh, full = {}, {}
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
@@ -263,10 +267,10 @@ def bench_all(database, rounds, cache_size):
             return wrk(server.url, 600, file.name)
 
         def passes(label, **environ):
-            with gunicorn(paths[0], RACEDATA_DATABASE=database, **NEVER, **environ) as server:
+            with gunicorn(paths[0], RACEDATA_DATABASE=database, **environ) as server:
                 fresh[label] = server.worker_memory()
                 first = ask_all(server)
-                for _ in range(5):  # until either worker has been asked for nearly all
+                for _ in range(5):
                     ask_all(server)
                 again = ask_all(server)
                 full[label] = server.worker_memory()
@@ -282,11 +286,13 @@ def bench_all(database, rounds, cache_size):
                 fresh["floor"] = full["floor"] = server.worker_memory()
                 return ask_all(server, ["/floor"] * len(paths))  # choosing paths costs wrk, so here too
 
-        found = in_turn(rounds, **{
-            "floor": floor,
-            "default cache": lambda: passes("default cache"),
-            "large cache": lambda: passes("large cache", RACEDATA_CACHE_SIZE=str(cache_size)),
-        })
+        large = {"RACEDATA_CACHE_SIZE": str(cache_size)}
+        services = {
+            "default cache, limits on": NEVER, "default cache, limits off": OFF,
+            "large cache, limits on": {**NEVER, **large}, "large cache, limits off": {**OFF, **large},
+        }
+        measured = {label: partial(passes, label, **environ) for label, environ in services.items()}
+        found = in_turn(rounds, floor=floor, **measured)
     memory = {"worker MB fresh": fresh, "worker MB then": full}
     return {"addresses": len(paths), "mean bytes": size, "passes": found, **memory}
 
@@ -362,8 +368,9 @@ def report(found):
           f"floor {floor:,.0f} rps, {fresh['floor']:.0f} MB to a worker\n")
     print("| | first pass | all asked before | worker fresh | then |")
     print("|---|---|---|---|---|")
-    for name in ("default cache", "large cache"):
-        each = everything["passes"][name]
+    for name, each in everything["passes"].items():
+        if name == "floor":
+            continue
         print("| {} | {} | {} | {:.0f} MB | {:.0f} MB |".format(
             name, ratio(each["first"], floor), ratio(each["again"], floor), fresh[name], then[name]
         ))

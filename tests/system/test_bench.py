@@ -19,5 +19,7 @@ def test_the_benchmark_measures_each_endpoint_beside_the_floor(sample_database, 
     for name, each in found["hot"].items():
         assert {"floor", "limits on", "limits off", "nginx", "bytes"} == set(each)
         assert f"| {name} |" in done.stdout
-    assert found["all"]["passes"]["default cache"]["first"] > 0
+    for cache in ("default cache", "large cache"):
+        for limits in ("limits on", "limits off"):
+            assert found["all"]["passes"][f"{cache}, {limits}"]["first"] > 0
     assert found["start"]["service"]["seconds"] > 0
