@@ -4,7 +4,7 @@ PYTHON = python3
 SOURCE = data/sample
 DATABASE = $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve python settings routes test test-system bench lint check clean
+.PHONY: help install load-data serve python settings routes test test-system bench lint check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -39,7 +39,11 @@ routes: install  ## list the addresses of the service
 test: install  ## run the tests that need only Python
 	@.venv/bin/pytest
 
-test-system: install  ## run the tests that need nginx and redis-server too, and those of real traffic at length
+.venv/installed-system: .venv/installed
+	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[test,system]'
+	@touch $@
+
+test-system: .venv/installed-system  ## run the tests that need nginx, Redis and Chromium too, and those of real traffic at length
 	@SERVICE_SECONDS=10 .venv/bin/pytest -m '' tests/system tests/test_service.py
 
 bench: install  ## measure the service beside the server that carries it (needs wrk; takes some ten minutes)
@@ -49,6 +53,11 @@ lint: install  ## look for faults in the code without running it
 	@.venv/bin/flake8
 
 check: lint test  ## what must pass before a change is taken
+
+audit: install  ## look up known vulnerabilities of everything that is installed (needs the network)
+	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[audit]'
+	@mkdir -p build && .venv/bin/pip freeze --exclude-editable > build/installed.txt
+	@.venv/bin/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt
 
 clean:  ## remove .venv and everything built, the database too
 	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db

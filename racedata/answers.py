@@ -40,7 +40,7 @@ class Answers:
                 if self.is_current(req):
                     self.send_not_modified(resp)
                 else:
-                    self._write(resp, body)
+                    self.write(resp, body)
                 resp.complete = True  # no route, no resource
 
     def is_current(self, req):
@@ -52,14 +52,15 @@ class Answers:
     def send(self, req, resp, body):
         """Answers a request with `body`, which its client has not (`is_current`), and keeps it."""
         self.keep(req, body)
-        self._write(resp, body)
+        self.write(resp, body)
 
     def send_not_modified(self, resp):
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
-    def _write(self, resp, body):
-        resp.content_type = falcon.MEDIA_JSON
+    def write(self, resp, body, content_type=falcon.MEDIA_JSON):
+        """Answers with `body`, and says how long it is good."""
+        resp.content_type = content_type
         resp.set_headers(self.headers)
         resp.data = body
 

@@ -15,7 +15,7 @@ from datetime import datetime
 import falcon
 from falcon.routing import BaseConverter
 
-from racedata import __version__, errors, resources
+from racedata import __version__, documents, errors, resources
 from racedata.answers import Answers
 from racedata.database import Database, DatabaseError, Replaced, identity
 from racedata.ratelimit import RateLimits, TrustedProxies, store_for
@@ -59,8 +59,8 @@ class Requests:
             req.path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
 
 
-class AnyOrigin:
-    """Middleware: scripts of any web page may call, and read every answer and header.
+class ForBrowsers:
+    """Middleware: scripts of any web page may call, and read every answer and header; none is taken for what it is not.
 
     Unlike falcon.CORSMiddleware it says so to whoever asks and not only to browsers: what a shared cache keeps from a
     request without an Origin is good for one that has it.
@@ -69,6 +69,7 @@ class AnyOrigin:
     def process_response(self, req, resp, resource, req_succeeded):
         resp.set_header("Access-Control-Allow-Origin", "*")
         resp.set_header("Access-Control-Expose-Headers", "*")
+        resp.set_header("X-Content-Type-Options", "nosniff")
         if req.method == "OPTIONS" and req_succeeded:
             resp.set_header("Allow", ", ".join(METHODS))
             resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
@@ -79,7 +80,7 @@ class AnyOrigin:
 def create_app(settings, database, limit_store=None):
     """The WSGI application over `database` (a Database); `limit_store` keeps the rate limits, None is without."""
     answers = answers_of(settings, database)
-    middleware = [answers, AnyOrigin(), Requests(settings.base_address)]
+    middleware = [answers, ForBrowsers(), Requests(settings.base_address)]
     if limit_store:
         # Before the others: what they answer or refuse counts too.
         limits = RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address)
@@ -102,6 +103,8 @@ def create_app(settings, database, limit_store=None):
     ):
         app.add_route(base + address, resource)
     app.add_route("/healthz", resources.Health(database))
+    app.add_route("/", resources.Document(answers, documents.home(database, settings), "text/html; charset=utf-8"))
+    app.add_route("/openapi.json", resources.Document(answers, documents.description(settings), falcon.MEDIA_JSON))
     app.add_sink(resources.unknown_address)
 
     app.set_error_serializer(errors.write_problem)

@@ -107,9 +107,9 @@ class Database:
         return self.connection.execute(sql, values).fetchone()
 
     def build(self):
-        """What the file is: `(schemaVersion, sourceChecksum, builtAt)`."""
+        """What the file is: `(schemaVersion, source, sourceChecksum, builtAt)`."""
         return self._row(
-            """SELECT user_version AS schemaVersion, sourceChecksum, builtAt
+            """SELECT user_version AS schemaVersion, source, sourceChecksum, builtAt
                FROM build, pragma_user_version"""
         )
 
@@ -129,6 +129,21 @@ class Database:
     def statuses(self):
         """Texts of finishing statuses: `{statusId: status}`."""
         return dict(self._rows("SELECT statusId, status FROM status"))
+
+    def seasons(self):
+        """How many there are, the first and the last: `(seasons, first, last)`."""
+        return self._row("SELECT count(DISTINCT year), min(year), max(year) FROM races")
+
+    def fullest_race(self):
+        """`(season, round)` of the last race that has most of: results, qualifying, sprint, timings."""
+        return self._row(
+            """SELECT year AS season, round FROM races ORDER BY
+                   EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)
+                   + EXISTS (SELECT 1 FROM qualifying WHERE raceId = races.raceId)
+                   + EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId)
+                   + EXISTS (SELECT 1 FROM lap_times WHERE raceId = races.raceId) DESC,
+                   year DESC, round DESC LIMIT 1"""
+        )
 
     def races_total(self, year):
         return self._row("SELECT count(*) FROM races WHERE year = ?", year)[0]

@@ -163,6 +163,21 @@ class Health:
     on_head = on_get
 
 
+class Document:
+    """`/` and `/openapi.json`, outside the base address: a text that is the same as long as the database is."""
+
+    def __init__(self, answers, text, content_type):
+        self.answers, self.body, self.content_type = answers, text.encode(), content_type
+
+    def on_get(self, req, resp):
+        if self.answers.is_current(req):
+            self.answers.send_not_modified(resp)
+        else:
+            self.answers.write(resp, self.body, self.content_type)
+
+    on_head = on_get
+
+
 def whole_number(req, name, default):
     """The query parameter `name` as a whole number from 0; what else it is raises HTTPBadRequest."""
     values = req.get_param_as_list(name) if req.has_param(name) else [str(default)]

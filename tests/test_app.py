@@ -42,7 +42,7 @@ def test_every_form_of_an_address_gets_the_same_body_at_once(sample, address):
 
 
 @pytest.mark.parametrize("address", [
-    "/", "/2023", "/ergast/f1", "/ergast/f1/", "/ergast/f1/.json", "/ergast/f2/2023", "/ergast/f1//2023",
+    "/index.html", "/2023", "/ergast/f1", "/ergast/f1/", "/ergast/f1/.json", "/ergast/f2/2023", "/ergast/f1//2023",
     "/ergast/f1/23", "/ergast/f1/0957", "/ergast/f1/20233", "/ergast/f1/+202", "/ergast/f1/2_23", "/ergast/f1/current",
     "/ergast/f1/2023/0", "/ergast/f1/2023/01", "/ergast/f1/2023/-1", "/ergast/f1/2023/1.5", "/ergast/f1/2023/last",
     "/ergast/f1/2023/" + "9" * 19, "/ergast/f1/2023/" + "9" * 5000, "/ergast/f1/2023/18/pitstops",

