@@ -28,8 +28,9 @@ worker_connections = 1000
 # Seconds an idle connection is kept: a client that paces itself by the limits asks again well within.
 keepalive = 15
 
-# The longest address is some 60 characters, and nobody sends a body.
-limit_request_line = 2048
+# The longest address is some 60 characters, and nobody sends a body; but who asks for nonsense at length is told by the
+# service what is wrong, up to the most that gunicorn takes.
+limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 4096
 
