@@ -170,6 +170,7 @@ class Service:
 
     def _serve(self, database):
         app = create_app(self.settings, database, self.limit_store)
+        database.confirm()
         database.close()  # a connection must not cross the fork that makes gunicorn's workers
         self.app, self.database, self.refused = app, database, database.identity
         gc.unfreeze()  # what get_app has frozen

@@ -10,6 +10,7 @@ import threading
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
+from typing import NamedTuple
 
 SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
 
@@ -24,7 +25,7 @@ class DatabaseError(Exception):
 
 
 class Replaced(Exception):
-    """Another file has taken the place of the one that was checked; nothing of it has been read."""
+    """What is at the path is not what was checked: another file, or the same one with other bytes in it."""
 
 
 class Database:
@@ -86,6 +87,15 @@ class Database:
             connection.close()
             raise Replaced(f"{self._path} is being replaced at this moment")
         return connection
+
+    def confirm(self):
+        """Raises Replaced where somebody has written into the file since it was checked: what was read may be wrong.
+
+        A file that takes its place does no harm: whoever has the old one open goes on reading that.
+        """
+        found = identity(self._path)
+        if found and found.file == self.identity.file and found.content != self.identity.content:
+            raise Replaced(f"{self._path} is being written to at this moment")
 
     @property
     def connection(self):
@@ -206,13 +216,21 @@ class Database:
         )
 
 
+class Identity(NamedTuple):
+    """What tells a file from one that takes its place, or that it becomes."""
+
+    file: tuple  # device and inode
+    content: tuple  # bytes, and when they were written to last, in nanoseconds
+    changed: int  # when anything of it changed last, in nanoseconds
+
+
 def identity(path):
-    """What tells the file at `path` from one that takes its place, or that it becomes; None where there is none."""
+    """The Identity of what is at `path`; None where there is nothing."""
     try:
         status = os.stat(path)
     except OSError:
         return None
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    return Identity((status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns), status.st_ctime_ns)
 
 
 def _pragma(connection, name):

@@ -31,6 +31,7 @@ class Endpoint:
             return
         place = [season] if round is None else [season, round]
         total, races = self.races(*place, limit=limit, offset=offset)
+        self.database.confirm()
         # An endpoint's addresses all get the same body, so its url is made from the endpoint and not from the path.
         url = "/".join([self.base_url(req), *map(str, place), f"{self.name}.json"])
         table = serializers.race_table(season, round, races)
@@ -155,6 +156,7 @@ class Health:
             "builtAt": build["builtAt"],
             "rows": self.database.row_counts(),
         }
+        self.database.confirm()
         if self.database.refused:
             health["refused"] = f"The file that is there now {self.database.refused}."
         resp.content_type = falcon.MEDIA_JSON

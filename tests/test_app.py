@@ -1,6 +1,7 @@
 """racedata.app: addresses and their forms, methods, browsers, and what goes wrong in between."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -248,6 +249,55 @@ def test_a_thread_without_the_old_file_and_without_a_good_new_one_is_503_without
     for problem in found:
         assert problem.json["detail"] == "The database cannot be read at the moment."
         assert problem.headers["Retry-After"] == "10"
+
+
+def overwrite(path, content):
+    """Writes into the file that is at `path`, as nobody should."""
+    with open(path, "r+b") as file:
+        file.write(content)
+        file.truncate()
+        written = os.fstat(file.fileno()).st_mtime_ns + 1_000_000
+    os.utime(path, ns=(written, written))  # tests are faster than the clock of some file systems
+
+
+RESULTS = "/ergast/f1/2023/9/results.json"
+
+
+def test_another_database_written_over_the_file_is_never_mixed_with_it(service, path, other_database):
+    assert town(service)[0] == "Spielberg"
+    overwrite(path, other_database.read_bytes())
+    answer = service.get(RESULTS)
+    assert "Leclercq" in answer.text and "Zeltweg" in answer.text
+    assert town(service)[0] == "Zeltweg"
+
+
+def test_a_file_damaged_in_any_place_is_503_until_there_is_a_good_one(service, path, sample_database):
+    good = sample_database.read_bytes()
+    kept = town(service)
+    first = service.get("/ergast/f1/2021/10.json").body
+    for number in range(100):
+        spoilt = bytearray(good)
+        spoilt[random.randrange(len(spoilt))] ^= 1 << random.randrange(8)
+        overwrite(path, spoilt)
+        service.clock.now += Service.INTERVAL
+        assert town(service) == kept
+        address = f"/ergast/f1/2023/9/results.json?limit=19&offset={number}"
+        assert service.get(address, status=503).json["detail"] == "The database cannot be read at the moment."
+        service.get("/healthz", status=503)
+    overwrite(path, good)
+    service.clock.now += Service.INTERVAL
+    assert service.get("/ergast/f1/2021/10.json").body == first
+    assert service.get(address).json["MRData"]["total"] == "20"
+    assert "refused" not in service.get("/healthz").json
+
+
+@pytest.mark.parametrize("left", [0, 1, 16, 100, 5000, -5000, -33, -32, -1])
+def test_a_file_cut_off_anywhere_is_503_until_there_is_a_good_one(service, path, sample_database, left):
+    good = sample_database.read_bytes()
+    overwrite(path, good[:left])
+    service.get(RESULTS, status=503)
+    overwrite(path, good)
+    assert service.get(RESULTS).json["MRData"]["total"] == "20"
 
 
 def test_a_database_that_is_damaged_under_way_is_503_without_details(service, path, caplog):
