@@ -27,7 +27,10 @@ class Redis:
 
 @contextmanager
 def nginx(folder, socket_path):
-    """nginx with deploy/nginx.conf in front of the unix socket; yields its (host, port)."""
+    """nginx with deploy/nginx.conf in front of the unix socket; yields its (host, port).
+
+    What it took for a request it writes to the file `requests` in the folder, a line each.
+    """
     address = ("127.0.0.1", free_port())
     site = (ROOT / "deploy" / "nginx.conf").read_text()
     for written, used in [("unix:/run/racedata/gunicorn.sock", f"unix:{socket_path}"),
@@ -42,7 +45,8 @@ def nginx(folder, socket_path):
     (folder / "nginx.conf").write_text(
         f"{user} daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;"
         f"worker_processes 2; events {{ worker_connections 2000; }}"
-        f"http {{ access_log off; {temporary} include {folder}/site.conf; }}"
+        f"http {{ log_format request '$request'; access_log {folder}/requests request;"
+        f"{temporary} include {folder}/site.conf; }}"
     )
     process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-e", folder / "nginx.log"])
     try:
