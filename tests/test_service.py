@@ -7,14 +7,19 @@ import os
 import random
 import shutil
 import signal
+import socket
 import threading
+from pathlib import Path
 
 import pytest
-from service import service
+from conftest import client
+from hostile import GOOD
+from service import service, until
 from traffic import Client, run
 
 SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
 ADDRESS = "/ergast/f1/2023/18.json"
+OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 FOUR_WORKERS = {"WEB_CONCURRENCY": "4", "RACEDATA_TRUSTED_PROXIES": ""}
 
 
@@ -85,27 +90,98 @@ def test_new_workers_refill_nobody(sample_database, tmp_path, end_workers):
     assert set(second.statuses) == {429}
 
 
-def test_a_new_database_under_traffic_fails_no_request_and_mixes_no_answer(sample_database, other_database, tmp_path):
-    databases = [sample_database, other_database]
-    path = shutil.copy(sample_database, tmp_path / "racedata.db")
+def hang_up_master(running, turn):
+    running.process.send_signal(signal.SIGHUP)
+
+
+def end_one_worker(running, turn):
+    workers = running.workers()
+    os.kill(workers[turn % len(workers)], signal.SIGTERM)
+
+
+@pytest.mark.parametrize("exchange", [hang_up_master, end_one_worker])
+def test_no_request_is_dropped_while_workers_are_exchanged(sample_database, tmp_path, exchange):
+    seconds = SECONDS + 2
     clients = [
-        Client(f"/ergast/f1/2023/9/results.json{query}", SECONDS + 2, connections=8) for query in ("", "?limit=20")
+        Client(ADDRESS, seconds, connections=8),
+        Client(ADDRESS, seconds, connections=8, headers=[("Connection", "close")]),
+        Client(ADDRESS, seconds, connections=8, pause=0.1),
     ]
     ended = threading.Event()
-    off = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
-    with service(path, tmp_path / "log", **FOUR_WORKERS, **off) as running:
+    with service(sample_database, tmp_path / "log", **FOUR_WORKERS, **OFF) as running:
+        until(lambda: len(running.workers()) == 4)
+        before = set(running.workers())
         thread = threading.Thread(target=lambda: (run(running.address, *clients), ended.set()))
         thread.start()
-        swaps = 0
-        while not ended.wait(0.7):
-            swaps += 1
-            new = shutil.copy(databases[swaps % 2], tmp_path / "new.db")
-            os.replace(new, path)
+        turns = 0
+        while not ended.wait(1):
+            exchange(running, turns)
+            turns += 1
         thread.join()
-    for client in clients:
-        assert set(client.statuses) == {200}
-        assert client.broken == 0
-        found = {(b"Zeltweg" in body, b"Leclercq" in body) for body in client.bodies}
-        assert found == {(False, False), (True, True)}
-        assert len(client.bodies) == 2
-    assert swaps >= 5
+        assert not before <= set(running.workers())
+    for each in clients:
+        assert set(each.statuses) == {200}
+        assert each.broken == 0
+    assert turns >= 3
+
+
+def test_a_request_that_has_begun_is_answered_when_the_service_ends(sample_database, tmp_path):
+    with service(sample_database, tmp_path / "log", **FOUR_WORKERS, **OFF) as running:
+        with socket.create_connection(running.address, timeout=20) as connection:
+            connection.sendall(GOOD[:30])
+            until(lambda: "Booting worker" in (tmp_path / "log").read_text())
+            connection.sendall(GOOD[30:40])
+            running.process.send_signal(signal.SIGTERM)
+            until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
+            connection.sendall(GOOD[40:])
+            assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+        assert running.process.wait(timeout=20) == 0
+
+
+def deleted_files(running):
+    """What the workers have open of files that are not there any more."""
+    links = [link for worker in running.workers() for link in Path(f"/proc/{worker}/fd").iterdir()]
+    return [target for target in map(os.readlink, links) if "racedata.db" in target and "(deleted)" in target]
+
+
+def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
+    sample_database, other_database, tmp_path
+):
+    databases = [sample_database, other_database]
+    paths = [f"/ergast/f1/{place}" for place in (
+        "2023.json", "2023/9.json", "2023/9/results.json", "2023/9/results.json?limit=7&offset=3",
+        "2023/18/laps.json?limit=100&offset=300",
+    )]
+    expected = {
+        path: {client(database).get(path, headers={"Host": "localhost"}).body for database in databases}
+        for path in paths
+    }
+    assert [len(bodies) for bodies in expected.values()] == [2, 2, 2, 2, 1]  # timings have nothing of what differs
+    path = shutil.copy(sample_database, tmp_path / "racedata.db")
+    ended = threading.Event()
+    swaps, asked = 0, []
+
+    def ask():
+        try:
+            while sum(sum(each.statuses.values()) for each in asked) < 10_000 or swaps < 5:
+                clients = [Client(path, 1, connections=4) for path in paths]
+                run(running.address, *clients)
+                asked.extend(clients)
+        finally:
+            ended.set()
+
+    with service(path, tmp_path / "log", **FOUR_WORKERS, **OFF) as running:
+        thread = threading.Thread(target=ask)
+        thread.start()
+        while not ended.wait(1):
+            swaps += 1
+            os.replace(shutil.copy(databases[swaps % 2], tmp_path / "new.db"), path)
+        thread.join()
+        # What the old ones took is given back once each worker has been asked again.
+        until(lambda: run(running.address, Client(ADDRESS, 0.1, connections=16)) or not deleted_files(running))
+    for each in asked:
+        assert set(each.statuses) == {200}
+        assert each.broken == 0
+        assert each.bodies <= expected[each.path]
+    for path in paths:
+        assert set().union(*(each.bodies for each in asked if each.path == path)) == expected[path]

@@ -30,12 +30,14 @@ class Client:
             try:
                 reader, writer = await asyncio.open_connection(*address, local_addr=self.source and (self.source, 0))
                 while time.monotonic() < self.began + self.seconds:
-                    status, body = await asyncio.wait_for(ask(reader, writer, request), timeout=20)
+                    status, body, closed = await asyncio.wait_for(ask(reader, writer, request), timeout=20)
                     self.statuses[status] += 1
                     self.bodies.add(body)
                     self.ended = time.monotonic()
                     if self.pause:
                         await asyncio.sleep(self.pause)
+                    if closed:
+                        break
             except (ConnectionError, asyncio.IncompleteReadError):
                 self.broken += 1
                 await asyncio.sleep(0.02)
@@ -45,12 +47,12 @@ class Client:
 
 
 async def ask(reader, writer, request):
-    """Sends a request and reads its answer whole; returns its status and body."""
+    """Sends a request and reads its answer whole; returns its status, its body, and whether it was the last one."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if line)
     body = await reader.readexactly(int(fields[b"content-length"]))
-    return int(head.split()[1]), body
+    return int(head.split()[1]), body, fields.get(b"connection", b"").strip() == b"close"
 
 
 def run(address, *clients):
