@@ -169,8 +169,8 @@ class Service:
                 pass  # by yet another; that is for the next look
 
     def _serve(self, database):
-        app = create_app(self.settings, database, self.limit_store)
-        database.confirm()
+        with database.confirmed():
+            app = create_app(self.settings, database, self.limit_store)
         database.close()  # a connection must not cross the fork that makes gunicorn's workers
         self.app, self.database, self.refused = app, database, database.identity
         gc.unfreeze()  # what get_app has frozen

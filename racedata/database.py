@@ -6,8 +6,9 @@ Rows come back as sqlite3.Row; what the wire makes of them is in serializers.py.
 import hashlib
 import os
 import sqlite3
+import struct
 import threading
-from contextlib import closing
+from contextlib import closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -43,38 +44,38 @@ class Database:
         self.refused = None
         try:
             self.identity = identity(path)
-            self._check(Path(path).read_bytes())
+            if self.identity and not os.path.isfile(path):
+                raise DatabaseError("is not a file")  # some of what else there is would be read for ever
+            with open(path, "rb") as file:
+                self._check(file)
         except FileNotFoundError:
             fault = "is missing"
         except OSError as error:
             fault = f"cannot be read ({error.strerror})"
-        except sqlite3.Error as error:
-            fault = f"is damaged ({error})"
         except DatabaseError as error:
             fault = str(error)
-        except Replaced:
-            fault = "is being replaced at this moment"
         else:
             return
         error = DatabaseError(f"{path} {fault}; to build it, run: make load-data SOURCE=… DATABASE={path}")
         error.fault = fault
         raise error
 
-    def _check(self, content):
-        if not content.startswith(b"SQLite format 3\0"):
+    def _check(self, file):
+        # By its bytes alone: of a damaged file SQLite may say anything. Its header has the two numbers of schema.sql.
+        header = file.read(72)
+        if len(header) < 72 or not header.startswith(b"SQLite format 3\0"):
             raise DatabaseError("is not an SQLite database")
-        # Closed again, because a connection must not cross the fork that makes gunicorn's workers.
-        with closing(self._connect()) as connection, closing(sqlite3.connect(":memory:")) as expected:
+        version, application_id = struct.unpack(">60xI4xI", header)
+        with closing(sqlite3.connect(":memory:")) as expected:
             expected.executescript(SCHEMA)
-            found = {name: _pragma(connection, name) for name in ("application_id", "user_version")}
-            if found["application_id"] != _pragma(expected, "application_id"):
+            if (application_id,) != expected.execute("PRAGMA application_id").fetchone():
                 raise DatabaseError("is an SQLite database, but not one of racedata")
-            version, wanted = found["user_version"], _pragma(expected, "user_version")
+            (wanted,) = expected.execute("PRAGMA user_version").fetchone()
         if version != wanted:
             age = "older" if version < wanted else "newer"
             raise DatabaseError(f"has schema version {version}, {age} than this service's, {wanted}")
-        self.checksum = content[-32:]  # as schema.sql describes
-        if hashlib.sha256(content[:-32]).digest() != self.checksum:
+        self.checksum, found = checksums(file)
+        if found != self.checksum:
             raise DatabaseError("is damaged (it is not as it was built: its checksum differs)")
 
     def _connect(self):
@@ -88,14 +89,19 @@ class Database:
             raise Replaced(f"{self._path} is being replaced at this moment")
         return connection
 
-    def confirm(self):
-        """Raises Replaced where somebody has written into the file since it was checked: what was read may be wrong.
+    @contextmanager
+    def confirmed(self):
+        """Raises Replaced at its end, whatever else went wrong, where somebody has written into the file meanwhile.
 
-        A file that takes its place does no harm: whoever has the old one open goes on reading that.
+        What was read may be wrong then. A file that takes this one's place does no harm: whoever has the old one open
+        goes on reading that.
         """
-        found = identity(self._path)
-        if found and found.file == self.identity.file and found.content != self.identity.content:
-            raise Replaced(f"{self._path} is being written to at this moment")
+        try:
+            yield
+        finally:
+            found = identity(self._path)
+            if found and found.file == self.identity.file and found.content != self.identity.content:
+                raise Replaced(f"{self._path} is being written to at this moment")
 
     @property
     def connection(self):
@@ -216,6 +222,17 @@ class Database:
         )
 
 
+def checksums(file):
+    """The checksum that stands at the end of a file, and that of all before it; see schema.sql."""
+    digest = hashlib.sha256()
+    rest = file.seek(-32, os.SEEK_END)
+    file.seek(0)
+    while part := file.read(min(rest, 1 << 20)):
+        digest.update(part)
+        rest -= len(part)
+    return file.read(), digest.digest()
+
+
 class Identity(NamedTuple):
     """What tells a file from one that takes its place, or that it becomes."""
 
@@ -231,7 +248,3 @@ def identity(path):
     except OSError:
         return None
     return Identity((status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns), status.st_ctime_ns)
-
-
-def _pragma(connection, name):
-    return connection.execute(f"PRAGMA {name}").fetchone()[0]

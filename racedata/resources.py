@@ -30,8 +30,8 @@ class Endpoint:
             self.answers.send_not_modified(resp)
             return
         place = [season] if round is None else [season, round]
-        total, races = self.races(*place, limit=limit, offset=offset)
-        self.database.confirm()
+        with self.database.confirmed():
+            total, races = self.races(*place, limit=limit, offset=offset)
         # An endpoint's addresses all get the same body, so its url is made from the endpoint and not from the path.
         url = "/".join([self.base_url(req), *map(str, place), f"{self.name}.json"])
         table = serializers.race_table(season, round, races)
@@ -148,15 +148,15 @@ class Health:
         self.database = database
 
     def on_get(self, req, resp):
-        build = self.database.build()
+        with self.database.confirmed():
+            build, rows = self.database.build(), self.database.row_counts()
         health = {
             "status": "ok",
             "schemaVersion": build["schemaVersion"],
             "sourceChecksum": build["sourceChecksum"],
             "builtAt": build["builtAt"],
-            "rows": self.database.row_counts(),
+            "rows": rows,
         }
-        self.database.confirm()
         if self.database.refused:
             health["refused"] = f"The file that is there now {self.database.refused}."
         resp.content_type = falcon.MEDIA_JSON

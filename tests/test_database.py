@@ -1,5 +1,7 @@
 """racedata.database: files it refuses, and that every question is answered from an index."""
 
+import os
+import random
 import sqlite3
 import subprocess
 import sys
@@ -27,6 +29,29 @@ def missing(path):
 def folder(path):
     path.unlink()
     path.mkdir()
+
+
+def pipe(path):
+    path.unlink()
+    os.mkfifo(path)  # to open it waits for a writer
+
+
+def device(path):
+    path.unlink()
+    path.symlink_to("/dev/zero")
+
+
+def loop(path):
+    path.unlink()
+    path.symlink_to(path)
+
+
+def unreadable(path):
+    if os.geteuid():
+        path.chmod(0)
+    else:  # root may read any file; but not this one, at its beginning
+        path.unlink()
+        path.symlink_to("/proc/self/mem")
 
 
 def empty(path):
@@ -67,7 +92,11 @@ def flipped(path):
 
 @pytest.mark.parametrize(("spoil", "fault"), [
     (missing, "is missing"),
-    (folder, "cannot be read (Is a directory)"),
+    (folder, "is not a file"),
+    (pipe, "is not a file"),
+    (device, "is not a file"),
+    (loop, "cannot be read (Too many levels of symbolic links)"),
+    (unreadable, "cannot be read ("),
     (empty, "is not an SQLite database"),
     (text, "is not an SQLite database"),
     (foreign, "is an SQLite database, but not one of racedata"),
@@ -85,6 +114,18 @@ def test_a_file_that_cannot_be_served_is_refused_with_its_fault_and_what_to_run(
     assert said.startswith(f"{copy} {fault}")
     assert said.endswith(f"run: make load-data SOURCE=… DATABASE={copy}")
     assert "\n" not in said
+
+
+def test_a_bit_that_is_not_as_it_was_built_is_found_wherever_it_is(copy):
+    good = copy.read_bytes()
+    for _ in range(100):
+        content = bytearray(good)
+        content[random.randrange(len(content))] ^= 1 << random.randrange(8)
+        copy.write_bytes(content)
+        with pytest.raises(DatabaseError):
+            Database(copy)
+    copy.write_bytes(good)
+    Database(copy)
 
 
 def test_opening_does_not_make_a_file(tmp_path):
@@ -147,7 +188,7 @@ AT_START = {"seasons", "fullest_race"}  # once, for the page; they go through al
 
 def test_every_question_is_listed_here():
     public = {name for name in vars(Database) if not name.startswith("_")}
-    assert set(QUESTIONS) | AT_START == public - {"connection", "close", "confirm"}
+    assert set(QUESTIONS) | AT_START == public - {"connection", "close", "confirmed"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
