@@ -103,10 +103,12 @@ class Server:
         self.process, self.port, self.started = process, port, started
         self.url = f"http://127.0.0.1:{port}"
 
+    def workers(self):
+        return Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+
     def worker_memory(self):
         """Megabytes of the largest worker: its own, and its share of what it shares (PSS)."""
-        children = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
-        return max(pss(child) for child in children)
+        return max(pss(worker) for worker in self.workers())
 
 
 def pss(pid):

@@ -7,12 +7,14 @@ import http.server
 import io
 import os
 import pty
+import random
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+import time
 import zipfile
 from contextlib import closing, contextmanager
 
@@ -22,6 +24,8 @@ import pytest
 from conftest import LOADER, SAMPLE, run_loader
 from hypothesis import given
 from hypothesis import strategies as st
+
+from racedata.database import Database
 
 
 def tables(path):
@@ -331,6 +335,33 @@ def test_ctrl_c_leaves_the_database_as_it_was(source, database, number):
         process.send_signal(number)
         assert process.communicate(timeout=20) == ("", "load_data: interrupted; nothing was changed\n")
         assert process.returncode == 1
+
+
+@pytest.mark.parametrize("size", ["source", "dump"])
+def test_killed_at_any_moment_it_leaves_the_old_database_or_a_whole_new_one(request, database, tmp_path, size):
+    source = shutil.copytree(request.getfixturevalue(size), tmp_path / "killed")
+    old = database.read_bytes()
+    edit(source / "circuits.csv", "Spielberg", "Zeltweg")
+    began = time.monotonic()
+    run_loader(source, database).check_returncode()
+    seconds = time.monotonic() - began
+    new = tables(database)
+    kills = 0
+    while kills < 50:
+        database.write_bytes(old)
+        process = subprocess.Popen([sys.executable, LOADER, source, database], stdout=subprocess.DEVNULL)
+        try:
+            process.wait(timeout=random.uniform(0, seconds))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+            kills += 1
+        assert database.read_bytes() == old or Database(database) and tables(database) == new
+        assert set(database.parent.iterdir()) <= {database, database.with_name("racedata.db.new")}
+    # What is left of the last one that was killed, the next load removes.
+    run_loader(source, database).check_returncode()
+    assert tables(database) == new
+    assert list(database.parent.iterdir()) == [database]
 
 
 def test_a_second_load_at_the_same_time_is_refused(source, database):

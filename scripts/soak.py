@@ -1,0 +1,61 @@
+#!/usr/bin/env python3
+"""Whether the service stays what it was under traffic: `soak.py DATABASE [--requests N] [--step N]`.
+
+All addresses of the database in random order, over and over; every so many requests a line of a table: memory, open
+files and threads of the workers. It takes some minutes and needs wrk, as bench.py does, whose tools these are.
+"""
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from bench import NEVER, addresses, gunicorn, say, wrk
+
+
+def count(worker, kind):
+    """How many entries the kernel lists of a worker: `fd` for its open files, `task` for its threads."""
+    return len(list(Path(f"/proc/{worker}/{kind}").iterdir()))
+
+
+def row(server, requests, found):
+    return "| {:>9,} | {:>7,.0f} | {:>6.1f} ms | {:>6.1f} MB | {:>5} | {:>7} |".format(
+        requests, found["rps"], found["p99"], server.worker_memory(),
+        sum(count(worker, "fd") for worker in server.workers()),
+        sum(count(worker, "task") for worker in server.workers()),
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Watch the service under a million requests.")
+    parser.add_argument("database")
+    parser.add_argument("--requests", type=int, default=1_000_000)
+    parser.add_argument("--step", type=int, default=100_000, help="requests to a line of the table")
+    arguments = parser.parse_args()
+    if not shutil.which("wrk"):
+        sys.exit("soak: wrk is not installed; on Debian: apt-get install wrk")
+    database = str(Path(arguments.database).absolute())
+    paths = list(addresses(database))
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file, \
+            gunicorn(paths[0], RACEDATA_DATABASE=database, **NEVER) as server:
+        before = server.workers()
+        print(f"{len(paths):,} addresses, {len(before)} workers\n")
+        print("|  requests | per s   | p99       | largest   | files | threads |")
+        print("|-----------|---------|-----------|-----------|-------|---------|", flush=True)
+        for done in range(0, arguments.requests, arguments.step):
+            say(f"{done:,} of {arguments.requests:,}")
+            file.seek(0)
+            file.truncate()
+            file.write("\n".join(random.choices(paths, k=arguments.step)))
+            file.flush()
+            found = wrk(server.url, 3600, file.name)
+            say("")
+            print(row(server, done + arguments.step, found), flush=True)
+        if server.workers() != before:
+            sys.exit("soak: a worker has died and was replaced")
+
+
+if __name__ == "__main__":
+    main()
