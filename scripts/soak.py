@@ -6,6 +6,7 @@ files and threads of the workers. It takes some minutes and needs wrk, as bench.
 """
 
 import argparse
+import os
 import random
 import shutil
 import sys
@@ -15,16 +16,19 @@ from pathlib import Path
 from bench import NEVER, addresses, gunicorn, say, wrk
 
 
-def count(worker, kind):
-    """How many entries the kernel lists of a worker: `fd` for its open files, `task` for its threads."""
-    return len(list(Path(f"/proc/{worker}/{kind}").iterdir()))
+def open_files(worker):
+    """How many files a worker has open; without connections, whose clients come and go."""
+    return sum(not os.readlink(link).startswith("socket:") for link in Path(f"/proc/{worker}/fd").iterdir())
+
+
+def threads(worker):
+    return len(list(Path(f"/proc/{worker}/task").iterdir()))
 
 
 def row(server, requests, found):
     return "| {:>9,} | {:>7,.0f} | {:>6.1f} ms | {:>6.1f} MB | {:>5} | {:>7} |".format(
         requests, found["rps"], found["p99"], server.worker_memory(),
-        sum(count(worker, "fd") for worker in server.workers()),
-        sum(count(worker, "task") for worker in server.workers()),
+        sum(map(open_files, server.workers())), sum(map(threads, server.workers())),
     )
 
 

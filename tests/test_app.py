@@ -105,6 +105,13 @@ def test_a_page_of_any_origin_may_read_every_answer_and_its_headers(sample, addr
     assert sample.get(address, status=status).headers["Access-Control-Allow-Origin"] == "*"
 
 
+@pytest.mark.parametrize("address", ["/", "/openapi.json", "/healthz", "/ergast/f1/2023.json", "/none"])
+def test_an_answer_says_that_it_is_what_its_type_says_and_sets_no_cookie(sample, address):
+    headers = sample.get(address, status="*").headers
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert "Set-Cookie" not in headers
+
+
 def test_base_path_and_series_are_settings(sample_database):
     app = client(sample_database, base_path="/API", series="F2")
     answer = app.get("/api/f2/2023/18.json").json["MRData"]

@@ -32,6 +32,10 @@ def test_what_is_wrong_is_refused(running, name):
     assert_goes_on(running, answer)
 
 
+def test_an_answer_tells_no_version_of_the_server(running):
+    assert b"\r\nServer: gunicorn\r\n" in send(running.address, GOOD)
+
+
 @pytest.mark.parametrize("name", CUT_SHORT)
 def test_what_is_cut_short_is_refused_or_not_answered(running, name):
     answer = send(running.address, CUT_SHORT[name], cut_short=True)

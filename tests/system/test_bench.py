@@ -1,4 +1,4 @@
-"""scripts/bench.py: that it runs through and reports; how fast anything is, no test says."""
+"""scripts/bench.py and soak.py: that they run through and report; how fast anything is, no test says."""
 
 import json
 import subprocess
@@ -23,3 +23,11 @@ def test_the_benchmark_measures_each_endpoint_beside_the_floor(sample_database, 
         for limits in ("limits on", "limits off"):
             assert found["all"]["passes"][f"{cache}, {limits}"]["first"] > 0
     assert found["start"]["service"]["seconds"] > 0
+
+
+def test_the_soak_shows_files_and_threads_that_stay_the_same(sample_database):
+    command = [sys.executable, ROOT / "scripts" / "soak.py", sample_database, "--requests", "20000", "--step", "5000"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
+    rows = [[cell.strip() for cell in line.split("|")] for line in done.stdout.splitlines()[4:]]
+    assert [row[1] for row in rows] == ["5,000", "10,000", "15,000", "20,000"]
+    assert len({(row[5], row[6]) for row in rows}) == 1

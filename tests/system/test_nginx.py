@@ -77,3 +77,20 @@ def test_a_body_that_nobody_needs_is_refused_by_nginx(site):
     connection.request("POST", ADDRESS, body=b"x" * 5000)
     assert connection.getresponse().status == 413
     connection.close()
+
+
+@pytest.mark.parametrize("path", [ADDRESS, "/", "/openapi.json", "/healthz", "/none"])
+def test_answers_tell_nothing_that_is_nobodys_business(site, path):
+    answer, _ = ask(site, path, source="127.0.0.7")
+    assert answer.headers["Server"] == "nginx"
+    assert answer.headers.get_all("X-Content-Type-Options") == ["nosniff"]
+    assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in answer.headers}
+
+
+def test_while_the_service_is_down_nginx_answers_a_problem(tmp_path):
+    with nginx(tmp_path, tmp_path / "none.sock") as address:
+        answer, body = ask(address)
+    assert answer.status == 503
+    assert answer.headers["Content-Type"] == "application/problem+json"
+    assert answer.headers["Retry-After"] == "10"
+    assert json.loads(body)["detail"] == "The service does not answer at the moment."
