@@ -222,8 +222,10 @@ def replaceable(path):
         return False
     with path.open("rb") as file:
         header = file.read(72)
-    (application_id,) = re.findall("application_id = (0x[0-9a-f]+)", SCHEMA.read_text(encoding="utf-8"))
-    return not header or header[:16] == b"SQLite format 3\0" and header[68:] == bytes.fromhex(application_id[2:])
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA.read_text(encoding="utf-8"))
+        (application_id,) = db.execute("PRAGMA application_id").fetchone()
+    return not header or header[:16] == b"SQLite format 3\0" and header[68:] == application_id.to_bytes(4, "big")
 
 
 @contextmanager
