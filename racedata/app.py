@@ -5,6 +5,7 @@
 
 import gc
 import logging
+import os
 import re
 import sqlite3
 import sys
@@ -136,6 +137,7 @@ class Service:
         self.settings, self.limit_store, self.clock = settings, limit_store, clock
         self._look_again_at = 0.0
         self._looking = threading.Lock()
+        self.database = None
         self._serve(Database(settings.database))
 
     def __call__(self, environ, start_response):
@@ -144,7 +146,7 @@ class Service:
         try:
             return self.app(environ, start_response)
         except Replaced:
-            pass  # a thread that had no connection yet found another file, before it answered anything
+            pass  # the file was not open yet, or was written into, or is not served any more
         # The application that is asked now may be another. Its limits count the request once more.
         self._look()
         environ[errors.ASKED_AGAIN] = True
@@ -171,10 +173,18 @@ class Service:
     def _serve(self, database):
         with database.confirmed():
             app = create_app(self.settings, database, self.limit_store)
-        database.close()  # a connection must not cross the fork that makes gunicorn's workers
-        self.app, self.database, self.refused = app, database, database.identity
+        before, self.app, self.database, self.refused = self.database, app, database, database.identity
+        if before:
+            before.close()  # a request that is still at work on it is asked again
         gc.unfreeze()  # what get_app has frozen
-        gc.collect()  # closes what other threads had open of the old file, now and not some time
+        gc.collect()  # what the old one took, now and not some time
+
+    def after_fork(self):
+        """Opens the file in a new process, which must not use the connection of another."""
+        try:
+            self.database.open()
+        except (Replaced, sqlite3.Error):
+            pass  # for the first request to find out
 
 
 def get_app():
@@ -185,5 +195,7 @@ def get_app():
     except (DatabaseError, Replaced, SettingError) as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)
+    service.database.close()
+    os.register_at_fork(after_in_child=service.after_fork)
     gc.freeze()  # what is there at start stays: the collector need not look through it again and again
     return service

@@ -1,4 +1,4 @@
-"""The database: a read-only connection to each thread, and one method to each question, its SQL beside it.
+"""The database: one read-only connection, which threads share, and one method to each question, its SQL beside it.
 
 Rows come back as sqlite3.Row; what the wire makes of them is in serializers.py. A file is checked before it is asked.
 """
@@ -39,7 +39,8 @@ class Database:
     def __init__(self, path):
         self._path = path
         self._uri = Path(path).absolute().as_uri()
-        self._thread = threading.local()
+        self._connection = None
+        self._lock = threading.Lock()  # held by the thread that is using the connection
         # Why the file that has taken this one's place since is not served; None where there is no such.
         self.refused = None
         try:
@@ -78,16 +79,29 @@ class Database:
         if found != self.checksum:
             raise DatabaseError("is damaged (it is not as it was built: its checksum differs)")
 
-    def _connect(self):
-        # immutable: the loader puts a new file in this one's place and never writes to it, so SQLite need not lock it.
-        # mode=ro as well: without it SQLite makes a file where there is none.
-        connection = sqlite3.connect(f"{self._uri}?mode=ro&immutable=1", uri=True)
-        connection.row_factory = sqlite3.Row
-        connection.execute("PRAGMA cache_size = -512")  # kilobytes; what is read often the system has in memory anyway
-        if identity(self._path) != self.identity:
-            connection.close()
-            raise Replaced(f"{self._path} is being replaced at this moment")
-        return connection
+    def open(self):
+        """Opens the file, where it is not open yet, to have it whatever becomes of its path. Raises Replaced."""
+        with self._lock:
+            self._open()
+
+    def close(self):
+        """Closes the file; the next question opens it again."""
+        with self._lock:
+            if self._connection:
+                self._connection.close()
+                self._connection = None
+
+    def _open(self):
+        if self._connection is None:
+            # immutable: the loader puts a new file in this one's place and never writes to it, so SQLite need not lock
+            # it. mode=ro as well: without it SQLite makes a file where there is none.
+            connection = sqlite3.connect(f"{self._uri}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+            connection.row_factory = sqlite3.Row
+            if identity(self._path) != self.identity:
+                connection.close()
+                raise Replaced(f"{self._path} is being replaced at this moment")
+            self._connection = connection
+        return self._connection
 
     @contextmanager
     def confirmed(self):
@@ -103,24 +117,13 @@ class Database:
             if found and found.file == self.identity.file and found.content != self.identity.content:
                 raise Replaced(f"{self._path} is being written to at this moment")
 
-    @property
-    def connection(self):
-        """The calling thread's own connection."""
-        if not hasattr(self._thread, "connection"):
-            self._thread.connection = self._connect()
-        return self._thread.connection
-
-    def close(self):
-        """Closes the calling thread's connection; the next question opens another."""
-        if hasattr(self._thread, "connection"):
-            self._thread.connection.close()
-            del self._thread.connection
-
     def _rows(self, sql, *values):
-        return self.connection.execute(sql, values).fetchall()
+        with self._lock:
+            return self._open().execute(sql, values).fetchall()
 
     def _row(self, sql, *values):
-        return self.connection.execute(sql, values).fetchone()
+        with self._lock:
+            return self._open().execute(sql, values).fetchone()
 
     def build(self):
         """What the file is: `(schemaVersion, source, sourceChecksum, builtAt)`."""

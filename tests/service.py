@@ -41,6 +41,17 @@ class Service:
         until(lambda: len(self.workers()) == len(before) and not before & set(self.workers()))
 
 
+def open_files(process):
+    """What a process has open, by name."""
+    found = []
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        try:
+            found.append(os.readlink(link))
+        except FileNotFoundError:  # closed meanwhile
+            pass
+    return found
+
+
 def until(condition, seconds=20):
     """Waits for something of another process to come true; there is nothing to be told it by."""
     end = time.monotonic() + seconds

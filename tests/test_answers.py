@@ -22,7 +22,7 @@ def database(sample_database):
     """A Database, whose `asked` has the statements it was asked since."""
     database = opened(sample_database)
     database.asked = []
-    database.connection.set_trace_callback(database.asked.append)
+    database._open().set_trace_callback(database.asked.append)
     return database
 
 

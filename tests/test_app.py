@@ -5,13 +5,13 @@ import random
 import shutil
 import subprocess
 import sys
-import threading
 
 import pytest
 import webtest
 from conftest import Clock, client
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from service import open_files
 
 from racedata.app import Service
 from racedata.settings import Settings
@@ -157,41 +157,45 @@ def test_a_new_file_is_served_within_half_a_second_with_another_etag(service, pa
     assert [record.message for record in caplog.records] == [f"{path} is another file now, and is served"]
 
 
-def test_a_thread_that_comes_later_gets_nothing_of_two_files(service, path, other_database):
-    assert town(service)[0] == "Spielberg"
-    replace(path, other_database)
-    found = []
-    # It has no connection to the old file, and cannot get one any more.
-    thread = threading.Thread(target=lambda: found.append(
-        service.get("/ergast/f1/2023/9/results.json").json["MRData"]["RaceTable"]["Races"][0]["Circuit"]
-    ))
-    thread.start()
-    thread.join()
-    assert found[0]["Location"]["locality"] == "Zeltweg"
+def opened(path):
+    """How many times this process has the file at `path` open, or what was there before."""
+    return sum(name.startswith(str(path)) for name in open_files("self"))
 
 
 def test_nothing_of_the_old_file_is_kept_open(service, path, other_database):
-    def open_files():
-        found = []
-        for number in os.listdir("/proc/self/fd"):
-            try:
-                found.append(os.readlink(f"/proc/self/fd/{number}"))
-            except FileNotFoundError:  # listdir's own
-                pass
-        return [name for name in found if name.startswith(str(path))]
-
-    stopped, asked = threading.Event(), threading.Event()
-    thread = threading.Thread(target=lambda: (town(service), asked.set(), stopped.wait(20)))
-    thread.start()
-    asked.wait(20)
-    service.get("/ergast/f1/2021.json")  # which is not kept yet: this thread opens the file too
-    assert open_files() == [str(path)] * 2
+    town(service)
+    assert opened(path) == 1
     replace(path, other_database)
     service.clock.now += Service.INTERVAL
     assert town(service)[0] == "Zeltweg"
-    assert open_files() == [str(path)]
-    stopped.set()
-    thread.join()
+    assert opened(path) == 1
+
+
+def test_a_request_that_is_at_work_on_the_old_file_is_answered_from_the_new_one(service, path, other_database):
+    town(service)
+    replace(path, other_database)
+    service.app.database.close()  # as a thread does that takes up the new file meanwhile
+    answer = service.get("/ergast/f1/2023/9/results.json")
+    assert "Leclercq" in answer.text and "Zeltweg" in answer.text
+
+
+def test_a_forked_process_opens_the_file_at_once_and_shares_no_connection(path):
+    code = """
+import os, webtest
+from racedata.app import get_app
+from test_app import opened
+app, path = get_app(), os.environ["RACEDATA_DATABASE"]
+assert opened(path) == 0
+if os.fork() == 0:
+    os.unlink(path)
+    print(webtest.TestApp(app).get("/ergast/f1/2023.json").status)
+else:
+    os.wait()
+"""
+    environ = {"RACEDATA_DATABASE": str(path), "PYTHONPATH": os.path.dirname(__file__)}
+    run = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "200 OK\n")
+    assert run.stderr.endswith("; what was served before still is\n") and run.stderr.count("\n") == 1
 
 
 def gone(path):
@@ -244,16 +248,11 @@ def test_the_old_file_itself_may_come_back(service, path):
     assert "refused" not in service.get("/healthz").json
 
 
-def test_a_thread_without_the_old_file_and_without_a_good_new_one_is_503_without_details(service, path, caplog):
+def test_without_the_old_file_and_without_a_good_new_one_it_is_503_without_details(service, path, caplog):
+    service.app.database.close()
     gone(path)
-    found = []
-    thread = threading.Thread(target=lambda: found.extend(
-        service.get(address, status=503) for address in ("/ergast/f1/2023", "/ergast/f1/2023/18/laps", "/healthz")
-    ))
-    thread.start()
-    thread.join()
-    assert len(found) == 3
-    for problem in found:
+    for address in ("/ergast/f1/2023", "/ergast/f1/2023/18/laps", "/healthz"):
+        problem = service.get(address, status=503)
         assert problem.json["detail"] == "The database cannot be read at the moment."
         assert problem.headers["Retry-After"] == "10"
 

@@ -5,7 +5,7 @@ import random
 import sqlite3
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 
 import pytest
@@ -142,32 +142,34 @@ def test_a_path_may_have_any_characters(sample_database, tmp_path):
 
 def test_nothing_can_be_written(sample_database):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        opened(sample_database).connection.execute("DELETE FROM races")
+        opened(sample_database)._open().execute("DELETE FROM races")
 
 
-def test_each_thread_has_a_connection_of_its_own_and_keeps_it(sample_database):
+def test_threads_share_the_file_and_each_gets_its_own_answer(sample_database):
     database = opened(sample_database)
-    connections = [database.connection]
 
-    def other():
-        connections.extend([database.connection, database.connection])
-        database.close()
+    def races(season):
+        return [row["raceId"] for row in database.races(season, 100, 0)]
 
-    thread = threading.Thread(target=other)
-    thread.start()
-    thread.join()
-    assert connections[1] is connections[2] is not connections[0] is database.connection
+    seasons = [1957, 2005, 2021, 2023] * 500
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(races, seasons)) == [races(season) for season in seasons]
 
 
-def test_a_closed_connection_is_opened_again_when_it_is_needed(sample_database):
+def test_a_closed_database_is_opened_again_when_it_is_asked(sample_database):
     database = opened(sample_database)
-    before = database.connection
     database.close()
     assert database.races_total(2023) == 22
-    assert database.connection is not before
 
 
-def test_no_connection_is_open_after_the_check_so_that_none_crosses_a_fork(sample_database):
+def test_an_open_database_is_answered_from_whatever_becomes_of_its_path(copy):
+    database = opened(copy)
+    database.open()
+    copy.unlink()
+    assert database.races_total(2023) == 22
+
+
+def test_checking_a_file_opens_it_for_nobody(sample_database):
     code = "import os, sys, racedata.database as d; d.Database(sys.argv[1]); print(*os.listdir('/proc/self/fd'))"
     run = subprocess.run([sys.executable, "-c", code, sample_database], capture_output=True, text=True, check=True)
     assert run.stdout.split() == ["0", "1", "2", "3"]  # 3 is listdir's own
@@ -188,19 +190,19 @@ AT_START = {"seasons", "fullest_race"}  # once, for the page; they go through al
 
 def test_every_question_is_listed_here():
     public = {name for name in vars(Database) if not name.startswith("_")}
-    assert set(QUESTIONS) | AT_START == public - {"connection", "close", "confirmed"}
+    assert set(QUESTIONS) | AT_START == public - {"open", "close", "confirmed"}
 
 
 @pytest.mark.parametrize("question", QUESTIONS)
 def test_a_question_is_answered_from_an_index(sample_database, question):
     database = opened(sample_database)
     asked = []
-    database.connection.set_trace_callback(asked.append)
+    database._open().set_trace_callback(asked.append)
     assert getattr(database, question)(*QUESTIONS[question])
-    database.connection.set_trace_callback(None)
+    database._open().set_trace_callback(None)
     # SQLite reports what it asks itself behind a statement as a comment.
     statements = [sql for sql in asked if not sql.startswith("--")]
-    steps = [row["detail"] for sql in statements for row in database.connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+    steps = [row["detail"] for sql in statements for row in database._open().execute(f"EXPLAIN QUERY PLAN {sql}")]
     assert steps
     # Small tables, of which these questions want every row: four of these are asked once too, at start.
     whole = ("build", "row_counts", "circuits", "drivers", "constructors", "status")
@@ -220,9 +222,9 @@ def test_a_page_of_timings_costs_the_same_wherever_it_begins(sample_database):
             nonlocal count
             count += 1
 
-        database.connection.set_progress_handler(instruction, 10)
+        database._open().set_progress_handler(instruction, 10)
         assert len(database.lap_times(67, 30, offset)) == 30
-        database.connection.set_progress_handler(None, 0)
+        database._open().set_progress_handler(None, 0)
         return count
 
     steps(0)  # makes SQLite read the schema

@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from conftest import client
-from service import GUNICORN, ROOT, service, until
+from service import GUNICORN, ROOT, open_files, service, until
 from traffic import Client, run
 
 OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
@@ -77,6 +77,20 @@ def test_it_does_not_start_over_such_a_file_and_says_why_in_one_line(sample_data
     done = subprocess.run(GUNICORN, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=20)
     assert (done.returncode, done.stdout) == (3, "")
     assert done.stderr.startswith(f"racedata: {path} ") and done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("fault", [deleted, replaced_by_a_folder])
+def test_a_service_that_nobody_has_asked_yet_has_the_old_data_too(sample_database, tmp_path, fault):
+    path = shutil.copy(sample_database, tmp_path / "racedata.db")
+    with service(path, tmp_path / "log", WEB_CONCURRENCY="2", **OFF) as running:
+        until(lambda: [str(path) in open_files(worker) for worker in running.workers()] == [True, True])
+        fault(path)
+        clients = [Client(each, 0.5) for each in [*PATHS[:16], "/healthz"]]
+        run(running.address, *clients)
+    for each in clients:
+        assert set(each.statuses) == {200}
+    assert all(b'"refused":"The file that is there now is ' in body for body in clients[-1].bodies)
+    assert (tmp_path / "log").read_text().count("what was served before still is") == 2  # a line to each worker
 
 
 def test_a_running_service_gives_the_old_data_or_503_and_comes_back_by_itself(

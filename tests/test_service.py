@@ -9,12 +9,11 @@ import shutil
 import signal
 import socket
 import threading
-from pathlib import Path
 
 import pytest
 from conftest import client
 from hostile import GOOD
-from service import service, until
+from service import open_files, service, until
 from traffic import Client, run
 
 SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
@@ -140,8 +139,8 @@ def test_a_request_that_has_begun_is_answered_when_the_service_ends(sample_datab
 
 def deleted_files(running):
     """What the workers have open of files that are not there any more."""
-    links = [link for worker in running.workers() for link in Path(f"/proc/{worker}/fd").iterdir()]
-    return [target for target in map(os.readlink, links) if "racedata.db" in target and "(deleted)" in target]
+    names = [name for worker in running.workers() for name in open_files(worker)]
+    return [name for name in names if "racedata.db" in name and "(deleted)" in name]
 
 
 def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
