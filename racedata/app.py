@@ -104,9 +104,10 @@ def create_app(settings, database, limit_store=None):
     ):
         app.add_route(base + address, resource)
     app.add_route("/healthz", resources.Health(database))
-    app.add_route("/", resources.Document(answers, documents.home(database, settings), "text/html; charset=utf-8"))
     app.add_route("/openapi.json", resources.Document(answers, documents.description(settings), falcon.MEDIA_JSON))
-    app.add_sink(resources.unknown_address)
+    answers = answers_of(settings, database, settings.burst_limit, settings.sustained_limit)
+    app.add_route("/", resources.Document(answers, documents.home(database, settings), "text/html; charset=utf-8"))
+    app.add_sink(resources.unknown_address(settings.base_address))
 
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)
@@ -115,10 +116,13 @@ def create_app(settings, database, limit_store=None):
     return app
 
 
-def answers_of(settings, database):
-    """The Answers of `database`; their ETag stands for all that shapes an answer beside its request."""
+def answers_of(settings, database, *shaping):
+    """The Answers of `database`; their ETag stands for all that shapes an answer beside its request.
+
+    `shaping` is what else does than what shapes any answer.
+    """
     built_at = datetime.fromisoformat(database.build()["builtAt"].replace("Z", "+00:00"))
-    shaping = (
+    shaping += (
         __version__, settings.base_path, settings.series, settings.base_url, settings.finish_times, settings.max_limit
     )
     return Answers(database.checksum + repr(shaping).encode(), built_at, settings.max_age, settings.cache_size << 20)
@@ -141,39 +145,53 @@ class Service:
         self._serve(Database(settings.database))
 
     def __call__(self, environ, start_response):
-        if self.clock() >= self._look_again_at:
-            self._look()
+        # One thread looks, the others go on with what there is.
+        if self.clock() >= self._look_again_at and self._looking.acquire(blocking=False):
+            try:
+                self._look()
+            finally:
+                self._looking.release()
         try:
             return self.app(environ, start_response)
         except Replaced:
             pass  # the file was not open yet, or was written into, or is not served any more
+        if not self.database.refused:  # else it is looked at again when it is time, however many ask
+            with self._looking:
+                self._look()
         # The application that is asked now may be another. Its limits count the request once more.
-        self._look()
         environ[errors.ASKED_AGAIN] = True
         return self.app(environ, start_response)
 
     def _look(self):
         """Serves the file that is there now, if it is another than before and can be served."""
-        with self._looking:
-            self._look_again_at = self.clock() + self.INTERVAL
-            found = identity(self.settings.database)
-            if found == self.database.identity:
-                self.refused, self.database.refused = found, None
-            if found == self.refused:
-                return
-            try:
-                self._serve(Database(self.settings.database))
-                log.warning("%s is another file now, and is served", self.settings.database)
-            except DatabaseError as error:
-                self.refused, self.database.refused = found, error.fault
-                log.error("%s; what was served before still is", error)
-            except Replaced:
-                pass  # by yet another; that is for the next look
+        self._look_again_at = self.clock() + self.INTERVAL
+        found = identity(self.settings.database)
+        if found == self.database.identity and not self.database.spoilt:
+            self._refused, self.database.refused = None, None
+            return
+        if self.database.refused and found == self._refused:
+            return
+        try:
+            self._serve(Database(self.settings.database))
+            log.warning("%s has changed, and is served as it is now", self.settings.database)
+        except DatabaseError as error:
+            if error.fault != self.database.refused or not error.passing:
+                log.error("%s; what was served before still is, as far as it can be read", error)
+            self._refused, self.database.refused = None if error.passing else found, error.fault
+        except Replaced:
+            pass  # it is changing at this moment; that is for the next look
 
     def _serve(self, database):
-        with database.confirmed():
-            app = create_app(self.settings, database, self.limit_store)
-        before, self.app, self.database, self.refused = self.database, app, database, database.identity
+        try:
+            with database.confirmed():
+                app = create_app(self.settings, database, self.limit_store)
+        except Replaced:
+            database.close()
+            raise
+        except Exception as error:  # whatever it is, the one before is better than none
+            database.close()
+            raise database.error(f"lacks what is needed ({error})") from error
+        before, self.app, self.database = self.database, app, database
         if before:
             before.close()  # a request that is still at work on it is asked again
         gc.unfreeze()  # what get_app has frozen
@@ -183,7 +201,7 @@ class Service:
         """Opens the file in a new process, which must not use the connection of another."""
         try:
             self.database.open()
-        except (Replaced, sqlite3.Error):
+        except (Replaced, sqlite3.Error, OSError):
             pass  # for the first request to find out
 
 
@@ -192,10 +210,12 @@ def get_app():
     settings = read_settings()
     try:
         service = Service(settings, store_for(settings))
-    except (DatabaseError, Replaced, SettingError) as error:
+    except (DatabaseError, SettingError) as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)
-    service.database.close()
+    except Replaced as error:
+        sys.exit(f"racedata: {error}")  # not for good: whoever watches the service may start it again
+    service.database.close()  # a connection must not cross the fork that makes gunicorn's workers
     os.register_at_fork(after_in_child=service.after_fork)
     gc.freeze()  # what is there at start stays: the collector need not look through it again and again
     return service

@@ -6,9 +6,10 @@ Rows come back as sqlite3.Row; what the wire makes of them is in serializers.py.
 import hashlib
 import os
 import sqlite3
+import stat
 import struct
 import threading
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
@@ -22,7 +23,10 @@ HAS_SPRINT = """
 
 
 class DatabaseError(Exception):
-    """A file that the service cannot serve: one line that says what is wrong with it and what to run."""
+    """A file that the service cannot serve: one line that says what is wrong with it and what to run.
+
+    `fault` is what is wrong alone, and `passing` whether the same file may be good the next time.
+    """
 
 
 class Replaced(Exception):
@@ -38,35 +42,38 @@ class Database:
 
     def __init__(self, path):
         self._path = path
-        self._uri = Path(path).absolute().as_uri()
-        self._connection = None
-        self._lock = threading.Lock()  # held by the thread that is using the connection
-        # Why the file that has taken this one's place since is not served; None where there is no such.
-        self.refused = None
+        self._file_path = os.path.realpath(path)  # a link may be switched between any two looks at it
+        # Both None where the file is not open. The second one is to see by whether somebody has written into the file:
+        # SQLite does not tell its own descriptor.
+        self._connection = self._file = None
+        self._lock = threading.Lock()  # held by the thread that uses these
+        self.spoilt = False  # whether somebody has written into the file since, so that it is of no use any more
+        self.refused = None  # why what is at the path now is not served; None where this is
         try:
-            self.identity = identity(path)
-            if self.identity and not os.path.isfile(path):
+            if not stat.S_ISREG(os.stat(self._file_path).st_mode):
                 raise DatabaseError("is not a file")  # some of what else there is would be read for ever
-            with open(path, "rb") as file:
+            with open(self._file_path, "rb") as file:
+                self.identity = Identity.of(os.fstat(file.fileno()))
                 self._check(file)
         except FileNotFoundError:
-            fault = "is missing"
+            raise self.error("is missing") from None
         except OSError as error:
-            fault = f"cannot be read ({error.strerror})"
+            raise self.error(f"cannot be read ({error.strerror})", passing=True) from None
         except DatabaseError as error:
-            fault = str(error)
-        else:
-            return
-        error = DatabaseError(f"{path} {fault}; to build it, run: make load-data SOURCE=… DATABASE={path}")
-        error.fault = fault
-        raise error
+            raise self.error(str(error)) from None
+
+    def error(self, fault, passing=False):
+        """The DatabaseError that says of this file what is wrong with it."""
+        error = DatabaseError(f"{self._path} {fault}; to build it, run: make load-data SOURCE=… DATABASE={self._path}")
+        error.fault, error.passing = fault, passing
+        return error
 
     def _check(self, file):
         # By its bytes alone: of a damaged file SQLite may say anything. Its header has the two numbers of schema.sql.
         header = file.read(72)
         if len(header) < 72 or not header.startswith(b"SQLite format 3\0"):
             raise DatabaseError("is not an SQLite database")
-        version, application_id = struct.unpack(">60xI4xI", header)
+        page_size, pages, version, application_id = struct.unpack(">16xH10xI28xI4xI", header)
         with closing(sqlite3.connect(":memory:")) as expected:
             expected.executescript(SCHEMA)
             if (application_id,) != expected.execute("PRAGMA application_id").fetchone():
@@ -75,6 +82,8 @@ class Database:
         if version != wanted:
             age = "older" if version < wanted else "newer"
             raise DatabaseError(f"has schema version {version}, {age} than this service's, {wanted}")
+        if self.identity.content[0] != page_size * pages + 32:  # before all of it is read: it may be very large
+            raise DatabaseError("is damaged (it is not as long as it was built)")
         self.checksum, found = checksums(file)
         if found != self.checksum:
             raise DatabaseError("is damaged (it is not as it was built: its checksum differs)")
@@ -89,33 +98,52 @@ class Database:
         with self._lock:
             if self._connection:
                 self._connection.close()
-                self._connection = None
+                self._file.close()
+                self._connection = self._file = None
 
     def _open(self):
         if self._connection is None:
-            # immutable: the loader puts a new file in this one's place and never writes to it, so SQLite need not lock
-            # it. mode=ro as well: without it SQLite makes a file where there is none.
-            connection = sqlite3.connect(f"{self._uri}?mode=ro&immutable=1", uri=True, check_same_thread=False)
+            self._check_identity()  # before all: who opens a pipe waits for its other end
+            with ExitStack() as opened:
+                file = opened.enter_context(open(self._file_path, "rb", buffering=0))
+                # immutable: the loader puts a new file in this one's place and never writes to it, so SQLite need not
+                # lock it. mode=ro as well: without it SQLite makes a file where there is none.
+                uri = f"{Path(self._file_path).as_uri()}?mode=ro&immutable=1"
+                connection = sqlite3.connect(uri, uri=True, check_same_thread=False)
+                opened.enter_context(closing(connection))
+                self._check_identity()
+                opened.pop_all()
             connection.row_factory = sqlite3.Row
-            if identity(self._path) != self.identity:
-                connection.close()
-                raise Replaced(f"{self._path} is being replaced at this moment")
-            self._connection = connection
+            self._connection, self._file = connection, file
         return self._connection
+
+    def _check_identity(self):
+        if identity(self._file_path) != self.identity:
+            raise Replaced(f"{self._path} is not what was checked any more")
 
     @contextmanager
     def confirmed(self):
-        """Raises Replaced at its end, whatever else went wrong, where somebody has written into the file meanwhile.
+        """Raises Replaced at its end, whatever else went wrong, where what was read meanwhile may be wrong.
 
-        What was read may be wrong then. A file that takes this one's place does no harm: whoever has the old one open
-        goes on reading that.
+        That is so once somebody has written into the file: SQLite keeps pages it has read. A file that takes this one's
+        place does no harm: whoever has the old one open goes on reading that.
         """
         try:
             yield
         finally:
-            found = identity(self._path)
-            if found and found.file == self.identity.file and found.content != self.identity.content:
-                raise Replaced(f"{self._path} is being written to at this moment")
+            with self._lock:
+                if self._file and not self._is_as_checked():
+                    self.spoilt = True
+                if self.spoilt or not self._file:
+                    raise Replaced(f"{self._path} is not what was checked any more")
+
+    def _is_as_checked(self):
+        found = Identity.of(os.fstat(self._file.fileno()))
+        if found == self.identity:
+            return True
+        # It was renamed, say, which is harmless; or written into by somebody who has set its time back.
+        self.identity = self.identity._replace(changed=found.changed)
+        return found == self.identity and checksums(self._file) == (self.checksum, self.checksum)
 
     def _rows(self, sql, *values):
         with self._lock:
@@ -243,11 +271,14 @@ class Identity(NamedTuple):
     content: tuple  # bytes, and when they were written to last, in nanoseconds
     changed: int  # when anything of it changed last, in nanoseconds
 
+    @classmethod
+    def of(cls, status):
+        return cls((status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns), status.st_ctime_ns)
+
 
 def identity(path):
     """The Identity of what is at `path`; None where there is nothing."""
     try:
-        status = os.stat(path)
+        return Identity.of(os.stat(path))
     except OSError:
         return None
-    return Identity((status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns), status.st_ctime_ns)

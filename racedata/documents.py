@@ -5,9 +5,12 @@ Both are made once for a database and its settings, out of openapi.json and home
 
 import json
 import re
+from copy import deepcopy
 from html import escape
 from importlib.resources import files
 from string import Template
+
+from racedata.resources import DEFAULT_LIMIT
 
 OPENAPI = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
 HOME = Template(files(__package__).joinpath("home.html").read_text(encoding="utf-8"))
@@ -24,8 +27,15 @@ RECORDS = {
 
 def description(settings):
     """The OpenAPI document of a service with these settings, as JSON text."""
-    server = {**OPENAPI["servers"][0], "url": base_of(settings)}
-    return json.dumps({**OPENAPI, "servers": [server]}, indent=1, ensure_ascii=False)
+    document = deepcopy(OPENAPI)
+    document["servers"][0]["url"] = base_of(settings)
+    for path in document["paths"].values():
+        for server in path.get("servers", ()):
+            server["url"] = root_of(settings)
+    limit = document["components"]["parameters"]["limit"]
+    limit["description"] = limit["description"].replace("2000", str(settings.max_limit))
+    limit["schema"]["default"] = default_limit(settings)
+    return json.dumps(document, indent=1, ensure_ascii=False)
 
 
 def home(database, settings):
@@ -34,8 +44,20 @@ def home(database, settings):
         base=escape(base_of(settings)),
         facts="\n".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts(database)),
         endpoints="\n".join(endpoints(database, settings)),
+        default_limit=default_limit(settings),
         limits=limits(settings),
     )
+
+
+def default_limit(settings):
+    return min(DEFAULT_LIMIT, settings.max_limit)
+
+
+def root_of(settings):
+    """Where this page and the description are, as far as the settings tell."""
+    if settings.base_url.endswith(settings.base_address):
+        return settings.base_url.removesuffix(settings.base_address)
+    return "/"
 
 
 def base_of(settings):
@@ -56,8 +78,8 @@ def facts(database):
 
 def source(text):
     """Where the data is from, as HTML: a URL, or of a file the name alone, because folders are nobody's business."""
-    if re.match("https?://", text):
-        url = escape(text.partition("?")[0])  # what is behind it may be a key
+    if re.match("https?://", text, re.IGNORECASE):
+        url = escape(re.split("[?#]", text)[0])  # what is behind these may be a key
         return f'<a href="{url}">{url}</a>'
     return escape(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
 
@@ -73,8 +95,8 @@ def endpoints(database, settings):
 
 def limits(settings):
     """The rate limits in words."""
-    named = [limit.replace("/", " requests per ") for limit in (settings.burst_limit, settings.sustained_limit)]
-    named = [limit for limit in named if limit != "off"]
+    parts = [limit.split("/") for limit in (settings.burst_limit, settings.sustained_limit) if limit != "off"]
+    named = [f"{quota} request{'s' * (quota != '1')} per {window}" for quota, window in parts]
     if not named:
         return "None."
     return f"A client has {' and '.join(named)}. Beyond that the answer is 429, with the seconds to wait."

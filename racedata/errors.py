@@ -32,7 +32,7 @@ def database_unreadable(req, resp, error, params):
 def database_replaced(req, resp, error, params):
     """Falcon's handler of Replaced: for the Service to ask again, over the new file; where that fails too, 503."""
     if ASKED_AGAIN in req.env:
-        database_unreadable(req, resp, "another file is in its place", params)
+        database_unreadable(req, resp, error, params)
     raise error
 
 

@@ -158,7 +158,7 @@ class Health:
             "rows": rows,
         }
         if self.database.refused:
-            health["refused"] = f"The file that is there now {self.database.refused}."
+            health["refused"] = f"What is at the database's path now {self.database.refused}."
         resp.content_type = falcon.MEDIA_JSON
         resp.data = orjson.dumps(health)
 
@@ -185,8 +185,7 @@ def whole_number(req, name, default):
     values = req.get_param_as_list(name) if req.has_param(name) else [str(default)]
     if len(values) > 1:
         raise falcon.HTTPBadRequest(description=f"{name} is given {len(values)} times; it is accepted once.")
-    # ASCII digits alone: int() takes signs, spaces, underscores and other scripts' digits too. From 4300 digits on it
-    # refuses; gunicorn takes no request line that long.
+    # ASCII digits alone: int() takes signs, spaces, underscores and other scripts' digits too; and 4300 digits at most.
     if not re.fullmatch("[0-9]{1,4000}", values[0]):
         raise falcon.HTTPBadRequest(
             description=f"{name} is {values[0][:50]!r}; accepted is a whole number from 0, such as {name}={default}."
@@ -201,9 +200,14 @@ def host(req):
     return req.netloc
 
 
-def unknown_address(req, resp):
+def unknown_address(base):
     """The sink for every address that no route matches."""
-    raise falcon.HTTPNotFound(
-        description="No endpoint has this address. A season is four digits, such as 2023/races; a round is a whole "
-        "number from 1, such as 2023/9; a round has results, qualifying, sprint and laps, such as 2023/9/results."
-    )
+
+    def refuse(req, resp):
+        raise falcon.HTTPNotFound(
+            description=f"No endpoint has this address. All are under {base}: a season is four digits, such as "
+            f"{base}/2023/races; a round is a whole number from 1, such as {base}/2023/9; a round has results, "
+            f"qualifying, sprint and laps, such as {base}/2023/9/results."
+        )
+
+    return refuse

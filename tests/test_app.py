@@ -1,10 +1,13 @@
 """racedata.app: addresses and their forms, methods, browsers, and what goes wrong in between."""
 
+import hashlib
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 import webtest
@@ -14,6 +17,7 @@ from hypothesis import strategies as st
 from service import open_files
 
 from racedata.app import Service
+from racedata.database import SCHEMA, Database, Replaced
 from racedata.settings import Settings
 
 
@@ -154,21 +158,22 @@ def test_a_new_file_is_served_within_half_a_second_with_another_etag(service, pa
     after = town(service)
     assert (before[0], after[0]) == ("Spielberg", "Zeltweg")
     assert after[1] != before[1]
-    assert [record.message for record in caplog.records] == [f"{path} is another file now, and is served"]
+    assert [record.message for record in caplog.records] == [f"{path} has changed, and is served as it is now"]
 
 
 def opened(path):
-    """How many times this process has the file at `path` open, or what was there before."""
-    return sum(name.startswith(str(path)) for name in open_files("self"))
+    """Whether this process has open what is at `path`, and what was there before."""
+    names = open_files("self")
+    return str(path) in names, f"{path} (deleted)" in names
 
 
 def test_nothing_of_the_old_file_is_kept_open(service, path, other_database):
     town(service)
-    assert opened(path) == 1
+    assert opened(path) == (True, False)
     replace(path, other_database)
     service.clock.now += Service.INTERVAL
     assert town(service)[0] == "Zeltweg"
-    assert opened(path) == 1
+    assert opened(path) == (True, False)
 
 
 def test_a_request_that_is_at_work_on_the_old_file_is_answered_from_the_new_one(service, path, other_database):
@@ -185,7 +190,7 @@ import os, webtest
 from racedata.app import get_app
 from test_app import opened
 app, path = get_app(), os.environ["RACEDATA_DATABASE"]
-assert opened(path) == 0
+assert opened(path) == (False, False)
 if os.fork() == 0:
     os.unlink(path)
     print(webtest.TestApp(app).get("/ergast/f1/2023.json").status)
@@ -195,7 +200,7 @@ else:
     environ = {"RACEDATA_DATABASE": str(path), "PYTHONPATH": os.path.dirname(__file__)}
     run = subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
     assert (run.returncode, run.stdout) == (0, "200 OK\n")
-    assert run.stderr.endswith("; what was served before still is\n") and run.stderr.count("\n") == 1
+    assert "; what was served before still is" in run.stderr and run.stderr.count("\n") == 1
 
 
 def gone(path):
@@ -226,7 +231,7 @@ def test_a_new_file_that_cannot_be_served_is_refused_and_the_old_one_goes_on(
         service.clock.now += Service.INTERVAL
         assert town(service) == before
     health = service.get("/healthz", status=200).json
-    assert health["refused"].startswith(f"The file that is there now {fault}")
+    assert health["refused"].startswith(f"What is at the database's path now {fault}")
     assert str(path) not in health["refused"]
     assert len(caplog.records) == 1
     assert caplog.records[0].message.startswith(f"{path} {fault}")
@@ -297,12 +302,81 @@ def test_a_file_damaged_in_any_place_is_503_until_there_is_a_good_one(service, p
     assert "refused" not in service.get("/healthz").json
 
 
+def test_what_was_read_of_bytes_that_were_there_for_a_while_is_forgotten(
+    service, path, sample_database, other_database
+):
+    good, written = sample_database.read_bytes(), os.stat(path).st_mtime_ns
+    town(service)
+    overwrite(path, other_database.read_bytes()[:-1])
+    service.get(RESULTS, status=503)
+    overwrite(path, good)
+    os.utime(path, ns=(written, written))  # as `cp -p` does
+    service.get(RESULTS, status=503)
+    service.clock.now += Service.INTERVAL
+    assert "Zeltweg" not in service.get(RESULTS, status=200).text
+
+
+def test_a_file_that_is_moved_away_and_written_into_is_not_read_any_more(service, path, other_database):
+    kept = town(service)
+    away = path.rename(path.with_name("away"))
+    overwrite(away, other_database.read_bytes())
+    service.get(RESULTS, status=503)
+    assert town(service) == kept
+    away.rename(path)
+    service.clock.now += Service.INTERVAL
+    assert town(service)[0] == "Zeltweg"
+
+
+def test_a_link_may_be_switched_to_a_bad_file_and_back(sample_database, tmp_path):
+    (tmp_path / "bad.db").write_bytes(bytes(5000))
+    link = tmp_path / "racedata.db"
+    link.symlink_to(sample_database)
+    clock = Clock()
+    service = webtest.TestApp(Service(Settings(database=str(link)), None, clock))
+    for target, refused in [(tmp_path / "bad.db", True), (sample_database, False)]:
+        link.unlink()
+        link.symlink_to(target)
+        clock.now += Service.INTERVAL
+        assert ("refused" in service.get("/healthz").json) is refused
+    service.app.database.close()
+
+
+def test_a_file_that_is_being_written_is_looked_at_once_in_half_a_second(service, path, caplog):
+    overwrite(path, bytes(5000))
+    for _ in range(20):
+        service.get(RESULTS, status=503)
+    assert sum("is not an SQLite database" in record.message for record in caplog.records) == 1
+
+
+def test_a_file_that_is_written_into_while_the_application_is_made_is_not_served(service, path, sample_database):
+    before = town(service)
+    new = Database(shutil.copy(sample_database, path.with_name("new")))
+    overwrite(path.with_name("new"), bytes(5000))
+    with pytest.raises(Replaced):
+        service.app._serve(new)
+    assert town(service) == before
+
+
+def test_a_database_without_its_tables_is_refused_whatever_its_checksum_says(service, path):
+    new = path.with_name("new")
+    with closing(sqlite3.connect(new)) as db:
+        db.executescript(SCHEMA + "DROP TABLE lap_times; DROP TABLE status")
+    content = new.read_bytes()
+    new.write_bytes(content + hashlib.sha256(content).digest())
+    before = town(service)
+    os.replace(new, path)
+    service.clock.now += Service.INTERVAL
+    assert town(service) == before
+    assert "lacks what is needed" in service.get("/healthz").json["refused"]
+
+
 @pytest.mark.parametrize("left", [0, 1, 16, 100, 5000, -5000, -33, -32, -1])
 def test_a_file_cut_off_anywhere_is_503_until_there_is_a_good_one(service, path, sample_database, left):
     good = sample_database.read_bytes()
     overwrite(path, good[:left])
     service.get(RESULTS, status=503)
     overwrite(path, good)
+    service.clock.now += Service.INTERVAL
     assert service.get(RESULTS).json["MRData"]["total"] == "20"
 
 

@@ -89,7 +89,7 @@ def test_a_service_that_nobody_has_asked_yet_has_the_old_data_too(sample_databas
         run(running.address, *clients)
     for each in clients:
         assert set(each.statuses) == {200}
-    assert all(b'"refused":"The file that is there now is ' in body for body in clients[-1].bodies)
+    assert all(b'"refused":"What is at the database\'s path now is ' in body for body in clients[-1].bodies)
     assert (tmp_path / "log").read_text().count("what was served before still is") == 2  # a line to each worker
 
 
