@@ -1,8 +1,8 @@
 # Everything that is done with the project by hand. `make help` lists it.
 
 PYTHON = python3
-SOURCE = data/sample
-DATABASE = $(or $(RACEDATA_DATABASE),data/racedata.db)
+SOURCE ?=
+DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
 .PHONY: help install load-data serve python settings routes test test-system bench lint check audit clean
 .DEFAULT_GOAL := help
@@ -10,15 +10,20 @@ DATABASE = $(or $(RACEDATA_DATABASE),data/racedata.db)
 help:  ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: .venv/installed  ## make .venv with the service and all that its tests need
+install: .venv/installed  ## make .venv with the service and all that it needs
 
 .venv/installed: setup.cfg pyproject.toml | python
 	@echo "Installing into .venv …"
 	@$(PYTHON) -m venv .venv
-	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@.venv/bin/pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-load-data:  ## build the database: make load-data SOURCE=folder, zip or URL  DATABASE=file
+.venv/installed-%: .venv/installed
+	@echo "Installing what the tests need …"
+	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@touch $@
+
+load-data:  ## build the database: make load-data SOURCE=folder, zip or URL (the same again if none is named)  DATABASE=file
 	@$(PYTHON) scripts/load_data.py '$(SOURCE)' '$(DATABASE)'
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT; built from data/sample if there is none)
@@ -33,31 +38,28 @@ settings: python
 	@$(PYTHON) -m racedata.settings
 
 routes: install  ## list the addresses of the service
-	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/python -c "from falcon.inspect import inspect_app; \
-		from racedata.app import get_app; print(inspect_app(get_app().app).to_string())"
+	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/python -c "from falcon.inspect import inspect_routes; \
+		from racedata.app import get_app; print(*(route.path for route in inspect_routes(get_app().app)), sep='\n')"
 
-test: install  ## run the tests that need only Python
+test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest
 
-.venv/installed-system: .venv/installed
-	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[test,system]'
-	@touch $@
+test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis and Chromium too, and those of real traffic at length
+	@SERVICE_SECONDS=10 .venv/bin/pytest tests/system tests/test_service.py
 
-test-system: .venv/installed-system  ## run the tests that need nginx, Redis and Chromium too, and those of real traffic at length
-	@SERVICE_SECONDS=10 .venv/bin/pytest -m '' tests/system tests/test_service.py
-
-bench: install  ## measure the service beside the server that carries it (needs wrk; takes some ten minutes)
+bench: .venv/installed  ## measure the service beside the server that carries it (needs wrk; takes some ten minutes)
 	@.venv/bin/python scripts/bench.py '$(DATABASE)'
 
-lint: install  ## look for faults in the code without running it
+lint: .venv/installed-test  ## look for faults in the code without running it
 	@.venv/bin/flake8
 
 check: lint test  ## what must pass before a change is taken
 
-audit: install  ## look up known vulnerabilities of everything that is installed (needs the network)
-	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[audit]'
-	@mkdir -p build && .venv/bin/pip freeze --exclude-editable > build/installed.txt
-	@.venv/bin/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt
+audit: install  ## look up known vulnerabilities of all that is installed (needs the network, and writes to build/ alone)
+	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
+	@.venv/bin/pip freeze --exclude-editable > build/installed.txt
+	@build/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt 2>build/audit.log \
+		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything built, the database too
 	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db

@@ -1,10 +1,12 @@
 """How gunicorn serves racedata. It finds this file by itself in the folder it is started in."""
 
 import os
+import socket
+import sys
 
 from gunicorn.sock import create_sockets
 
-from racedata.settings import names_in, read_settings
+from racedata.settings import CANNOT_START, names_in, read_settings
 
 settings = read_settings()
 
@@ -32,7 +34,7 @@ keepalive = 15
 # service what is wrong, up to the most that gunicorn takes.
 limit_request_line = 8190
 limit_request_fields = 64
-limit_request_field_size = 4096
+limit_request_field_size = 8190
 
 # A worker that says nothing for 30 s hangs and is replaced; one that ends has 30 s for the requests it has accepted.
 timeout = 30
@@ -44,6 +46,7 @@ graceful_timeout = 30
 # Who may say that a request came by https: the same proxies that may say for whom.
 forwarded_allow_ips = ",".join(name for name in names_in(settings.trusted_proxies) if name != "unix")
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
+forwarder_headers = ""  # nor may a header say what the path is
 
 # Nothing here is steered through gunicorn's control socket, and two services of one user would quarrel over its path.
 control_socket_disable = True
@@ -55,8 +58,14 @@ def on_starting(server):
     # socket, and with a worker that ends, the connections it has not accepted yet are lost; these are the master's.
     inherited = "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ
     if server.cfg.bind == [bind] and not inherited:
-        for tried in create_sockets(server.cfg, server.log):  # where somebody listens already, this ends it
-            tried.close()
+        # gunicorn itself would try for five seconds, and then another time for each worker.
+        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        try:
+            socket.create_server((settings.host, settings.port), family=family).close()
+        except OSError as error:
+            address, reason = f"HOST={settings.host} PORT={settings.port}", error.strerror.partition(" (")[0]
+            print(f"racedata: {address}: cannot listen there: {reason}", file=sys.stderr)
+            sys.exit(CANNOT_START)
         server.cfg.set("reuse_port", True)
         server.LISTENERS = [each for _ in range(server.cfg.workers) for each in create_sockets(server.cfg, server.log)]
         server.cfg.set("reuse_port", False)

@@ -45,9 +45,11 @@ class Answers:
 
     def is_current(self, req):
         """Whether the client has the answer already, by its If-None-Match."""
-        # As the header may have many tags, and weak ones: a proxy that compresses weakens them.
-        tags = req.if_none_match if "HTTP_IF_NONE_MATCH" in req.env else None
-        return bool(tags) and (tags[0] == "*" or self.etag.strip('"') in tags)
+        field = req.env.get("HTTP_IF_NONE_MATCH")
+        if field is None:
+            return False
+        # The header may have many tags, and weak ones: a proxy that compresses weakens them.
+        return field.strip() == "*" or self.etag.strip('"') in (req.if_none_match or ())
 
     def send(self, req, resp, body):
         """Answers a request with `body`, which its client has not (`is_current`), and keeps it."""

@@ -45,17 +45,20 @@ class Round(BaseConverter):
 class Requests:
     """Middleware: refuses other methods, and brings the forms of an address to the one that has a route.
 
-    Those are any case of letters, `….json` and `…/`.
+    Those are any case of letters, `….json` and `…/`. `unknown_address(req, resp)` refuses an address.
     """
 
-    def __init__(self, base_address):
+    def __init__(self, base_address, unknown_address):
         self.base = base_address.lower() + "/"
+        self.unknown_address = unknown_address
 
     def process_request(self, req, resp):
         # Before there is a route: left to itself, Falcon answers methods it has never heard of with 400.
         if req.method not in METHODS:
             raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
         path = req.path.lower()
+        if path.startswith("//"):
+            self.unknown_address(req, resp)  # Falcon would find the route of `/…`, which is not what was asked
         if path.startswith(self.base):
             req.path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
 
@@ -81,7 +84,8 @@ class ForBrowsers:
 def create_app(settings, database, limit_store=None):
     """The WSGI application over `database` (a Database); `limit_store` keeps the rate limits, None is without."""
     answers = answers_of(settings, database)
-    middleware = [answers, ForBrowsers(), Requests(settings.base_address)]
+    unknown_address = resources.unknown_address(settings.base_address)
+    middleware = [answers, ForBrowsers(), Requests(settings.base_address, unknown_address)]
     if limit_store:
         # Before the others: what they answer or refuse counts too.
         limits = RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address)
@@ -107,7 +111,7 @@ def create_app(settings, database, limit_store=None):
     app.add_route("/openapi.json", resources.Document(answers, documents.description(settings), falcon.MEDIA_JSON))
     answers = answers_of(settings, database, settings.burst_limit, settings.sustained_limit)
     app.add_route("/", resources.Document(answers, documents.home(database, settings), "text/html; charset=utf-8"))
-    app.add_sink(resources.unknown_address(settings.base_address))
+    app.add_sink(unknown_address)
 
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)
@@ -217,5 +221,7 @@ def get_app():
         sys.exit(f"racedata: {error}")  # not for good: whoever watches the service may start it again
     service.database.close()  # a connection must not cross the fork that makes gunicorn's workers
     os.register_at_fork(after_in_child=service.after_fork)
+    like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
+    logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
     gc.freeze()  # what is there at start stays: the collector need not look through it again and again
     return service

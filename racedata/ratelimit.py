@@ -240,6 +240,9 @@ def bucket_of(client):
     return b"6" + client.packed[:8] if client.version == 6 else b"4" + client.packed
 
 
+FORWARDED_CHARACTERS = 500  # of X-Forwarded-For: some ten proxies in a row
+
+
 class RateLimits:
     """Middleware: counts what is asked under the base address, says where the client stands, refuses with 429."""
 
@@ -255,7 +258,9 @@ class RateLimits:
         env = req.env
         if not f"{req.path.lower()}/".startswith(self.base) or is_preflight(env):
             return
-        bucket = self.bucket_of(env.get("REMOTE_ADDR", ""), env.get("HTTP_X_FORWARDED_FOR", ""))
+        # The end of the header alone, which proxies have appended: the rest may be of any length, and new each time.
+        via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
+        bucket = self.bucket_of(env.get("REMOTE_ADDR", ""), via)
         refused_by, wait, remaining, reset = self.store.take(bucket)
         standing = []
         for left, fill_time in zip(remaining, reset):

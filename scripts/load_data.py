@@ -22,7 +22,9 @@ from pathlib import Path
 
 from dump import Column, LoadError, Table, dump_folder
 
-SCHEMA = Path(__file__).resolve().parent.parent / "racedata" / "schema.sql"
+PROJECT = Path(__file__).resolve().parent.parent
+SCHEMA = PROJECT / "racedata" / "schema.sql"
+SAMPLE = str(PROJECT / "data" / "sample")
 
 # In the order they are loaded: what a table refers to comes before it.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
@@ -237,7 +239,7 @@ def replacement(path):
     folder = os.open(path.parent, os.O_RDONLY)
     try:
         lock(folder, path.parent)
-        new = path.with_name(path.name + ".new")
+        new = path.with_name(f".{path.name}.loading")
         new.unlink(missing_ok=True)  # of a loader that was killed
         try:
             yield new
@@ -257,6 +259,17 @@ def lock(folder, name):
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LoadError(f"{name}: another load is at work in this folder; try again when it has ended") from None
+
+
+def source_of(database):
+    """What the database that is there was built from; the sample, where there is none."""
+    if not os.path.exists(database):
+        return SAMPLE
+    try:
+        with closing(sqlite3.connect(f"{Path(database).absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+            return db.execute("SELECT source FROM build").fetchone()[0]
+    except (sqlite3.Error, UnicodeDecodeError):
+        raise LoadError(f"{database}: does not tell what it was built from; name a source") from None
 
 
 def load(source, database, progress):
@@ -280,7 +293,8 @@ def show_progress(text):
 
 def main():
     parser = argparse.ArgumentParser(description="Build the database out of a dump.")
-    parser.add_argument("source", help="folder of CSV files, zip of them, or http(s) URL of such a zip")
+    parser.add_argument("source", help="folder of CSV files, zip of them, or http(s) URL of such a zip; "
+                                       "where it is empty, what the database was built from before, or the sample")
     parser.add_argument("database", help="file to build")
     arguments = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
@@ -289,7 +303,8 @@ def main():
     before = identity(arguments.database)
     fault = None
     try:
-        said = load(arguments.source, arguments.database, progress)
+        source = arguments.source or source_of(arguments.database)
+        said = load(source, arguments.database, progress)
     except LoadError as error:
         fault = str(error)
     except KeyboardInterrupt:
@@ -305,7 +320,7 @@ def main():
         sys.exit(f"load_data: {line}; {outcome}")
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # whoever reads this may have read enough
     *table, seasons = said
-    print(*table, f"{arguments.database}: {seasons}", sep="\n")
+    print(*table, f"{arguments.database}: {seasons} from {source}", sep="\n")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import random
 import shutil
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 from bench import NEVER, addresses, gunicorn, say, wrk
@@ -18,7 +19,11 @@ from bench import NEVER, addresses, gunicorn, say, wrk
 
 def open_files(worker):
     """How many files a worker has open; without connections, whose clients come and go."""
-    return sum(not os.readlink(link).startswith("socket:") for link in Path(f"/proc/{worker}/fd").iterdir())
+    names = []
+    for link in Path(f"/proc/{worker}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            names.append(os.readlink(link))
+    return sum(not name.startswith("socket:") for name in names)
 
 
 def threads(worker):
@@ -52,11 +57,12 @@ def main():
             say(f"{done:,} of {arguments.requests:,}")
             file.seek(0)
             file.truncate()
-            file.write("\n".join(random.choices(paths, k=arguments.step)))
+            step = min(arguments.step, arguments.requests - done)
+            file.write("\n".join(random.choices(paths, k=step)))
             file.flush()
             found = wrk(server.url, 3600, file.name)
             say("")
-            print(row(server, done + arguments.step, found), flush=True)
+            print(row(server, done + step, found), flush=True)
         if server.workers() != before:
             sys.exit("soak: a worker has died and was replaced")
 

@@ -7,6 +7,7 @@ request ends.
 
 import re
 import socket
+from contextlib import suppress
 from urllib.parse import quote
 
 RACE = "/ergast/f1/2023/18.json"
@@ -152,14 +153,13 @@ def send(address, content, cut_short=False, seconds=10):
     """
     answer = b""
     with socket.create_connection(address, timeout=seconds) as connection:
-        try:
+        with suppress(ConnectionError):  # it did not want to hear all of it
             connection.sendall(content)
             if cut_short:
                 connection.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionError, TimeoutError):  # or it waits for more
             while part := connection.recv(65536):
                 answer += part
-        except (ConnectionError, TimeoutError):
-            pass  # it did not want to hear all of it, or waits for more
     return answer
 
 

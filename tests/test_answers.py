@@ -6,7 +6,7 @@ from email.utils import parsedate_to_datetime
 
 import pytest
 import webtest
-from conftest import opened
+from conftest import client, opened
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -92,6 +92,11 @@ def test_the_etag_stays_with_any_other_setting(sample_database, change):
     assert etag(database, **change) == etag(database)
 
 
+def test_the_etag_of_the_page_changes_with_the_limits_that_it_tells(sample_database):
+    tags = {client(sample_database, burst_limit=limit).get("/").headers["ETag"] for limit in ("4/second", "off")}
+    assert len(tags) == 2
+
+
 def test_the_etag_changes_with_the_database(sample_database, other_database):
     assert etag(opened(other_database)) != etag(shared_database(sample_database))
 
@@ -110,7 +115,7 @@ def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(database
     assert database.asked == []
 
 
-@pytest.mark.parametrize("header", ['"other"', "nonsense", "", "W/", '"'])
+@pytest.mark.parametrize("header", ['"other"', "nonsense", "", "W/", '"', '"*"', 'W/"*"'])
 def test_a_client_with_another_answer_gets_this_one(sample, header):
     for _ in range(2):
         assert sample.get(ADDRESS, headers={"If-None-Match": header}, status=200).json["MRData"]["total"] == "20"

@@ -60,6 +60,13 @@ def test_an_address_of_no_endpoint_is_404_and_says_what_is_accepted(sample, addr
     assert "four digits" in problem.json["detail"]
 
 
+@pytest.mark.parametrize("path", ["//ergast/f1/2023", "///ergast/f1/2023/18/laps", "//", "//healthz"])
+def test_slashes_before_an_address_make_it_another_one_that_is_not_there(sample, path):
+    answer = ask(sample, PATH_INFO=path)
+    assert answer.status_int == 404
+    assert "All are under /ergast/f1: " in answer.json["detail"]
+
+
 def test_a_season_in_the_digits_of_another_script_is_404(sample):
     assert ask(sample, PATH_INFO=as_wsgi("/ergast/f1/٢٠٢٣")).status_int == 404
 

@@ -2,13 +2,17 @@
 
 import json
 import re
+import shutil
 from html import unescape
 
 import pytest
+import webtest
 from conftest import client, opened
 from description import hold, response_of
 from falcon.inspect import inspect_routes
 from racedata import __version__, documents
+from racedata.app import Service, create_app
+from racedata.ratelimit import store_for
 from racedata.settings import Settings
 
 OUTSIDE = {"/", "/healthz", "/openapi.json"}  # the base address
@@ -69,16 +73,44 @@ def test_a_conditional_request_is_answered_as_described(sample, path):
     assert sample.head(address).headers["ETag"] == answer.headers["ETag"]
 
 
-def test_health_is_as_described(sample):
+def test_limited_and_refused_answers_are_as_described(sample_database):
+    settings = Settings(sustained_limit="2/hour")
+    app = webtest.TestApp(create_app(settings, opened(sample_database), store_for(settings)))
+    for path in ("/{season}/{round}/laps", "/{season}/{round}/laps", "/{season}"):
+        answer = app.get("/ergast/f1" + path.format(season=2023, round=18), status="*")
+        hold(answer, path)
+        assert {"RateLimit", "RateLimit-Policy"} <= set(response_of(path, answer.status_int)["headers"])
+    assert answer.status_int == 429
+
+
+def test_health_and_what_is_said_without_a_database_are_as_described(sample, sample_database, tmp_path):
     hold(sample.get("/healthz"), "/healthz")
+    path = shutil.copy(sample_database, tmp_path / "racedata.db")
+    service = Service(Settings(database=str(path)), None)
+    service.database.close()
+    path.unlink()
+    for address in ("/healthz", "/{season}/{round}/laps"):
+        asked = address if address in OUTSIDE else "/ergast/f1" + address.format(season=2023, round=18)
+        hold(webtest.TestApp(service).get(asked, status=503), address)
+
+
+@pytest.mark.parametrize("settings, limit", [({}, 100), ({"max_limit": 50}, 50), ({"max_limit": 500}, 100)])
+def test_the_limit_by_default_and_at_most_is_as_described(sample_database, settings, limit):
+    app = client(sample_database, **settings)
+    parameter = app.get("/openapi.json").json["components"]["parameters"]["limit"]
+    assert parameter["schema"]["default"] == limit
+    assert f"maximum, {settings.get('max_limit', 2000)}," in parameter["description"]
+    assert f" ({limit} records by default) " in text_of(app.get("/").text)
+    assert app.get("/ergast/f1/2023/18/laps").json["MRData"]["limit"] == str(limit)
 
 
 def test_the_description_names_the_base_address_of_the_service(sample, sample_database):
     assert sample.get("/openapi.json").json["servers"][0]["url"] == "/ergast/f1"
     moved = client(sample_database, base_path="", series="racing")
     assert moved.get("/openapi.json").json["servers"][0]["url"] == "/racing"
-    public = client(sample_database, base_url="https://api.example.org/f1")
-    assert public.get("/openapi.json").json["servers"][0]["url"] == "https://api.example.org/f1"
+    public = client(sample_database, base_url="https://example.org/api/ergast/f1").get("/openapi.json").json
+    assert public["servers"][0]["url"] == "https://example.org/api/ergast/f1"
+    assert public["paths"]["/healthz"]["servers"][0]["url"] == "https://example.org/api"
 
 
 def text_of(html):
@@ -112,6 +144,7 @@ def test_the_page_needs_no_script_and_loads_nothing(sample):
 @pytest.mark.parametrize("limits, said", [
     ({}, "4 requests per second and 500 requests per hour"),
     ({"burst_limit": "off"}, "A client has 500 requests per hour."),
+    ({"burst_limit": "1/second", "sustained_limit": "off"}, "A client has 1 request per second."),
     ({"burst_limit": "off", "sustained_limit": "off"}, "None."),
 ])
 def test_the_page_says_the_limits(sample_database, limits, said):
@@ -120,6 +153,7 @@ def test_the_page_says_the_limits(sample_database, limits, said):
 
 @pytest.mark.parametrize("source, shown", [
     ("https://example.org/data.zip?key=1", '<a href="https://example.org/data.zip">https://example.org/data.zip</a>'),
+    ("HTTP://example.org/data.zip#key=1", '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>'),
     ("/home/somebody/Downloads/data.zip", "data.zip"),
     ("C:\\Users\\somebody\\dump\\", "dump"),
     ("data/<b>sample</b>&/", "b&gt;&amp;"),

@@ -58,8 +58,21 @@ def bits_flipped(path):
             file.write(random.randbytes(1))
 
 
+def grown_to_no_end(path):
+    content = path.read_bytes()
+    path.unlink()
+    path.write_bytes(content)
+    os.truncate(path, 1 << 40)
+
+
+def moved_away_and_written_over(path):
+    away = path.rename(path.with_name("away.db"))
+    away.write_bytes(random.randbytes(away.stat().st_size))
+
+
 FAULTS = [deleted, replaced_by_a_folder, replaced_by_a_pipe, replaced_by_a_device, replaced_by_a_file_without_end,
-          cut_off, emptied, overwritten, bits_flipped]
+          grown_to_no_end, cut_off,
+          emptied, overwritten, bits_flipped, moved_away_and_written_over]
 
 
 def remove(path):

@@ -3,7 +3,7 @@
 import pytest
 from conftest import ROOT
 from hostile import CUT_SHORT, GOOD, REFUSED, SMUGGLED, UNUSUAL, send, statuses
-from service import service
+from service import service, until
 
 
 @pytest.fixture(scope="module")
@@ -11,6 +11,7 @@ def running(sample_database, tmp_path_factory):
     log = tmp_path_factory.mktemp("hostile") / "log"
     off = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
     with service(sample_database, log, WEB_CONCURRENCY="1", **off) as started:
+        until(lambda: len(started.workers()) == 1)
         before = started.workers()
         yield started
         assert started.workers() == before

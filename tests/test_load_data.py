@@ -357,7 +357,7 @@ def test_killed_at_any_moment_it_leaves_the_old_database_or_a_whole_new_one(requ
             process.wait()
             kills += 1
         assert database.read_bytes() == old or Database(database) and tables(database) == new
-        assert set(database.parent.iterdir()) <= {database, database.with_name("racedata.db.new")}
+        assert set(database.parent.iterdir()) <= {database, database.with_name(".racedata.db.loading")}
     # What is left of the last one that was killed, the next load removes.
     run_loader(source, database).check_returncode()
     assert tables(database) == new
@@ -375,7 +375,7 @@ def test_a_second_load_at_the_same_time_is_refused(source, database):
         process.kill()
         process.wait()
     # Killed, the first could not clean up; the next load does, and is in nobody's way.
-    assert database.with_name("racedata.db.new").exists()
+    assert database.with_name(".racedata.db.loading").exists()
     assert run_loader(other, database).returncode == 0
     assert list(database.parent.iterdir()) == [database]
 
@@ -394,6 +394,18 @@ def test_the_new_file_may_be_read_by_whom_the_old_one_could(source, database):
     database.chmod(0o640)
     run_loader(source, database).check_returncode()
     assert database.stat().st_mode & 0o777 == 0o640
+
+
+def test_without_a_source_it_is_built_again_from_what_it_was_built_from(source, database, tmp_path):
+    run_loader(source, database).check_returncode()
+    edit(source / "circuits.csv", "Spielberg", "Zeltweg")
+    again = run_loader("", database)
+    assert again.stdout.rstrip().endswith(f" from {source}")
+    assert "Zeltweg" in str(tables(database)["circuits"])
+    new = run_loader("", tmp_path / "new.db")
+    assert new.stdout.rstrip().endswith(f" from {SAMPLE}")
+    database.write_bytes(database.read_bytes()[:4000])
+    assert_refused("", database, f"{database}: does not tell what it was built from; name a source")
 
 
 def test_a_link_to_the_database_stays_one(source, database):
@@ -521,7 +533,7 @@ def test_at_the_end_it_lists_tables_rows_and_seasons(source, tmp_path):
     assert lines[9].split() == ["lap_times", "1,034", "1,034"]
     assert lines[10:] == [
         "sprint_results.csv has no column rank",
-        f"{tmp_path / 'x.db'}: 1957 to 2023 (4 seasons, 71 races)",
+        f"{tmp_path / 'x.db'}: 1957 to 2023 (4 seasons, 71 races) from {source}",
     ]
 
 

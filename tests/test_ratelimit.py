@@ -4,6 +4,7 @@ import ast
 import subprocess
 import sys
 import threading
+import tracemalloc
 from fractions import Fraction
 from ipaddress import ip_address
 
@@ -387,3 +388,21 @@ def test_a_redis_url_without_its_package_is_refused_with_what_to_run(monkeypatch
     monkeypatch.delitem(sys.modules, "racedata.redisstore", raising=False)
     with pytest.raises(SettingError, match=r"run: pip install '.\[redis\]'"):
         ratelimit.store_for(Settings(limit_store="redis://127.0.0.1"))
+
+
+def test_forwarded_addresses_of_any_length_take_no_memory(app):
+    app.get(ADDRESS)
+    tracemalloc.start()
+    for number in range(300):
+        app.get(ADDRESS, headers={"X-Forwarded-For": f"{number}, " * 20_000}, expect_errors=True)
+    kept, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert kept < 3_000_000  # of 30 MB
+
+
+def test_the_client_is_found_at_the_end_of_a_long_header(app):
+    for _ in range(4):
+        environ = {"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "203.0.113.9, " * 1000 + "198.51.100.7"}
+        app.get(ADDRESS, extra_environ=environ, status=200)
+    environ["HTTP_X_FORWARDED_FOR"] = "198.51.100.7"
+    app.get(ADDRESS, extra_environ=environ, status=429)

@@ -1,20 +1,21 @@
-"""The whole service under real traffic: rate limits over several workers, and over their deaths.
+"""The whole service under real traffic: rate limits over several workers, their ends and exchange, new databases.
 
 SERVICE_SECONDS makes the floods longer than the few seconds they take here.
 """
 
+import http.client
 import os
 import random
 import shutil
 import signal
 import socket
-import threading
+from pathlib import Path
 
 import pytest
 from conftest import client
 from hostile import GOOD
 from service import open_files, service, until
-from traffic import Client, run
+from traffic import Client, asking, run
 
 SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
 ADDRESS = "/ergast/f1/2023/18.json"
@@ -53,15 +54,12 @@ def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_pa
 
 def test_workers_killed_under_the_flood_free_no_tokens_and_nothing_hangs(sample_database, tmp_path):
     flood = Client(ADDRESS, 2 * SECONDS, connections=64)
-    ended = threading.Event()
     killed = 0
-    with service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running:
-        thread = threading.Thread(target=lambda: (run(running.address, flood), ended.set()))
-        thread.start()
+    with service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running, \
+            asking(running.address, flood) as ended:
         while not ended.wait(0.5):
             os.kill(random.choice(running.workers()), signal.SIGKILL)
             killed += 1
-        thread.join()
     # An answer may be lost with the worker that made it, a token never.
     bound = 4 + 4 * (flood.ended - flood.began)
     assert bound - 2 - killed < flood.statuses[200] <= bound
@@ -76,8 +74,8 @@ def test_new_workers_refill_nobody(sample_database, tmp_path, end_workers):
         first = Client(ADDRESS, 0.3)
         run(running.address, first)
         assert first.statuses[200] == 5
+        until(lambda: len(running.workers()) == 4)
         before = set(running.workers())
-        assert len(before) == 4
         if end_workers == "HUP":
             running.process.send_signal(signal.SIGHUP)
         else:
@@ -106,17 +104,14 @@ def test_no_request_is_dropped_while_workers_are_exchanged(sample_database, tmp_
         Client(ADDRESS, seconds, connections=8, headers=[("Connection", "close")]),
         Client(ADDRESS, seconds, connections=8, pause=0.1),
     ]
-    ended = threading.Event()
+    turns = 0
     with service(sample_database, tmp_path / "log", **FOUR_WORKERS, **OFF) as running:
         until(lambda: len(running.workers()) == 4)
         before = set(running.workers())
-        thread = threading.Thread(target=lambda: (run(running.address, *clients), ended.set()))
-        thread.start()
-        turns = 0
-        while not ended.wait(1):
-            exchange(running, turns)
-            turns += 1
-        thread.join()
+        with asking(running.address, *clients) as ended:
+            while not ended.wait(1):
+                exchange(running, turns)
+                turns += 1
         assert not before <= set(running.workers())
     for each in clients:
         assert set(each.statuses) == {200}
@@ -124,16 +119,33 @@ def test_no_request_is_dropped_while_workers_are_exchanged(sample_database, tmp_
     assert turns >= 3
 
 
+def unread(connection):
+    """How many bytes of a connection its other end has not read yet."""
+    ends = "0100007F:{:04X} 0100007F:{:04X} ".format(connection.getpeername()[1], connection.getsockname()[1])
+    (entry,) = [line for line in Path("/proc/net/tcp").read_text().splitlines() if ends in line]
+    return int(entry.split()[4].split(":")[1], 16)
+
+
+def answered(connection):
+    """The status of the next answer on a connection, once all of it has come."""
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    answer.read()
+    return answer.status
+
+
 def test_a_request_that_has_begun_is_answered_when_the_service_ends(sample_database, tmp_path):
-    with service(sample_database, tmp_path / "log", **FOUR_WORKERS, **OFF) as running:
-        with socket.create_connection(running.address, timeout=20) as connection:
-            connection.sendall(GOOD[:30])
-            until(lambda: "Booting worker" in (tmp_path / "log").read_text())
-            connection.sendall(GOOD[30:40])
-            running.process.send_signal(signal.SIGTERM)
-            until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
-            connection.sendall(GOOD[40:])
-            assert connection.recv(100).startswith(b"HTTP/1.1 200 ")
+    kept = GOOD.replace(b"Connection: close\r\n", b"")
+    with service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **OFF) as running, \
+            socket.create_connection(running.address, timeout=20) as connection:
+        connection.sendall(kept)
+        assert answered(connection) == 200
+        connection.sendall(kept[:30])
+        until(lambda: unread(connection) == 0)
+        running.process.send_signal(signal.SIGTERM)
+        until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
+        connection.sendall(kept[30:])
+        assert answered(connection) == 200
         assert running.process.wait(timeout=20) == 0
 
 
@@ -157,25 +169,15 @@ def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
     }
     assert [len(bodies) for bodies in expected.values()] == [2, 2, 2, 2, 1]  # timings have nothing of what differs
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
-    ended = threading.Event()
     swaps, asked = 0, []
-
-    def ask():
-        try:
-            while sum(sum(each.statuses.values()) for each in asked) < 10_000 or swaps < 5:
-                clients = [Client(path, 1, connections=4) for path in paths]
-                run(running.address, *clients)
-                asked.extend(clients)
-        finally:
-            ended.set()
-
     with service(path, tmp_path / "log", **FOUR_WORKERS, **OFF) as running:
-        thread = threading.Thread(target=ask)
-        thread.start()
-        while not ended.wait(1):
-            swaps += 1
-            os.replace(shutil.copy(databases[swaps % 2], tmp_path / "new.db"), path)
-        thread.join()
+        while sum(sum(each.statuses.values()) for each in asked) < 10_000 or swaps < 5:
+            clients = [Client(path, 2.5, connections=4) for path in paths]
+            with asking(running.address, *clients) as ended:
+                while not ended.wait(1):
+                    swaps += 1
+                    os.replace(shutil.copy(databases[swaps % 2], tmp_path / "new.db"), path)
+            asked += clients
         # What the old ones took is given back once each worker has been asked again.
         until(lambda: run(running.address, Client(ADDRESS, 0.1, connections=16)) or not deleted_files(running))
     for each in asked:

@@ -1,8 +1,11 @@
 """Clients of a real service: many connections at once, each asking again as soon as it has its answer, or at a pace."""
 
 import asyncio
+import threading
 import time
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 
 class Client:
@@ -53,6 +56,23 @@ async def ask(reader, writer, request):
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if line)
     body = await reader.readexactly(int(fields[b"content-length"]))
     return int(head.split()[1]), body, fields.get(b"connection", b"").strip() == b"close"
+
+
+@contextmanager
+def asking(address, *clients):
+    """The clients ask while the block is at work; yields an Event that is set when they have ended."""
+    ended = threading.Event()
+
+    def ask():
+        try:
+            run(address, *clients)
+        finally:
+            ended.set()
+
+    with ThreadPoolExecutor(1) as thread:
+        asked = thread.submit(ask)
+        yield ended
+        asked.result()
 
 
 def run(address, *clients):

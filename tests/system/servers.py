@@ -34,7 +34,8 @@ def nginx(folder, socket_path):
     address = ("127.0.0.1", free_port())
     site = (ROOT / "deploy" / "nginx.conf").read_text()
     for written, used in [("unix:/run/racedata/gunicorn.sock", f"unix:{socket_path}"),
-                          ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server")]:
+                          ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
+                          ("listen [::]:80 default_server;", "")]:
         assert site.count(written) == 1
         site = site.replace(written, used)
     (folder / "site.conf").write_text(site)
@@ -46,7 +47,7 @@ def nginx(folder, socket_path):
         f"{user} daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;"
         f"worker_processes 2; events {{ worker_connections 2000; }}"
         f"http {{ log_format request '$request'; access_log {folder}/requests request;"
-        f"{temporary} include {folder}/site.conf; }}"
+        f"{temporary} include /etc/nginx/mime.types; include {folder}/site.conf; }}"
     )
     process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-e", folder / "nginx.log"])
     try:

@@ -7,8 +7,6 @@ from selenium import webdriver
 from selenium.webdriver.common.by import By
 from service import service
 
-pytestmark = pytest.mark.system
-
 
 @pytest.fixture(scope="module")
 def site(sample_database, tmp_path_factory):

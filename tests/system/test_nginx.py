@@ -10,8 +10,6 @@ from servers import nginx
 from service import service
 from traffic import Client, run
 
-pytestmark = pytest.mark.system
-
 ADDRESS = "/ergast/f1/2023/18.json"
 
 

@@ -9,8 +9,6 @@ from servers import nginx
 from service import service, until
 from traffic import Client
 
-pytestmark = pytest.mark.system
-
 ODD = {**REFUSED, **CUT_SHORT, **UNUSUAL, **SMUGGLED}
 
 

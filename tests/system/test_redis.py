@@ -15,8 +15,6 @@ from traffic import Client, run
 from racedata.ratelimit import Limit, LocalStore
 from racedata.redisstore import RedisStore
 
-pytestmark = pytest.mark.system
-
 
 @pytest.fixture
 def redis_server(tmp_path):

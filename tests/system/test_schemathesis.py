@@ -13,10 +13,7 @@ from pathlib import Path
 import pytest
 from service import service
 
-pytestmark = [
-    pytest.mark.system,
-    pytest.mark.skipif(sys.version_info < (3, 11), reason="Schemathesis needs Python 3.11"),
-]
+pytestmark = pytest.mark.skipif(sys.version_info < (3, 11), reason="Schemathesis needs Python 3.11")
 
 
 def test_schemathesis_finds_no_answer_outside_the_description(sample_database, tmp_path):

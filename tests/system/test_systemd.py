@@ -8,8 +8,6 @@ import subprocess
 import pytest
 from service import ROOT
 
-pytestmark = pytest.mark.system
-
 UNIT = ROOT / "deploy" / "racedata.service"
 
 
