@@ -109,8 +109,8 @@ def create_app(settings, database, limit_store=None):
         app.add_route(base + address, resource)
     app.add_route("/healthz", resources.Health(database))
     app.add_route("/openapi.json", resources.Document(answers, documents.description(settings), falcon.MEDIA_JSON))
-    answers = answers_of(settings, database, settings.burst_limit, settings.sustained_limit)
-    app.add_route("/", resources.Document(answers, documents.home(database, settings), "text/html; charset=utf-8"))
+    page = answers_of(settings, database, settings.burst_limit, settings.sustained_limit)  # which it tells
+    app.add_route("/", resources.Document(page, documents.home(database, settings), "text/html; charset=utf-8"))
     app.add_sink(unknown_address)
 
     app.set_error_serializer(errors.write_problem)
@@ -123,7 +123,7 @@ def create_app(settings, database, limit_store=None):
 def answers_of(settings, database, *shaping):
     """The Answers of `database`; their ETag stands for all that shapes an answer beside its request.
 
-    `shaping` is what else does than what shapes any answer.
+    `shaping` are settings that shape these beside those that shape all.
     """
     built_at = datetime.fromisoformat(database.build()["builtAt"].replace("Z", "+00:00"))
     shaping += (

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import random
+import resource
 import shutil
 import sqlite3
 import subprocess
@@ -346,6 +347,22 @@ def test_a_link_may_be_switched_to_a_bad_file_and_back(sample_database, tmp_path
         clock.now += Service.INTERVAL
         assert ("refused" in service.get("/healthz").json) is refused
     service.app.database.close()
+
+
+def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(service, path, other_database, caplog):
+    before = town(service)
+    replace(path, other_database)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))  # nothing can be opened now
+    try:
+        for _ in range(3):
+            service.clock.now += Service.INTERVAL
+            assert town(service) == before
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(caplog.records) == 1 and "cannot be read (Too many open files)" in caplog.text
+    service.clock.now += Service.INTERVAL
+    assert town(service)[0] == "Zeltweg"
 
 
 def test_a_file_that_is_being_written_is_looked_at_once_in_half_a_second(service, path, caplog):

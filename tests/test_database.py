@@ -169,6 +169,15 @@ def test_an_open_database_is_answered_from_whatever_becomes_of_its_path(copy):
     assert database.races_total(2023) == 22
 
 
+def test_a_link_that_is_switched_leads_no_database_to_another_file(sample_database, other_database, tmp_path):
+    link = tmp_path / "racedata.db"
+    link.symlink_to(sample_database)
+    database = opened(link)
+    link.unlink()
+    link.symlink_to(other_database)
+    assert "Spielberg" in {row["location"] for row in database.circuits()}
+
+
 def test_checking_a_file_opens_it_for_nobody(sample_database):
     code = "import os, sys, racedata.database as d; d.Database(sys.argv[1]); print(*os.listdir('/proc/self/fd'))"
     run = subprocess.run([sys.executable, "-c", code, sample_database], capture_output=True, text=True, check=True)
