@@ -181,7 +181,7 @@ class Service:
         except DatabaseError as error:
             if error.fault != self.database.refused or not error.passing:
                 log.error("%s; what was served before still is, as far as it can be read", error)
-            self._refused, self.database.refused = None if error.passing else found, error.fault
+            self._refused, self.database.refused = object() if error.passing else found, error.fault
         except Replaced:
             pass  # it is changing at this moment; that is for the next look
 

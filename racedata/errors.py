@@ -26,14 +26,16 @@ def write_problem(req, resp, error):
 def database_unreadable(req, resp, error, params):
     """Falcon's handler of sqlite3.Error: the file was fine when it was checked, and is not now."""
     log.error("the database cannot be read: %s", error)
-    raise falcon.HTTPServiceUnavailable(description="The database cannot be read at the moment.", retry_after=10)
+    raise unavailable()
 
 
 def database_replaced(req, resp, error, params):
     """Falcon's handler of Replaced: for the Service to ask again, over the new file; where that fails too, 503."""
-    if ASKED_AGAIN in req.env:
-        database_unreadable(req, resp, error, params)
-    raise error
+    raise unavailable() if ASKED_AGAIN in req.env else error  # why there is no good file, the Service has logged
+
+
+def unavailable():
+    return falcon.HTTPServiceUnavailable(description="The database cannot be read at the moment.", retry_after=10)
 
 
 def unexpected(req, resp, error, params):
