@@ -49,10 +49,10 @@ def main():
     paths = list(addresses(database))
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file, \
             gunicorn(paths[0], RACEDATA_DATABASE=database, **NEVER) as server:
-        before = server.workers()
-        print(f"{len(paths):,} addresses, {len(before)} workers\n")
+        print(f"{len(paths):,} addresses\n")
         print("|  requests | per s   | p99       | largest   | files | threads |")
         print("|-----------|---------|-----------|-----------|-------|---------|", flush=True)
+        first = None
         for done in range(0, arguments.requests, arguments.step):
             say(f"{done:,} of {arguments.requests:,}")
             file.seek(0)
@@ -63,8 +63,9 @@ def main():
             found = wrk(server.url, 3600, file.name)
             say("")
             print(row(server, done + step, found), flush=True)
-        if server.workers() != before:
-            sys.exit("soak: a worker has died and was replaced")
+            first = first or server.workers()
+            if server.workers() != first:
+                sys.exit("soak: a worker has died and was replaced")
 
 
 if __name__ == "__main__":
