@@ -37,10 +37,7 @@ class Answers:
         if req.method in ("GET", "HEAD"):
             body = self.find(req)
             if body is not None:
-                if self.is_current(req):
-                    self.send_not_modified(resp)
-                else:
-                    self.write(resp, body)
+                self.answer(req, resp, body)
                 resp.complete = True  # no route, no resource
 
     def is_current(self, req):
@@ -52,19 +49,22 @@ class Answers:
         return field.strip() == "*" or self.etag.strip('"') in (req.if_none_match or ())
 
     def send(self, req, resp, body):
-        """Answers a request with `body`, which its client has not (`is_current`), and keeps it."""
+        """Answers a request with `body`, and keeps it."""
         self.keep(req, body)
-        self.write(resp, body)
+        self.answer(req, resp, body)
 
     def send_not_modified(self, resp):
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
-    def write(self, resp, body, content_type=falcon.MEDIA_JSON):
-        """Answers with `body`, and says how long it is good."""
-        resp.content_type = content_type
-        resp.set_headers(self.headers)
-        resp.data = body
+    def answer(self, req, resp, body, content_type=falcon.MEDIA_JSON):
+        """Answers with `body`, and says how long it is good; without it where the client has it already."""
+        if self.is_current(req):
+            self.send_not_modified(resp)
+        else:
+            resp.content_type = content_type
+            resp.set_headers(self.headers)
+            resp.data = body
 
     def find(self, req):
         """The body that was kept for a request like this one, or None."""

@@ -171,7 +171,7 @@ class Service:
         self._look_again_at = self.clock() + self.INTERVAL
         found = identity(self.settings.database)
         if found == self.database.identity and not self.database.spoilt:
-            self._refused, self.database.refused = None, None
+            self.database.refused = None
             return
         if self.database.refused and found == self._refused:
             return

@@ -89,7 +89,10 @@ class Database:
             raise DatabaseError("is damaged (it is not as it was built: its checksum differs)")
 
     def open(self):
-        """Opens the file, where it is not open yet, to have it whatever becomes of its path. Raises Replaced."""
+        """Opens the file, where it is not open yet, to have it whatever becomes of its path.
+
+        Raises Replaced, OSError or sqlite3.Error.
+        """
         with self._lock:
             self._open()
 

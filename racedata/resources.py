@@ -172,10 +172,7 @@ class Document:
         self.answers, self.body, self.content_type = answers, text.encode(), content_type
 
     def on_get(self, req, resp):
-        if self.answers.is_current(req):
-            self.answers.send_not_modified(resp)
-        else:
-            self.answers.write(resp, self.body, self.content_type)
+        self.answers.answer(req, resp, self.body, self.content_type)
 
     on_head = on_get
 

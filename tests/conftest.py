@@ -61,6 +61,12 @@ def client(path, **settings):
     return webtest.TestApp(create_app(Settings(**settings), opened(path)))
 
 
+def bodies(path, addresses):
+    """What the application over the database at `path` answers at each of the addresses, to whom asks for localhost."""
+    app = client(path)
+    return {address: app.get(address, headers={"Host": "localhost"}).body for address in addresses}
+
+
 @pytest.fixture(scope="session")
 def sample_database(tmp_path_factory):
     """The path of a database built from data/sample."""

@@ -19,7 +19,13 @@ def request(target=RACE, *fields, method="GET", version="HTTP/1.1", host="Host: 
     return "\r\n".join(lines).encode("latin-1") + body
 
 
+def kept_open(content):
+    """The same request on a connection that is kept for the next one."""
+    return content.replace(b"Connection: close\r\n", b"")
+
+
 GOOD = request()
+KEPT = kept_open(GOOD)
 CHUNKED = "Transfer-Encoding: chunked"
 SQL = [
     "1;DROP TABLE races", "1' OR '1'='1", "1 UNION SELECT sql FROM sqlite_master--", "1)--", "0x31", "1/**/", "NULL",
@@ -122,8 +128,7 @@ LENGTH = f"Content-Length: {len(INNER) + 5}"
 
 def smuggled(*fields, before=b"0\r\n\r\n", after=b""):
     """A request with another one in what one reader takes for its body, and the other for what comes next."""
-    kept = request(RACE, *fields, method="POST", body=before + INNER + after)
-    return kept.replace(b"Connection: close\r\n", b"")
+    return kept_open(request(RACE, *fields, method="POST", body=before + INNER + after))
 
 
 SMUGGLED = {

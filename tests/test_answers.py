@@ -3,6 +3,7 @@
 import threading
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 
 import pytest
 import webtest
@@ -63,13 +64,7 @@ def test_no_request_is_answered_with_anothers_answer(sample_database, requests):
         )
 
 
-DATABASES = {}
-
-
-def shared_database(path):
-    if path not in DATABASES:
-        DATABASES[path] = opened(path)
-    return DATABASES[path]
+shared_database = lru_cache(opened)
 
 
 def etag(database, **settings):

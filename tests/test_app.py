@@ -16,6 +16,7 @@ from conftest import Clock, client
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from service import open_files
+from test_database import missing
 
 from racedata.app import Service
 from racedata.database import SCHEMA, Database, Replaced
@@ -211,10 +212,6 @@ else:
     assert "; what was served before still is" in run.stderr and run.stderr.count("\n") == 1
 
 
-def gone(path):
-    path.unlink()
-
-
 def garbage(path):
     path.with_name("new").write_bytes(bytes(5000))
     os.replace(path.with_name("new"), path)
@@ -228,7 +225,7 @@ def flipped(path):
 
 
 @pytest.mark.parametrize(("spoil", "fault"), [
-    (gone, "is missing"), (garbage, "is not an SQLite database"), (flipped, "is damaged"),
+    (missing, "is missing"), (garbage, "is not an SQLite database"), (flipped, "is damaged"),
 ])
 def test_a_new_file_that_cannot_be_served_is_refused_and_the_old_one_goes_on(
     service, path, other_database, caplog, spoil, fault
@@ -263,7 +260,7 @@ def test_the_old_file_itself_may_come_back(service, path):
 
 def test_without_the_old_file_and_without_a_good_new_one_it_is_503_without_details(service, path, caplog):
     service.app.database.close()
-    gone(path)
+    missing(path)
     for address in ("/ergast/f1/2023", "/ergast/f1/2023/18/laps", "/healthz"):
         problem = service.get(address, status=503)
         assert problem.json["detail"] == "The database cannot be read at the moment."
@@ -361,7 +358,7 @@ def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(service, 
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert len(caplog.records) == 1 and "cannot be read (Too many open files)" in caplog.text
-    gone(path)
+    missing(path)
     service.clock.now += Service.INTERVAL
     assert service.get("/healthz").json["refused"].endswith(" is missing.")
     replace(path, other_database)

@@ -6,31 +6,12 @@ import shutil
 import subprocess
 
 import pytest
-from conftest import client
-from service import GUNICORN, ROOT, open_files, service, until
+from conftest import bodies
+from service import GUNICORN, OFF, ROOT, open_files, service, until
+from test_database import device, folder, missing, pipe
 from traffic import Client, run
 
-OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 PATHS = ["/ergast/f1/2023/9.json", *(f"/ergast/f1/2023/9/results.json?limit={limit}" for limit in range(1, 40))]
-
-
-def deleted(path):
-    path.unlink()
-
-
-def replaced_by_a_folder(path):
-    path.unlink()
-    path.mkdir()
-
-
-def replaced_by_a_pipe(path):
-    path.unlink()
-    os.mkfifo(path)
-
-
-def replaced_by_a_device(path):
-    path.unlink()
-    path.symlink_to("/dev/zero")
 
 
 def replaced_by_a_file_without_end(path):
@@ -70,7 +51,7 @@ def moved_away_and_written_over(path):
     away.write_bytes(random.randbytes(away.stat().st_size))
 
 
-FAULTS = [deleted, replaced_by_a_folder, replaced_by_a_pipe, replaced_by_a_device, replaced_by_a_file_without_end,
+FAULTS = [missing, folder, pipe, device, replaced_by_a_file_without_end,
           grown_to_no_end, cut_off,
           emptied, overwritten, bits_flipped, moved_away_and_written_over]
 
@@ -92,7 +73,7 @@ def test_it_does_not_start_over_such_a_file_and_says_why_in_one_line(sample_data
     assert done.stderr.startswith(f"racedata: {path} ") and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("fault", [deleted, replaced_by_a_folder])
+@pytest.mark.parametrize("fault", [missing, folder])
 def test_a_service_that_nobody_has_asked_yet_has_the_old_data_too(sample_database, tmp_path, fault):
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     with service(path, tmp_path / "log", WEB_CONCURRENCY="2", **OFF) as running:
@@ -109,10 +90,7 @@ def test_a_service_that_nobody_has_asked_yet_has_the_old_data_too(sample_databas
 def test_a_running_service_gives_the_old_data_or_503_and_comes_back_by_itself(
     sample_database, other_database, tmp_path
 ):
-    expected = [
-        {each: client(database).get(each, headers={"Host": "localhost"}).body for each in PATHS}
-        for database in (sample_database, other_database)
-    ]
+    expected = [bodies(database, PATHS) for database in (sample_database, other_database)]
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     log = tmp_path / "log"
 
@@ -132,7 +110,7 @@ def test_a_running_service_gives_the_old_data_or_503_and_comes_back_by_itself(
             for each in ask(0.6):
                 assert set(each.statuses) <= {200, 503}
                 assert each.broken == 0
-                others = each.bodies - {bodies[each.path] for bodies in expected}
+                others = each.bodies - {known[each.path] for known in expected}
                 assert all(b"The database cannot be read at the moment." in body for body in others)
             remove(path)
             os.replace(shutil.copy([sample_database, other_database][turn % 2], tmp_path / "new.db"), path)

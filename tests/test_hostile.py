@@ -2,15 +2,14 @@
 
 import pytest
 from conftest import ROOT
-from hostile import CUT_SHORT, GOOD, REFUSED, SMUGGLED, UNUSUAL, send, statuses
-from service import service, until
+from hostile import CUT_SHORT, GOOD, KEPT, REFUSED, SMUGGLED, UNUSUAL, send, statuses
+from service import OFF, service, until
 
 
 @pytest.fixture(scope="module")
 def running(sample_database, tmp_path_factory):
     log = tmp_path_factory.mktemp("hostile") / "log"
-    off = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
-    with service(sample_database, log, WEB_CONCURRENCY="1", **off) as started:
+    with service(sample_database, log, WEB_CONCURRENCY="1", **OFF) as started:
         until(lambda: len(started.workers()) == 1)
         before = started.workers()
         yield started
@@ -62,8 +61,7 @@ def test_a_body_that_is_ambiguous_is_refused(running, name):
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_garbage_behind_a_good_request_gets_no_more_than_a_refusal(running, name):
-    first = GOOD.replace(b"Connection: close\r\n", b"")
-    answer = send(running.address, first + REFUSED[name])
+    answer = send(running.address, KEPT + REFUSED[name])
     assert statuses(answer)[0] == 200
     assert all(400 <= status < 500 for status in statuses(answer)[1:])
     assert_goes_on(running, answer)

@@ -4,9 +4,9 @@ import asyncio
 from collections import Counter
 
 import pytest
-from hostile import CUT_SHORT, GOOD, RACE, REFUSED, SMUGGLED, UNUSUAL, send, statuses
+from hostile import CUT_SHORT, GOOD, KEPT, RACE, REFUSED, SMUGGLED, UNUSUAL, send, statuses
 from servers import nginx
-from service import service, until
+from service import OFF, service, until
 from traffic import Client
 
 ODD = {**REFUSED, **CUT_SHORT, **UNUSUAL, **SMUGGLED}
@@ -20,8 +20,7 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def site(sample_database, folder):
     """nginx's (host, port)."""
-    settings = {"WEB_CONCURRENCY": "2", "RACEDATA_TRUSTED_PROXIES": "unix", "RACEDATA_SUSTAINED_LIMIT": "off",
-                "RACEDATA_BURST_LIMIT": "off"}
+    settings = {"WEB_CONCURRENCY": "2", "RACEDATA_TRUSTED_PROXIES": "unix", **OFF}
     seen = {"GUNICORN_CMD_ARGS": f"--access-logfile {folder}/forwarded --access-logformat '%(r)s'"}
     with service(sample_database, folder / "log", folder / "gunicorn.sock", **settings, **seen) as running, \
             nginx(folder, folder / "gunicorn.sock") as address:
@@ -93,7 +92,7 @@ def test_hundreds_of_slow_clients_do_not_stop_a_good_one(site):
     seconds = 15
     good = Client(RACE, seconds, connections=2, pause=0.1)
     upload = GOOD.replace(b"\r\n\r\n", b"\r\nContent-Length: 900\r\n\r\n")
-    large = GOOD.replace(b"18.json", b"18/laps.json?limit=2000").replace(b"Connection: close\r\n", b"")
+    large = KEPT.replace(b"18.json", b"18/laps.json?limit=2000")
 
     async def all_at_once():
         slow = [asyncio.create_task(task) for _ in range(100) for task in (

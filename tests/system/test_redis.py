@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from servers import Redis
 from service import service
 from test_service import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
-from traffic import Client, run
+from traffic import Client, asking, run
 
 from racedata.ratelimit import Limit, LocalStore
 from racedata.redisstore import RedisStore
@@ -74,13 +74,11 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
     flood = Client(ADDRESS, SECONDS + 6, connections=32)
     options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
     with service(sample_database, tmp_path / "log", **options) as running:
-        thread = threading.Thread(target=run, args=(running.address, flood))
-        thread.start()
-        time.sleep(SECONDS / 2)
-        redis_server.kill()
-        time.sleep(3)
-        redis_server.start()
-        thread.join()
+        with asking(running.address, flood):
+            time.sleep(SECONDS / 2)
+            redis_server.kill()
+            time.sleep(3)
+            redis_server.start()
         # Kept by Redis again: the flood has left no token there.
         assert redis.Redis.from_url(redis_server.url).keys() == [b"racedata:4" + bytes([127, 0, 0, 1])]
     assert set(flood.statuses) == {200, 429}
