@@ -172,11 +172,12 @@ def nginx(body):
 
 
 def wrk(url, seconds, paths=None):
-    """Asks for one url, or once for each of the paths in a file; returns requests per second, p50 and p99 in ms."""
-    with tempfile.NamedTemporaryFile("w", suffix=".lua") as script:
-        script.write(WRK % (json.dumps(str(paths)) if paths else "nil"))
-        script.flush()
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script.name, url]
+    """Asks for one url, or once for each of the paths, in order; returns requests per second, p50 and p99 in ms."""
+    with tempfile.TemporaryDirectory() as folder:
+        script, file = Path(folder, "wrk.lua"), Path(folder, "paths")
+        file.write_text("\n".join(paths or []))
+        script.write_text(WRK % (json.dumps(str(file)) if paths else "nil"))
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", script, url]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.strip().splitlines()[-1])
     if found["errors"]:
@@ -258,43 +259,38 @@ def bench_all(database, rounds, cache_size):
     """
     paths = list(addresses(database))
     fresh, full = {}, {}
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
 
-        def ask_all(server, paths=paths):
-            random.shuffle(paths)
-            file.seek(0)
-            file.truncate()
-            file.write("\n".join(paths))
-            file.flush()
-            return wrk(server.url, 600, file.name)
+    def ask_all(server, paths=paths):
+        random.shuffle(paths)
+        return wrk(server.url, 600, paths)
 
-        def passes(label, **environ):
-            with gunicorn(paths[0], RACEDATA_DATABASE=database, **environ) as server:
-                fresh[label] = server.worker_memory()
-                first = ask_all(server)
-                for _ in range(5):
-                    ask_all(server)
-                again = ask_all(server)
-                full[label] = server.worker_memory()
-            return {"first": first["rps"], "first p99": first["p99"], "again": again["rps"], "again p99": again["p99"]}
+    def passes(label, **environ):
+        with gunicorn(paths[0], RACEDATA_DATABASE=database, **environ) as server:
+            fresh[label] = server.worker_memory()
+            first = ask_all(server)
+            for _ in range(5):
+                ask_all(server)
+            again = ask_all(server)
+            full[label] = server.worker_memory()
+        return {"first": first["rps"], "first p99": first["p99"], "again": again["rps"], "again p99": again["p99"]}
 
-        say("sizes of all answers")
-        with gunicorn(paths[0], RACEDATA_DATABASE=database, **OFF) as server:
-            sample = random.sample(paths, min(500, len(paths)))
-            size = sum(len(get(server.port, path)[1]) for path in sample) // len(sample)
+    say("sizes of all answers")
+    with gunicorn(paths[0], RACEDATA_DATABASE=database, **OFF) as server:
+        sample = random.sample(paths, min(500, len(paths)))
+        size = sum(len(get(server.port, path)[1]) for path in sample) // len(sample)
 
-        def floor():
-            with gunicorn("/floor", "bench:floor_app()", FLOOR_BYTES=str(size)) as server:
-                fresh["floor"] = full["floor"] = server.worker_memory()
-                return ask_all(server, ["/floor"] * len(paths))  # choosing paths costs wrk, so here too
+    def floor():
+        with gunicorn("/floor", "bench:floor_app()", FLOOR_BYTES=str(size)) as server:
+            fresh["floor"] = full["floor"] = server.worker_memory()
+            return ask_all(server, ["/floor"] * len(paths))  # choosing paths costs wrk, so here too
 
-        large = {"RACEDATA_CACHE_SIZE": str(cache_size)}
-        services = {
-            "default cache, limits on": NEVER, "default cache, limits off": OFF,
-            "large cache, limits on": {**NEVER, **large}, "large cache, limits off": {**OFF, **large},
-        }
-        measured = {label: partial(passes, label, **environ) for label, environ in services.items()}
-        found = in_turn(rounds, floor=floor, **measured)
+    large = {"RACEDATA_CACHE_SIZE": str(cache_size)}
+    services = {
+        "default cache, limits on": NEVER, "default cache, limits off": OFF,
+        "large cache, limits on": {**NEVER, **large}, "large cache, limits off": {**OFF, **large},
+    }
+    measured = {label: partial(passes, label, **environ) for label, environ in services.items()}
+    found = in_turn(rounds, floor=floor, **measured)
     memory = {"worker MB fresh": fresh, "worker MB then": full}
     return {"addresses": len(paths), "mean bytes": size, "passes": found, **memory}
 

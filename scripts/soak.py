@@ -10,7 +10,6 @@ import os
 import random
 import shutil
 import sys
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -47,20 +46,15 @@ def main():
         sys.exit("soak: wrk is not installed; on Debian: apt-get install wrk")
     database = str(Path(arguments.database).absolute())
     paths = list(addresses(database))
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file, \
-            gunicorn(paths[0], RACEDATA_DATABASE=database, **NEVER) as server:
+    with gunicorn(paths[0], RACEDATA_DATABASE=database, **NEVER) as server:
         print(f"{len(paths):,} addresses\n")
         print("|  requests | per s   | p99       | largest   | files | threads |")
         print("|-----------|---------|-----------|-----------|-------|---------|", flush=True)
         first = None
         for done in range(0, arguments.requests, arguments.step):
             say(f"{done:,} of {arguments.requests:,}")
-            file.seek(0)
-            file.truncate()
             step = min(arguments.step, arguments.requests - done)
-            file.write("\n".join(random.choices(paths, k=step)))
-            file.flush()
-            found = wrk(server.url, 3600, file.name)
+            found = wrk(server.url, 3600, random.choices(paths, k=step))
             say("")
             print(row(server, done + step, found), flush=True)
             first = first or server.workers()
