@@ -31,8 +31,8 @@ serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, P
 	@RACEDATA_DATABASE='$(DATABASE)' exec .venv/bin/gunicorn
 
 python:
-	@$(PYTHON) -c 'import sqlite3, sys; sys.exit((sys.version_info < (3, 10)) + (sqlite3.sqlite_version_info < (3, 37)))' \
-		2>/dev/null || { echo "racedata needs Python 3.10 or newer, with SQLite 3.37 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sqlite3, sys; sys.exit((sys.version_info < (3, 11)) + (sqlite3.sqlite_version_info < (3, 37)))' \
+		2>/dev/null || { echo "racedata needs Python 3.11 or newer, with SQLite 3.37 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 
 settings: python
 	@$(PYTHON) -m racedata.settings
@@ -51,7 +51,7 @@ bench: .venv/installed  ## measure the service beside the server that carries it
 	@.venv/bin/python scripts/bench.py '$(DATABASE)'
 
 lint: .venv/installed-test  ## look for faults in the code without running it
-	@.venv/bin/flake8
+	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
 
 check: lint test  ## what must pass before a change is taken
 

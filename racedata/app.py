@@ -127,7 +127,12 @@ def answers_of(settings, database, *shaping):
     """
     built_at = datetime.fromisoformat(database.build()["builtAt"].replace("Z", "+00:00"))
     shaping += (
-        __version__, settings.base_path, settings.series, settings.base_url, settings.finish_times, settings.max_limit
+        __version__,
+        settings.base_path,
+        settings.series,
+        settings.base_url,
+        settings.finish_times,
+        settings.max_limit,
     )
     return Answers(database.checksum + repr(shaping).encode(), built_at, settings.max_age, settings.cache_size << 20)
 

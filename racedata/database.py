@@ -217,7 +217,9 @@ class Database:
             """SELECT *, (SELECT milliseconds FROM results WHERE raceId = ?1
                           ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
                FROM results WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
-            race_id, limit, offset,
+            race_id,
+            limit,
+            offset,
         )
 
     def sprint_results_total(self, race_id):
@@ -230,7 +232,9 @@ class Database:
                    (SELECT milliseconds FROM sprint_results WHERE raceId = ?1
                     ORDER BY positionOrder, resultId LIMIT 1) AS winnerMilliseconds
                FROM sprint_results WHERE raceId = ?1 ORDER BY positionOrder, resultId LIMIT ?2 OFFSET ?3""",
-            race_id, limit, offset,
+            race_id,
+            limit,
+            offset,
         )
 
     def qualifying_total(self, race_id):
@@ -240,7 +244,9 @@ class Database:
         """A race's qualifying classification."""
         return self._rows(
             "SELECT * FROM qualifying WHERE raceId = ? ORDER BY position, qualifyId LIMIT ? OFFSET ?",
-            race_id, limit, offset,
+            race_id,
+            limit,
+            offset,
         )
 
     def lap_times_total(self, race_id):
@@ -252,7 +258,9 @@ class Database:
         return self._rows(
             """SELECT lap, driverId, position, time FROM lap_times
                WHERE raceId = ? AND record >= ? AND record < ? ORDER BY record""",
-            race_id, offset, offset + limit,
+            race_id,
+            offset,
+            offset + limit,
         )
 
 

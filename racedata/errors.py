@@ -15,12 +15,14 @@ def write_problem(req, resp, error):
     """Falcon's error serializer: `{type, title, status, detail}`, `status` a number as the RFC has it."""
     title = HTTPStatus(error.status_code).phrase
     resp.content_type = "application/problem+json"
-    resp.data = orjson.dumps({
-        "type": "about:blank",  # the RFC's word for: the title says it all
-        "title": title,
-        "status": error.status_code,
-        "detail": error.description or f"{title}.",
-    })
+    resp.data = orjson.dumps(
+        {
+            "type": "about:blank",  # the RFC's word for: the title says it all
+            "title": title,
+            "status": error.status_code,
+            "detail": error.description or f"{title}.",
+        }
+    )
 
 
 def database_unreadable(req, resp, error, params):

@@ -95,8 +95,10 @@ class Mutexes:
             holding.pthread_mutexattr_init(attributes),
             holding.pthread_mutexattr_setpshared(attributes, self.PROCESS_SHARED),
             holding.pthread_mutexattr_setrobust(attributes, self.ROBUST),
-            *(holding.pthread_mutex_init(ctypes.c_void_p(self._first + number * self.SIZE), attributes)
-              for number in range(count)),
+            *(
+                holding.pthread_mutex_init(ctypes.c_void_p(self._first + number * self.SIZE), attributes)
+                for number in range(count)
+            ),
         ]
         if any(outcomes):
             raise OSError(max(outcomes), os.strerror(max(outcomes)))
@@ -139,7 +141,7 @@ class LocalStore:
         self._sets = -(-clients // self.WAYS)
         slots = self._sets * self.WAYS
         self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * self.SLOT))
-        self._words = memoryview(self._memory)[slots * self.KEY:].cast("q")
+        self._words = memoryview(self._memory)[slots * self.KEY :].cast("q")
         self._secret = os.urandom(16)
         self._mutexes = Mutexes(self.MUTEXES)
         self._place = lru_cache(maxsize=4096)(self._place)
@@ -168,19 +170,19 @@ class LocalStore:
         place = self._memory.find(key, first * self.KEY, (first + self.WAYS) * self.KEY)
         if place >= 0:
             return place // self.KEY
-        words = self._words[first * self.SLOT:(first + self.WAYS) * self.SLOT].tolist()
+        words = self._words[first * self.SLOT : (first + self.WAYS) * self.SLOT].tolist()
         # Of a slot's states, the one that counts has the later moments.
-        last = [max(words[word + 1:word + self.SLOT]) for word in range(0, len(words), self.SLOT)]
+        last = [max(words[word + 1 : word + self.SLOT]) for word in range(0, len(words), self.SLOT)]
         slot = first + last.index(min(last))
         # First the old client's state, then the key: who is killed in between leaves a full bucket, whoever's.
         self._change(slot, [0, 0])
-        self._memory[slot * self.KEY:(slot + 1) * self.KEY] = key
+        self._memory[slot * self.KEY : (slot + 1) * self.KEY] = key
         return slot
 
     def _state(self, slot):
         word = slot * self.SLOT
         word += 1 + 2 * self._words[word]
-        return self._words[word:word + 2]
+        return self._words[word : word + 2]
 
     def _change(self, slot, full_at):
         word = slot * self.SLOT
@@ -298,8 +300,10 @@ def store_for(settings):
     try:
         local = LocalStore(limits)
     except (AttributeError, OSError):
-        raise SettingError("rate limits need a system whose mutexes may be robust, such as Linux: "
-                           "expected RACEDATA_BURST_LIMIT=off and RACEDATA_SUSTAINED_LIMIT=off") from None
+        raise SettingError(
+            "rate limits need a system whose mutexes may be robust, such as Linux: "
+            "expected RACEDATA_BURST_LIMIT=off and RACEDATA_SUSTAINED_LIMIT=off"
+        ) from None
     if settings.limit_store == "local":
         return local
     try:

@@ -69,7 +69,7 @@ class RedisStore:
             return self.fallback.take(client)
         if outage:
             self._reached(True, "the limit store is reached again")
-        return take(self.limits, full_at[:len(self.limits)], now)[0]
+        return take(self.limits, full_at[: len(self.limits)], now)[0]
 
     def _worth_asking(self):
         """In an outage: for one thread now and then."""

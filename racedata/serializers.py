@@ -55,9 +55,7 @@ def driver(row):
 
 
 def constructor(row):
-    return known(
-        constructorId=row["constructorRef"], url=row["url"], name=row["name"], nationality=row["nationality"]
-    )
+    return known(constructorId=row["constructorRef"], url=row["url"], name=row["name"], nationality=row["nationality"])
 
 
 def race(row, directory):
@@ -117,9 +115,9 @@ def result(row, directory, finish_time):
         grid=row["grid"],
         laps=row["laps"],
         status=directory.statuses[row["statusId"]],
-        Time=None if milliseconds is None else known(
-            millis=milliseconds, time=finish_time(milliseconds, row["winnerMilliseconds"])
-        ),
+        Time=None
+        if milliseconds is None
+        else known(millis=milliseconds, time=finish_time(milliseconds, row["winnerMilliseconds"])),
         FastestLap=fastest_lap(row),
     )
 

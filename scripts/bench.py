@@ -196,8 +196,12 @@ def in_turn(rounds, **measured):
 
 
 def say(text):
-    print(f"\r\033[K{text}" if sys.stderr.isatty() else text, end="" if sys.stderr.isatty() else "\n",
-          file=sys.stderr, flush=True)
+    print(
+        f"\r\033[K{text}" if sys.stderr.isatty() else text,
+        end="" if sys.stderr.isatty() else "\n",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def addresses(database):
@@ -224,9 +228,14 @@ def hot_addresses(database):
                AND raceId IN (SELECT raceId FROM lap_times) ORDER BY year DESC, round DESC LIMIT 1"""
         ).fetchone()
     place = f"{BASE}/{year}/{round}"
-    return {"calendar": f"{BASE}/{year}/races/", "race": f"{place}.json", "results": f"{place}/results.json",
-            "qualifying": f"{place}/qualifying.json", "sprint": f"{place}/sprint.json",
-            "laps": f"{place}/laps.json?limit=100&offset=300"}
+    return {
+        "calendar": f"{BASE}/{year}/races/",
+        "race": f"{place}.json",
+        "results": f"{place}/results.json",
+        "qualifying": f"{place}/qualifying.json",
+        "sprint": f"{place}/sprint.json",
+        "laps": f"{place}/laps.json?limit=100&offset=300",
+    }
 
 
 def bench_hot(database, rounds, seconds):
@@ -286,8 +295,10 @@ def bench_all(database, rounds, cache_size):
 
     large = {"RACEDATA_CACHE_SIZE": str(cache_size)}
     services = {
-        "default cache, limits on": NEVER, "default cache, limits off": OFF,
-        "large cache, limits on": {**NEVER, **large}, "large cache, limits off": {**OFF, **large},
+        "default cache, limits on": NEVER,
+        "default cache, limits off": OFF,
+        "large cache, limits on": {**NEVER, **large},
+        "large cache, limits off": {**OFF, **large},
     }
     measured = {label: partial(passes, label, **environ) for label, environ in services.items()}
     found = in_turn(rounds, floor=floor, **measured)
@@ -314,12 +325,22 @@ def bench_pages(database, rounds, seconds):
     path = hot_addresses(database)["laps"].split("?")[0]
     with gunicorn(path, RACEDATA_DATABASE=database, RACEDATA_CACHE_SIZE="0", **NEVER) as server:
         total = int(json.loads(get(server.port, path)[1])["MRData"]["total"])
-        pages = {"100 at 0": (100, 0), f"100 at {total - 100}": (100, total - 100), "2000 at 0": (2000, 0),
-                 "500 at 0": (500, 0), f"500 at {total - 500}": (500, total - 500)}
-        return in_turn(rounds, **{
-            name: lambda limit=limit, offset=offset: wrk(f"{server.url}{path}?limit={limit}&offset={offset}", seconds)
-            for name, (limit, offset) in pages.items()
-        })
+        pages = {
+            "100 at 0": (100, 0),
+            f"100 at {total - 100}": (100, total - 100),
+            "2000 at 0": (2000, 0),
+            "500 at 0": (500, 0),
+            f"500 at {total - 500}": (500, total - 500),
+        }
+        return in_turn(
+            rounds,
+            **{
+                name: lambda limit=limit, offset=offset: wrk(
+                    f"{server.url}{path}?limit={limit}&offset={offset}", seconds
+                )
+                for name, (limit, offset) in pages.items()
+            },
+        )
 
 
 def share_by_worker(rounds):
@@ -353,25 +374,37 @@ def report(found):
     print("|---|---|---|---|---|---|---|---|---|")
     for name, each in found["hot"].items():
         floor, on, off = each["floor"], each["limits on"], each["limits off"]
-        print("| {} | {:,} | {:,} | {:,.0f} | {} | {} | {} | {:.1f} ms | {:.1f} ms ({:.2f}) |".format(
-            name, each["bytes"]["plain"], each["bytes"]["gzip"],
-            floor["rps"], ratio(on["rps"], floor["rps"]), ratio(off["rps"], floor["rps"]),
-            f"{each['nginx']['rps']:,.0f}" if "nginx" in each else "",
-            floor["p99"], on["p99"], on["p99"] / floor["p99"],
-        ))
+        print(
+            "| {} | {:,} | {:,} | {:,.0f} | {} | {} | {} | {:.1f} ms | {:.1f} ms ({:.2f}) |".format(
+                name,
+                each["bytes"]["plain"],
+                each["bytes"]["gzip"],
+                floor["rps"],
+                ratio(on["rps"], floor["rps"]),
+                ratio(off["rps"], floor["rps"]),
+                f"{each['nginx']['rps']:,.0f}" if "nginx" in each else "",
+                floor["p99"],
+                on["p99"],
+                on["p99"] / floor["p99"],
+            )
+        )
     everything = found["all"]
     fresh, then = everything["worker MB fresh"], everything["worker MB then"]
     floor = everything["passes"]["floor"]["rps"]
-    print(f"\n{everything['addresses']:,} addresses in random order, {everything['mean bytes']:,} bytes each; "
-          f"floor {floor:,.0f} rps, {fresh['floor']:.0f} MB to a worker\n")
+    print(
+        f"\n{everything['addresses']:,} addresses in random order, {everything['mean bytes']:,} bytes each; "
+        f"floor {floor:,.0f} rps, {fresh['floor']:.0f} MB to a worker\n"
+    )
     print("| | first pass | all asked before | worker fresh | then |")
     print("|---|---|---|---|---|")
     for name, each in everything["passes"].items():
         if name == "floor":
             continue
-        print("| {} | {} | {} | {:.0f} MB | {:.0f} MB |".format(
-            name, ratio(each["first"], floor), ratio(each["again"], floor), fresh[name], then[name]
-        ))
+        print(
+            "| {} | {} | {} | {:.0f} MB | {:.0f} MB |".format(
+                name, ratio(each["first"], floor), ratio(each["again"], floor), fresh[name], then[name]
+            )
+        )
     service, floor = (found["start"][name]["seconds"] for name in ("service", "floor"))
     print(f"\nstart to first 200: {service:.2f} s, floor {floor:.2f} s ({service / floor:.2f})")
     pages = ", ".join(f"{name}: {each['rps']:,.0f} rps" for name, each in found["pages"].items())

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the local limit store costs as ever more clients come: time per decision and memory, a row to 100,000 clients.
 
-    .venv/bin/python scripts/bench_limits.py [clients]
+.venv/bin/python scripts/bench_limits.py [clients]
 """
 
 import sys
@@ -36,8 +36,11 @@ def main():
                 begin = time.perf_counter_ns()
                 store.take(client)
                 times.append(time.perf_counter_ns() - begin)
-        print("{:10,}        {:5.1f} µs  {:5.1f} µs           {:5.1f} µs  {:5.1f} µs   {:5.1f} MB".format(
-            first + STEP, *median_and_p99(new), *median_and_p99(known), memory()))
+        print(
+            "{:10,}        {:5.1f} µs  {:5.1f} µs           {:5.1f} µs  {:5.1f} µs   {:5.1f} MB".format(
+                first + STEP, *median_and_p99(new), *median_and_p99(known), memory()
+            )
+        )
 
 
 if __name__ == "__main__":

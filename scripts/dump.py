@@ -229,9 +229,9 @@ class Table:
                     line.decode()
                 except UnicodeDecodeError as error:
                     # What comes before it on the line has as many commas outside quotes as columns are passed.
-                    place = re.sub(rb'"[^"]*"?', b"", line[:error.start]).count(b",")
+                    place = re.sub(rb'"[^"]*"?', b"", line[: error.start]).count(b",")
                     column = self.header[place] if place < len(self.header) else None
-                    return self.fault(f"{line[error.start:error.end]!r}; expected UTF-8", column, number)
+                    return self.fault(f"{line[error.start : error.end]!r}; expected UTF-8", column, number)
                 self.header = self.header or line.decode("utf-8-sig").strip().replace('"', "").split(",")
 
     def fault(self, what, column=None, line=1):

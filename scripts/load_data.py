@@ -17,7 +17,7 @@ import signal
 import sqlite3
 import sys
 from contextlib import closing, contextmanager
-from datetime import date, datetime, timezone
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from dump import Column, LoadError, Table, dump_folder
@@ -93,8 +93,12 @@ CHECKED = {
     "circuits": {"lat": number, "lng": number},
     "drivers": {"dob": day},
     "races": {
-        "year": year, "round": from_one, "date": day, "time": time_of_day,
-        **{f"{session}_date": day for session in SESSIONS}, **{f"{session}_time": time_of_day for session in SESSIONS},
+        "year": year,
+        "round": from_one,
+        "date": day,
+        "time": time_of_day,
+        **{f"{session}_date": day for session in SESSIONS},
+        **{f"{session}_time": time_of_day for session in SESSIONS},
     },
     "results": {"points": points, "fastestLapTime": lap_time, "fastestLapSpeed": number},
     "sprint_results": {"points": points, "fastestLapTime": lap_time},
@@ -197,7 +201,7 @@ def fill(path, folder, source, progress):
             (stored,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
             db.execute("INSERT INTO row_counts VALUES (?, ?)", (table, stored))
             said.append(f"{table:<16}{rows_read:>12}{stored:>13,}")
-        built_at = datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
+        built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Without what a URL may have of a user's name and password, or a path of bytes that are no text.
         named = re.sub("//[^/@]*@", "//", source).encode("utf-8", "replace").decode()
         db.execute("INSERT INTO build VALUES (?, ?, ?)", (named, checksum(files.values()), built_at))
@@ -227,7 +231,7 @@ def replaceable(path):
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA.read_text(encoding="utf-8"))
         (application_id,) = db.execute("PRAGMA application_id").fetchone()
-    return not header or header[:16] == b"SQLite format 3\0" and header[68:] == application_id.to_bytes(4, "big")
+    return not header or (header[:16] == b"SQLite format 3\0" and header[68:] == application_id.to_bytes(4, "big"))
 
 
 @contextmanager
@@ -293,8 +297,11 @@ def show_progress(text):
 
 def main():
     parser = argparse.ArgumentParser(description="Build the database out of a dump.")
-    parser.add_argument("source", help="folder of CSV files, zip of them, or http(s) URL of such a zip; "
-                                       "where it is empty, what the database was built from before, or the sample")
+    parser.add_argument(
+        "source",
+        help="folder of CSV files, zip of them, or http(s) URL of such a zip; "
+        "where it is empty, what the database was built from before, or the sample",
+    )
     parser.add_argument("database", help="file to build")
     arguments = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):

@@ -79,16 +79,18 @@ def main():
         results[row["raceId"]].append(row)
     races = [race for race in read(arguments.dump / "races.csv") if int(race["year"]) >= FIRST_SEASON]
     races.sort(key=lambda race: (int(race["year"]), int(race["round"])))
-    races = races[-arguments.races:] if arguments.races else races
+    races = races[-arguments.races :] if arguments.races else races
     with (arguments.folder / "lap_times.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(["raceId", "driverId", "lap", "position", "time", "milliseconds", MARK])
         count = 0
         for race in races:
             # A seed to each race, so that one race's timings do not depend on another's results.
-            rows = list(rows_of_race(race["raceId"], results[race["raceId"]], random.Random(
-                f"{arguments.seed}/{race['raceId']}"
-            )))
+            rows = list(
+                rows_of_race(
+                    race["raceId"], results[race["raceId"]], random.Random(f"{arguments.seed}/{race['raceId']}")
+                )
+            )
             writer.writerows(rows)
             count += len(rows)
     print(f"{arguments.folder}: {count:,} timings of {len(races):,} races, made up for benchmarks")

@@ -31,8 +31,12 @@ def threads(worker):
 
 def row(server, requests, found):
     return "| {:>9,} | {:>7,.0f} | {:>6.1f} ms | {:>6.1f} MB | {:>5} | {:>7} |".format(
-        requests, found["rps"], found["p99"], server.worker_memory(),
-        sum(map(open_files, server.workers())), sum(map(threads, server.workers())),
+        requests,
+        found["rps"],
+        found["p99"],
+        server.worker_memory(),
+        sum(map(open_files, server.workers())),
+        sum(map(threads, server.workers())),
     )
 
 

@@ -28,8 +28,22 @@ GOOD = request()
 KEPT = kept_open(GOOD)
 CHUNKED = "Transfer-Encoding: chunked"
 SQL = [
-    "1;DROP TABLE races", "1' OR '1'='1", "1 UNION SELECT sql FROM sqlite_master--", "1)--", "0x31", "1/**/", "NULL",
-    "-1", "randomblob(1e9)", '1" OR ""="', "' ATTACH DATABASE '/tmp/x' AS x--", "%s", "{0}", "${7*7}", "1\x00", "1e3",
+    "1;DROP TABLE races",
+    "1' OR '1'='1",
+    "1 UNION SELECT sql FROM sqlite_master--",
+    "1)--",
+    "0x31",
+    "1/**/",
+    "NULL",
+    "-1",
+    "randomblob(1e9)",
+    '1" OR ""="',
+    "' ATTACH DATABASE '/tmp/x' AS x--",
+    "%s",
+    "{0}",
+    "${7*7}",
+    "1\x00",
+    "1e3",
 ]
 
 CUT_SHORT = {
@@ -94,11 +108,17 @@ REFUSED = {
     "NUL in a header": request(RACE, "X-Nul: a\x00b"),
     "a lone CR in a header": request(RACE, "X-CR: a\rb: c"),
     # in the parameters
-    **{f"SQL in {place}: {text}": request(target.format(quote(text, safe="")))
-       for text in SQL
-       for place, target in [("limit", LAPS + "?limit={}"), ("offset", LAPS + "?offset={}"),
-                             ("season", "/ergast/f1/{}.json"), ("round", "/ergast/f1/2023/{}.json"),
-                             ("endpoint", "/ergast/f1/2023/18/{}.json")]},
+    **{
+        f"SQL in {place}: {text}": request(target.format(quote(text, safe="")))
+        for text in SQL
+        for place, target in [
+            ("limit", LAPS + "?limit={}"),
+            ("offset", LAPS + "?offset={}"),
+            ("season", "/ergast/f1/{}.json"),
+            ("round", "/ergast/f1/2023/{}.json"),
+            ("endpoint", "/ergast/f1/2023/18/{}.json"),
+        ]
+    },
 }
 
 UNUSUAL = {
@@ -139,11 +159,20 @@ SMUGGLED = {
     "no length, then a length": smuggled("Content-Length: 0", LENGTH),
     "a list of lengths": smuggled(f"Content-Length: 0, {len(INNER)}", before=b""),
     "a length with an underscore": smuggled(LENGTH.replace("-", "_"), before=b""),
-    **{f"chunks in disguise: {field!r}": smuggled(LENGTH, field) for field in [
-        "Transfer-Encoding : chunked", "Transfer-Encoding: xchunked", "Transfer-Encoding:\tchunked",
-        "Transfer_Encoding: chunked", "Transfer-Encoding: CHUNKED", " Transfer-Encoding: chunked",
-        "Transfer-Encoding: \x0bchunked", "X: y\nTransfer-Encoding: chunked", f"{CHUNKED}\r\nTransfer-Encoding: x",
-    ]},
+    **{
+        f"chunks in disguise: {field!r}": smuggled(LENGTH, field)
+        for field in [
+            "Transfer-Encoding : chunked",
+            "Transfer-Encoding: xchunked",
+            "Transfer-Encoding:\tchunked",
+            "Transfer_Encoding: chunked",
+            "Transfer-Encoding: CHUNKED",
+            " Transfer-Encoding: chunked",
+            "Transfer-Encoding: \x0bchunked",
+            "X: y\nTransfer-Encoding: chunked",
+            f"{CHUNKED}\r\nTransfer-Encoding: x",
+        ]
+    },
     "a chunk with a line end in its size": smuggled(CHUNKED, before=b"0;a\nb\r\n\r\n"),
     "a chunk of a size below zero": smuggled(CHUNKED, before=b"-1\r\n\r\n"),
     "a chunk of more than 64 bits": smuggled(CHUNKED, before=b"f" * 17 + b"\r\n"),

@@ -1,7 +1,7 @@
 """racedata.answers: what is given again is what would be made anew, and what HTTP says about its age."""
 
 import threading
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from functools import lru_cache
 
@@ -46,21 +46,39 @@ def test_the_second_time_an_answer_costs_no_query_and_is_the_same(database):
 
 HOSTS = st.sampled_from(["a.example", "b.example", "a.example:8080", "bad host"])
 SCHEMES = st.sampled_from(["http", "https"])
-PATHS = st.sampled_from(["/2023", "/2023/races.json", "/2023/18", "/2023/18/laps", "/2023/18/Laps.json", "/2023/18/x",
-                         "/2021/12/sprint", "/2023/18/results/"])
-QUERIES = st.sampled_from(["", "limit=2", "limit=3", "limit=2&offset=1", "offset=1&limit=2", "limit=x", "offset=99",
-                           "limit=02", "other=1"])
+PATHS = st.sampled_from(
+    [
+        "/2023",
+        "/2023/races.json",
+        "/2023/18",
+        "/2023/18/laps",
+        "/2023/18/Laps.json",
+        "/2023/18/x",
+        "/2021/12/sprint",
+        "/2023/18/results/",
+    ]
+)
+QUERIES = st.sampled_from(
+    ["", "limit=2", "limit=3", "limit=2&offset=1", "offset=1&limit=2", "limit=x", "offset=99", "limit=02", "other=1"]
+)
 
 
 @given(st.lists(st.tuples(SCHEMES, HOSTS, PATHS, QUERIES, st.sampled_from(["GET", "HEAD", "POST"])), max_size=25))
 def test_no_request_is_answered_with_anothers_answer(sample_database, requests):
     apps = [create_app(Settings(cache_size=size), shared_database(sample_database)) for size in (0, 32)]
     for scheme, host, path, query, method in requests:
-        environ = {"wsgi.url_scheme": scheme, "HTTP_HOST": host, "PATH_INFO": f"/ergast/f1{path}",
-                   "QUERY_STRING": query, "REQUEST_METHOD": method}
+        environ = {
+            "wsgi.url_scheme": scheme,
+            "HTTP_HOST": host,
+            "PATH_INFO": f"/ergast/f1{path}",
+            "QUERY_STRING": query,
+            "REQUEST_METHOD": method,
+        }
         made, given_again = (webtest.TestRequest.blank("/", environ=environ).get_response(app) for app in apps)
         assert (made.status, made.body, dict(made.headers)) == (
-            given_again.status, given_again.body, dict(given_again.headers)
+            given_again.status,
+            given_again.body,
+            dict(given_again.headers),
         )
 
 
@@ -68,14 +86,23 @@ shared_database = lru_cache(opened)
 
 
 def etag(database, **settings):
-    return webtest.TestApp(create_app(Settings(**settings), database)).get(
-        f"{Settings(**settings).base_address}/2023/18").headers["ETag"]
+    return (
+        webtest.TestApp(create_app(Settings(**settings), database))
+        .get(f"{Settings(**settings).base_address}/2023/18")
+        .headers["ETag"]
+    )
 
 
-@pytest.mark.parametrize("change", [
-    {"base_path": "/api"}, {"series": "f2"}, {"base_url": "https://example.org/f1"}, {"finish_times": "gap"},
-    {"max_limit": 50},
-])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"base_path": "/api"},
+        {"series": "f2"},
+        {"base_url": "https://example.org/f1"},
+        {"finish_times": "gap"},
+        {"max_limit": 50},
+    ],
+)
 def test_the_etag_changes_with_each_setting_that_shapes_an_answer(sample_database, change):
     database = shared_database(sample_database)
     assert etag(database, **change) != etag(database)
@@ -116,9 +143,14 @@ def test_a_client_with_another_answer_gets_this_one(sample, header):
         assert sample.get(ADDRESS, headers={"If-None-Match": header}, status=200).json["MRData"]["total"] == "20"
 
 
-@pytest.mark.parametrize(("address", "status"), [
-    ("/ergast/f1/nothing", 404), (f"{ADDRESS}?limit=x", 400), ("/nothing", 404),
-])
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/ergast/f1/nothing", 404),
+        (f"{ADDRESS}?limit=x", 400),
+        ("/nothing", 404),
+    ],
+)
 def test_errors_are_not_kept_and_match_nothing(sample, address, status):
     tag = sample.get(ADDRESS).headers["ETag"]
     for headers in ({}, {"If-None-Match": tag}, {"If-None-Match": "*"}):
@@ -145,7 +177,7 @@ class Request:
 
 
 def kept(capacity):
-    return Answers(b"", datetime(2023, 7, 2, tzinfo=timezone.utc), 300, capacity)
+    return Answers(b"", datetime(2023, 7, 2, tzinfo=UTC), 300, capacity)
 
 
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5000)), max_size=80))

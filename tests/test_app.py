@@ -48,14 +48,40 @@ def test_every_form_of_an_address_gets_the_same_body_at_once(sample, address):
         assert sample.get(f"/Ergast/F1/{form}", status=200).body == answer.body
 
 
-@pytest.mark.parametrize("address", [
-    "/index.html", "/2023", "/ergast/f1", "/ergast/f1/", "/ergast/f1/.json", "/ergast/f2/2023", "/ergast/f1//2023",
-    "/ergast/f1/23", "/ergast/f1/0957", "/ergast/f1/20233", "/ergast/f1/+202", "/ergast/f1/2_23", "/ergast/f1/current",
-    "/ergast/f1/2023/0", "/ergast/f1/2023/01", "/ergast/f1/2023/-1", "/ergast/f1/2023/1.5", "/ergast/f1/2023/last",
-    "/ergast/f1/2023/" + "9" * 19, "/ergast/f1/2023/" + "9" * 5000, "/ergast/f1/2023/18/pitstops",
-    "/ergast/f1/2023/18/results/1", "/ergast/f1/2023/18/results.xml", "/ergast/f1/2023/18/results.json/",
-    "/ergast/f1/2023/18/results//", "/ergast/f1/2023/results", "/ergast/f1/2023/18/../18", "/healthz/", "/Healthz",
-])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/index.html",
+        "/2023",
+        "/ergast/f1",
+        "/ergast/f1/",
+        "/ergast/f1/.json",
+        "/ergast/f2/2023",
+        "/ergast/f1//2023",
+        "/ergast/f1/23",
+        "/ergast/f1/0957",
+        "/ergast/f1/20233",
+        "/ergast/f1/+202",
+        "/ergast/f1/2_23",
+        "/ergast/f1/current",
+        "/ergast/f1/2023/0",
+        "/ergast/f1/2023/01",
+        "/ergast/f1/2023/-1",
+        "/ergast/f1/2023/1.5",
+        "/ergast/f1/2023/last",
+        "/ergast/f1/2023/" + "9" * 19,
+        "/ergast/f1/2023/" + "9" * 5000,
+        "/ergast/f1/2023/18/pitstops",
+        "/ergast/f1/2023/18/results/1",
+        "/ergast/f1/2023/18/results.xml",
+        "/ergast/f1/2023/18/results.json/",
+        "/ergast/f1/2023/18/results//",
+        "/ergast/f1/2023/results",
+        "/ergast/f1/2023/18/../18",
+        "/healthz/",
+        "/Healthz",
+    ],
+)
 def test_an_address_of_no_endpoint_is_404_and_says_what_is_accepted(sample, address):
     problem = sample.get(address, status=404)
     assert problem.content_type == "application/problem+json"
@@ -97,8 +123,11 @@ def test_any_other_method_is_405_with_allow(sample, method, address):
 
 
 def test_a_browsers_preflight_is_allowed(sample):
-    asked = {"Origin": "https://example.org", "Access-Control-Request-Method": "GET",
-             "Access-Control-Request-Headers": "X-Anything"}
+    asked = {
+        "Origin": "https://example.org",
+        "Access-Control-Request-Method": "GET",
+        "Access-Control-Request-Headers": "X-Anything",
+    }
     answer = sample.options("/ergast/f1/2023", headers=asked, status=200)
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     assert answer.headers["Access-Control-Allow-Methods"] == "GET, HEAD, OPTIONS"
@@ -107,9 +136,15 @@ def test_a_browsers_preflight_is_allowed(sample):
     assert answer.body == b""
 
 
-@pytest.mark.parametrize(("address", "status"), [
-    ("/ergast/f1/2023", 200), ("/healthz", 200), ("/ergast/f1/2023?limit=x", 400), ("/nothing", 404),
-])
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/ergast/f1/2023", 200),
+        ("/healthz", 200),
+        ("/ergast/f1/2023?limit=x", 400),
+        ("/nothing", 404),
+    ],
+)
 def test_a_page_of_any_origin_may_read_every_answer_and_its_headers(sample, address, status):
     browsers = sample.get(address, headers={"Origin": "https://example.org"}, status=status)
     assert browsers.headers["Access-Control-Allow-Origin"] == "*"
@@ -224,9 +259,14 @@ def flipped(path):
     os.replace(path.with_name("new"), path)
 
 
-@pytest.mark.parametrize(("spoil", "fault"), [
-    (missing, "is missing"), (garbage, "is not an SQLite database"), (flipped, "is damaged"),
-])
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (missing, "is missing"),
+        (garbage, "is not an SQLite database"),
+        (flipped, "is damaged"),
+    ],
+)
 def test_a_new_file_that_cannot_be_served_is_refused_and_the_old_one_goes_on(
     service, path, other_database, caplog, spoil, fault
 ):
@@ -429,10 +469,13 @@ def test_get_app_takes_the_environment(sample_database):
     assert get_app(RACEDATA_DATABASE=str(sample_database)).returncode == 0
 
 
-@pytest.mark.parametrize(("variable", "value", "said"), [
-    ("RACEDATA_DATABASE", "/none/such.db", "/none/such.db is missing; to build it, run: make load-data "),
-    ("RACEDATA_MAX_LIMIT", "many", "RACEDATA_MAX_LIMIT='many': expected a whole number from 1 to 100000\n"),
-])
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("RACEDATA_DATABASE", "/none/such.db", "/none/such.db is missing; to build it, run: make load-data "),
+        ("RACEDATA_MAX_LIMIT", "many", "RACEDATA_MAX_LIMIT='many': expected a whole number from 1 to 100000\n"),
+    ],
+)
 def test_get_app_ends_with_one_line_where_it_cannot_start(variable, value, said):
     run = get_app(**{variable: value})
     assert run.returncode == 3
@@ -451,8 +494,12 @@ PATHS = st.one_of(
 )
 QUERIES = st.one_of(
     st.text(max_size=40),
-    st.lists(st.tuples(st.sampled_from(["limit", "offset", "Limit", "x"]), st.one_of(
-        st.integers().map(str), st.text(max_size=8), st.just("9" * 400))), max_size=4,
+    st.lists(
+        st.tuples(
+            st.sampled_from(["limit", "offset", "Limit", "x"]),
+            st.one_of(st.integers().map(str), st.text(max_size=8), st.just("9" * 400)),
+        ),
+        max_size=4,
     ).map(lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)),
 )
 HOSTS = st.one_of(st.just("example.org"), st.sampled_from(["[::1]:80", "a:b", "a b"]), st.text(max_size=20))
@@ -467,8 +514,11 @@ def as_wsgi(text):
 @given(PATHS, QUERIES, st.sampled_from(["GET", "HEAD", "OPTIONS", "POST", "BREW"]), HOSTS)
 def test_a_request_that_is_wrong_in_any_way_is_4xx_and_never_5xx(sample, path, query, method, host):
     answer = ask(
-        sample, REQUEST_METHOD=method,
-        PATH_INFO=as_wsgi(path), QUERY_STRING=as_wsgi(query), HTTP_HOST=as_wsgi(host) or "localhost",
+        sample,
+        REQUEST_METHOD=method,
+        PATH_INFO=as_wsgi(path),
+        QUERY_STRING=as_wsgi(query),
+        HTTP_HOST=as_wsgi(host) or "localhost",
     )
     assert answer.status_int in (200, 400, 404, 405)
     if answer.status_int != 200 and method != "HEAD":

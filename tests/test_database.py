@@ -90,22 +90,25 @@ def flipped(path):
     path.write_bytes(content)
 
 
-@pytest.mark.parametrize(("spoil", "fault"), [
-    (missing, "is missing"),
-    (folder, "is not a file"),
-    (pipe, "is not a file"),
-    (device, "is not a file"),
-    (loop, "cannot be read (Too many levels of symbolic links)"),
-    (unreadable, "cannot be read ("),
-    (empty, "is not an SQLite database"),
-    (text, "is not an SQLite database"),
-    (foreign, "is an SQLite database, but not one of racedata"),
-    (version(0), "has schema version 0, older than this service's, 1"),
-    (version(9), "has schema version 9, newer than this service's, 1"),
-    (truncated, "is damaged"),
-    (header_only, "is damaged"),
-    (flipped, "is damaged"),
-])
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (missing, "is missing"),
+        (folder, "is not a file"),
+        (pipe, "is not a file"),
+        (device, "is not a file"),
+        (loop, "cannot be read (Too many levels of symbolic links)"),
+        (unreadable, "cannot be read ("),
+        (empty, "is not an SQLite database"),
+        (text, "is not an SQLite database"),
+        (foreign, "is an SQLite database, but not one of racedata"),
+        (version(0), "has schema version 0, older than this service's, 1"),
+        (version(9), "has schema version 9, newer than this service's, 1"),
+        (truncated, "is damaged"),
+        (header_only, "is damaged"),
+        (flipped, "is damaged"),
+    ],
+)
 def test_a_file_that_cannot_be_served_is_refused_with_its_fault_and_what_to_run(copy, spoil, fault):
     spoil(copy)
     with pytest.raises(DatabaseError) as refused:
@@ -185,12 +188,23 @@ def test_checking_a_file_opens_it_for_nobody(sample_database):
 
 
 QUESTIONS = {
-    "build": (), "row_counts": (), "circuits": (), "drivers": (), "constructors": (), "statuses": (),
-    "races_total": (2023,), "races": (2023, 100, 0), "race": (2023, 18),
-    "results_total": (67,), "results": (67, 100, 0),
-    "sprint_results_total": (67,), "sprint_results": (67, 100, 0),
-    "qualifying_total": (67,), "qualifying": (67, 100, 0),
-    "lap_times_total": (67,), "lap_times": (67, 100, 900),
+    "build": (),
+    "row_counts": (),
+    "circuits": (),
+    "drivers": (),
+    "constructors": (),
+    "statuses": (),
+    "races_total": (2023,),
+    "races": (2023, 100, 0),
+    "race": (2023, 18),
+    "results_total": (67,),
+    "results": (67, 100, 0),
+    "sprint_results_total": (67,),
+    "sprint_results": (67, 100, 0),
+    "qualifying_total": (67,),
+    "qualifying": (67, 100, 0),
+    "lap_times_total": (67,),
+    "lap_times": (67, 100, 900),
 }
 
 

@@ -10,6 +10,7 @@ import webtest
 from conftest import client, opened
 from description import hold, response_of
 from falcon.inspect import inspect_routes
+
 from racedata import __version__, documents
 from racedata.app import Service, create_app
 from racedata.ratelimit import store_for
@@ -141,22 +142,31 @@ def test_the_page_needs_no_script_and_loads_nothing(sample):
     assert "default-src 'none'" in page
 
 
-@pytest.mark.parametrize("limits, said", [
-    ({}, "4 requests per second and 500 requests per hour"),
-    ({"burst_limit": "off"}, "A client has 500 requests per hour."),
-    ({"burst_limit": "1/second", "sustained_limit": "off"}, "A client has 1 request per second."),
-    ({"burst_limit": "off", "sustained_limit": "off"}, "None."),
-])
+@pytest.mark.parametrize(
+    "limits, said",
+    [
+        ({}, "4 requests per second and 500 requests per hour"),
+        ({"burst_limit": "off"}, "A client has 500 requests per hour."),
+        ({"burst_limit": "1/second", "sustained_limit": "off"}, "A client has 1 request per second."),
+        ({"burst_limit": "off", "sustained_limit": "off"}, "None."),
+    ],
+)
 def test_the_page_says_the_limits(sample_database, limits, said):
     assert said in text_of(client(sample_database, **limits).get("/").text)
 
 
-@pytest.mark.parametrize("source, shown", [
-    ("https://example.org/data.zip?key=1", '<a href="https://example.org/data.zip">https://example.org/data.zip</a>'),
-    ("HTTP://example.org/data.zip#key=1", '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>'),
-    ("/home/somebody/Downloads/data.zip", "data.zip"),
-    ("C:\\Users\\somebody\\dump\\", "dump"),
-    ("data/<b>sample</b>&/", "b&gt;&amp;"),
-])
+@pytest.mark.parametrize(
+    "source, shown",
+    [
+        (
+            "https://example.org/data.zip?key=1",
+            '<a href="https://example.org/data.zip">https://example.org/data.zip</a>',
+        ),
+        ("HTTP://example.org/data.zip#key=1", '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>'),
+        ("/home/somebody/Downloads/data.zip", "data.zip"),
+        ("C:\\Users\\somebody\\dump\\", "dump"),
+        ("data/<b>sample</b>&/", "b&gt;&amp;"),
+    ],
+)
 def test_the_page_tells_of_a_source_only_what_is_for_everybody(source, shown):
     assert documents.source(source) == shown

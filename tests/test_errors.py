@@ -15,11 +15,14 @@ class Failing:
         raise self.error
 
 
-@pytest.mark.parametrize(("error", "status", "title", "detail"), [
-    (falcon.HTTPBadRequest(description="limit is 'x'."), 400, "Bad Request", "limit is 'x'."),
-    (falcon.HTTPNotFound(), 404, "Not Found", "Not Found."),
-    (falcon.HTTPTooManyRequests(description="Wait."), 429, "Too Many Requests", "Wait."),
-])
+@pytest.mark.parametrize(
+    ("error", "status", "title", "detail"),
+    [
+        (falcon.HTTPBadRequest(description="limit is 'x'."), 400, "Bad Request", "limit is 'x'."),
+        (falcon.HTTPNotFound(), 404, "Not Found", "Not Found."),
+        (falcon.HTTPTooManyRequests(description="Wait."), 429, "Too Many Requests", "Wait."),
+    ],
+)
 def test_a_problem_has_type_title_status_and_detail(error, status, title, detail):
     app = falcon.App()
     app.add_route("/", Failing(error))
@@ -27,5 +30,8 @@ def test_a_problem_has_type_title_status_and_detail(error, status, title, detail
     answer = webtest.TestApp(app).get("/", status=status)
     assert answer.content_type == "application/problem+json"
     assert list(answer.json.items()) == [
-        ("type", "about:blank"), ("title", title), ("status", status), ("detail", detail)
+        ("type", "about:blank"),
+        ("title", title),
+        ("status", status),
+        ("detail", detail),
     ]

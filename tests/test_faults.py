@@ -51,9 +51,19 @@ def moved_away_and_written_over(path):
     away.write_bytes(random.randbytes(away.stat().st_size))
 
 
-FAULTS = [missing, folder, pipe, device, replaced_by_a_file_without_end,
-          grown_to_no_end, cut_off,
-          emptied, overwritten, bits_flipped, moved_away_and_written_over]
+FAULTS = [
+    missing,
+    folder,
+    pipe,
+    device,
+    replaced_by_a_file_without_end,
+    grown_to_no_end,
+    cut_off,
+    emptied,
+    overwritten,
+    bits_flipped,
+    moved_away_and_written_over,
+]
 
 
 def remove(path):

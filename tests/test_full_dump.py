@@ -23,8 +23,12 @@ class Facts:
     def __init__(self, dump):
         self.drivers, self.constructors, self.circuits, self.status = (
             {row[key]: row for row in rows_of(dump, table)}
-            for table, key in [("drivers", "driverId"), ("constructors", "constructorId"), ("circuits", "circuitId"),
-                               ("status", "statusId")]
+            for table, key in [
+                ("drivers", "driverId"),
+                ("constructors", "constructorId"),
+                ("circuits", "circuitId"),
+                ("status", "statusId"),
+            ]
         )
         self.races = rows_of(dump, "races")
         self.tables = {}
@@ -36,13 +40,20 @@ class Facts:
     def race(self, race):
         circuit = self.circuits[race["circuitId"]]
         return some(
-            season=race["year"], round=race["round"], url=race["url"], raceName=race["name"],
+            season=race["year"],
+            round=race["round"],
+            url=race["url"],
+            raceName=race["name"],
             Circuit=some(
-                circuitId=circuit["circuitRef"], url=circuit["url"], circuitName=circuit["name"],
-                Location=some(lat=circuit["lat"], long=circuit["lng"], locality=circuit["location"],
-                              country=circuit["country"]),
+                circuitId=circuit["circuitRef"],
+                url=circuit["url"],
+                circuitName=circuit["name"],
+                Location=some(
+                    lat=circuit["lat"], long=circuit["lng"], locality=circuit["location"], country=circuit["country"]
+                ),
             ),
-            date=race["date"], time=race["time"] and race["time"] + "Z",
+            date=race["date"],
+            time=race["time"] and race["time"] + "Z",
         )
 
     def scheduled_race(self, race):
@@ -53,20 +64,34 @@ class Facts:
         second = "SecondPractice"
         if sprint and int(race["year"]) >= 2023:
             second = "SprintShootout" if race["year"] == "2023" else "SprintQualifying"
-        sessions = {"FirstPractice": session("fp1"), second: session("fp2"), "ThirdPractice": session("fp3"),
-                    "Qualifying": session("quali"), "Sprint": (session("sprint") or {}) if sprint else None}
+        sessions = {
+            "FirstPractice": session("fp1"),
+            second: session("fp2"),
+            "ThirdPractice": session("fp3"),
+            "Qualifying": session("quali"),
+            "Sprint": (session("sprint") or {}) if sprint else None,
+        }
         return {**self.race(race), **some(**sessions)}
 
     def entrant(self, row):
         driver, constructor = self.drivers[row["driverId"]], self.constructors[row["constructorId"]]
         return {
             "Driver": some(
-                driverId=driver["driverRef"], permanentNumber=driver["number"], code=driver["code"], url=driver["url"],
-                givenName=driver["forename"], familyName=driver["surname"], dateOfBirth=driver["dob"],
+                driverId=driver["driverRef"],
+                permanentNumber=driver["number"],
+                code=driver["code"],
+                url=driver["url"],
+                givenName=driver["forename"],
+                familyName=driver["surname"],
+                dateOfBirth=driver["dob"],
                 nationality=driver["nationality"],
             ),
-            "Constructor": some(constructorId=constructor["constructorRef"], url=constructor["url"],
-                                name=constructor["name"], nationality=constructor["nationality"]),
+            "Constructor": some(
+                constructorId=constructor["constructorRef"],
+                url=constructor["url"],
+                name=constructor["name"],
+                nationality=constructor["nationality"],
+            ),
         }
 
     def results(self, table, race_id):
@@ -74,26 +99,46 @@ class Facts:
             lap = None
             if row["fastestLap"] and row["rank"] != "0":
                 speed = row.get("fastestLapSpeed")
-                lap = some(rank=row["rank"], lap=row["fastestLap"], Time={"time": row["fastestLapTime"]},
-                           AverageSpeed=speed and {"units": "kph", "speed": speed})
+                lap = some(
+                    rank=row["rank"],
+                    lap=row["fastestLap"],
+                    Time={"time": row["fastestLapTime"]},
+                    AverageSpeed=speed and {"units": "kph", "speed": speed},
+                )
             yield some(
-                number=row["number"], position=row["positionOrder"], positionText=row["positionText"],
-                points=row["points"], grid=row["grid"], laps=row["laps"],
-                status=self.status[row["statusId"]]["status"], FastestLap=lap, **self.entrant(row),
-                Time=row["milliseconds"] and {
-                    "millis": row["milliseconds"], "time": clock(row["milliseconds"], hours=table == "results"),
+                number=row["number"],
+                position=row["positionOrder"],
+                positionText=row["positionText"],
+                points=row["points"],
+                grid=row["grid"],
+                laps=row["laps"],
+                status=self.status[row["statusId"]]["status"],
+                FastestLap=lap,
+                **self.entrant(row),
+                Time=row["milliseconds"]
+                and {
+                    "millis": row["milliseconds"],
+                    "time": clock(row["milliseconds"], hours=table == "results"),
                 },
             )
 
     def qualifying(self, race_id):
         for row in in_order(self.tables["qualifying"][race_id], "position", "qualifyId"):
-            yield some(number=row["number"], position=row["position"], Q1=row["q1"], Q2=row["q2"], Q3=row["q3"],
-                       **self.entrant(row))
+            yield some(
+                number=row["number"],
+                position=row["position"],
+                Q1=row["q1"],
+                Q2=row["q2"],
+                Q3=row["q3"],
+                **self.entrant(row),
+            )
 
     def timings(self, race_id):
         for row in in_order(self.tables["lap_times"][race_id], "lap", "position"):
-            yield row["lap"], some(driverId=self.drivers[row["driverId"]]["driverRef"], position=row["position"],
-                                   time=row["time"])
+            yield (
+                row["lap"],
+                some(driverId=self.drivers[row["driverId"]]["driverRef"], position=row["position"], time=row["time"]),
+            )
 
 
 def in_order(rows, *columns):
@@ -212,20 +257,28 @@ RECORDED = {
     "2023-18-laps-limit-30-offset-45": ("2023/18/laps.json?limit=30&offset=45", ergast("2023/18/laps.json")),
     "2023-99-results": ("2023/99/results.json?limit=30", ergast("2023/99/results.json")),
     "2023-13-qualifying": ("2023/13/qualifying.json?limit=30", article(RACE, "Circuit_Zandvoort")),
-    "2023-9-results": ("2023/9/results.json?limit=30", [
-        *article(RACE, "Red_Bull_Ring"),
-        # zeros at the end of a speed
-        (f"{RACE}/Results/0/FastestLap/AverageSpeed/speed", "231.970", "231.97"),
-        (f"{RACE}/Results/18/FastestLap/AverageSpeed/speed", "223.280", "223.28"),
-        *lapped(12, "5158240", "+24.633"), *lapped(13, "5164991", "+31.384"), *lapped(14, "5175747", "+42.140"),
-        *lapped(15, "5176384", "+42.777"), *lapped(16, "5180176", "+46.569"), *lapped(17, "5183310", "+49.703"),
-        *lapped(18, "5190260", "+56.653"), *lapped(19, "5193480", "+59.873"),
-        # who started from the pit lane
-        (f"{RACE}/Results/16/grid", "20", "0"),
-        (f"{RACE}/Results/17/grid", "19", "0"),
-        # a status without its reason
-        (f"{RACE}/Results/19/status", "Retired", "Power loss"),
-    ]),
+    "2023-9-results": (
+        "2023/9/results.json?limit=30",
+        [
+            *article(RACE, "Red_Bull_Ring"),
+            # zeros at the end of a speed
+            (f"{RACE}/Results/0/FastestLap/AverageSpeed/speed", "231.970", "231.97"),
+            (f"{RACE}/Results/18/FastestLap/AverageSpeed/speed", "223.280", "223.28"),
+            *lapped(12, "5158240", "+24.633"),
+            *lapped(13, "5164991", "+31.384"),
+            *lapped(14, "5175747", "+42.140"),
+            *lapped(15, "5176384", "+42.777"),
+            *lapped(16, "5180176", "+46.569"),
+            *lapped(17, "5183310", "+49.703"),
+            *lapped(18, "5190260", "+56.653"),
+            *lapped(19, "5193480", "+59.873"),
+            # who started from the pit lane
+            (f"{RACE}/Results/16/grid", "20", "0"),
+            (f"{RACE}/Results/17/grid", "19", "0"),
+            # a status without its reason
+            (f"{RACE}/Results/19/status", "Retired", "Power loss"),
+        ],
+    ),
 }
 SPRINTS = {
     "4": [
@@ -235,8 +288,10 @@ SPRINTS = {
     "9": [
         *article("", "Red_Bull_Ring"),
         # ranks that the dump has not
-        *((f"/SprintResults/{place}/FastestLap/rank", rank, None)
-          for place, rank in enumerate(["12", "15", "14", "17", "13", "1", "16", "3", "18", "6"])),
+        *(
+            (f"/SprintResults/{place}/FastestLap/rank", rank, None)
+            for place, rank in enumerate(["12", "15", "14", "17", "13", "1", "16", "3", "18", "6"])
+        ),
     ],
 }
 

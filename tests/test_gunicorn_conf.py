@@ -35,15 +35,20 @@ def running(command, **environ):
 
 
 def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path):
-    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(tmp_path / "new.db"), "RACEDATA_BASE_PATH": "/api",
-               "WEB_CONCURRENCY": "1"}
+    environ = {
+        "PORT": str(free_port()),
+        "RACEDATA_DATABASE": str(tmp_path / "new.db"),
+        "RACEDATA_BASE_PATH": "/api",
+        "WEB_CONCURRENCY": "1",
+    }
     # The environment that runs this test stands for .venv, which `make install` made it from.
     assert sys.prefix == str(ROOT / ".venv"), "run the tests with `make test`"
     with running(["make", "serve"], **environ) as said:
         assert any(line.startswith("lap_times") for line in said)
         requests = [line.split("curl '")[1].rstrip("'\n") for line in said if "Try: curl" in line]
         assert [request.split("/api/f1/")[1] for request in requests] == [
-            "2023/races/", "2023/18/laps.json?limit=5&offset=45"
+            "2023/races/",
+            "2023/18/laps.json?limit=5&offset=45",
         ]
         for request in requests:
             with urllib.request.urlopen(request, timeout=10) as answer:
@@ -52,12 +57,18 @@ def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path
         assert not any("lap_times" in line or "Installing" in line for line in said)
 
 
-@pytest.mark.parametrize(("variable", "value", "said"), [
-    ("RACEDATA_SERIES", "f 1", "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n"),
-    ("PORT", "http", "racedata: PORT='http': expected a whole number from 1 to 65535\n"),
-    ("RACEDATA_DATABASE", "/none.db",
-     "racedata: /none.db is missing; to build it, run: make load-data SOURCE=… DATABASE=/none.db\n"),
-])
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("RACEDATA_SERIES", "f 1", "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n"),
+        ("PORT", "http", "racedata: PORT='http': expected a whole number from 1 to 65535\n"),
+        (
+            "RACEDATA_DATABASE",
+            "/none.db",
+            "racedata: /none.db is missing; to build it, run: make load-data SOURCE=… DATABASE=/none.db\n",
+        ),
+    ],
+)
 def test_gunicorn_ends_with_one_line_where_it_cannot_start(variable, value, said):
     run = subprocess.run(
         GUNICORN, cwd=ROOT, env=environment(**{variable: value}), capture_output=True, text=True, timeout=30

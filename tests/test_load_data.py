@@ -79,40 +79,118 @@ def assert_refused(source, database, *said, **options):
 FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
 
 
-@pytest.mark.parametrize(("file", "old", "new", "said"), [
-    ("results.csv", FIRST_RESULT, "1,5,999,19,20,3,1,1,1,4,90,3:06:37.8,11197800,",
-     "results.csv, line 2, column driverId: '999'; expected a driverId of drivers.csv"),
-    ("races.csv", "\n2,1957,2,20,", "\n2,1957,2,99,",
-     "races.csv, line 3, column circuitId: '99'; expected a circuitId of circuits.csv"),
-    ("races.csv", "\n2,1957,2,20,", "\n1,1957,2,20,",
-     "races.csv, line 3, column raceId: 1; expected no two rows with the same"),
-    ("races.csv", "\n2,1957,2,20,", "\n2,1957,1,20,",
-     "races.csv, line 3, column year, round: 1957, 1; expected no two rows with the same"),
-    ("drivers.csv", "\n2,", "\n1,", "drivers.csv, line 3, column driverId: 1; expected no two rows with the same"),
-    ("lap_times.csv", "\n39,52,1,2,", "\n39,36,1,2,",
-     "lap_times.csv, line 3, column raceId, driverId, lap: 39, 36, 1; expected no two rows with the same"),
-    ("results.csv", FIRST_RESULT, "1,5,8,19,20,3,1,1,1,4,ninety,3:06:37.8,11197800,",
-     "results.csv, line 2, column laps: 'ninety'; expected a whole number such as 25"),
-    ("results.csv", FIRST_RESULT, "1,5,8,19,20,3,1,1,1,four,90,3:06:37.8,11197800,",
-     "results.csv, line 2, column points: 'four'; expected points such as 25 or 12.5"),
-    ("results.csv", FIRST_RESULT, r"1,5,8,19,20,3,1,1,\N,4,90,3:06:37.8,11197800,",
-     r"results.csv, line 2, column positionOrder: '\\N'; expected a whole number such as 25"),
-    ("races.csv", "1957-01-13", "1957-02-30", "races.csv, line 2, column date: '1957-02-30'; expected a date such as"),
-    ("races.csv", "1957-01-13", "13.1.1957", "races.csv, line 2, column date: '13.1.1957'; expected a date such as"),
-    ("races.csv", "\n2,1957,2,20,", "\n2,57,2,20,", "races.csv, line 3, column year: '57'; expected a year of four"),
-    ("races.csv", "raceId,", "id,", "races.csv, line 1, column raceId: not in the header, which has id, year, round, "),
-    ("races.csv", "quali_time", "round", "races.csv, line 1, column round: stands in the header twice; expected once"),
-    ("status.csv", "\n2,", "\n2,x,", "status.csv, line 3: 3 fields; expected 2, as in the header"),
-    ("status.csv", "\n2,", '\n2,"x"y', "status.csv, line 3: broken CSV"),
-    ("status.csv", "\n2,", '\n2,"', "status.csv, line "),
-    ("status.csv", "\n2,", '\n2,"' + "x" * 200_000, "status.csv, line 3: broken CSV (field larger than field limit"),
-    ("status.csv", "\n2,+19 Laps", "\n2,+19\tLaps",
-     "status.csv, line 3, column status: '+19\\tLaps'; expected text without control characters"),
-    ("races.csv", "\n2,1957,2,20,", "\n2,1957,0,20,",
-     "races.csv, line 3, column round: '0'; expected a whole number from 1"),
-    ("status.csv", "\n2,", "\n99999999999999999999,", "status.csv, line 3, column statusId: '99999999999999999999';"),
-    ("qualifying.csv", "1:35.467", "a lap", "column q3: 'a lap'; expected a time such as 1:07.012"),
-])
+@pytest.mark.parametrize(
+    ("file", "old", "new", "said"),
+    [
+        (
+            "results.csv",
+            FIRST_RESULT,
+            "1,5,999,19,20,3,1,1,1,4,90,3:06:37.8,11197800,",
+            "results.csv, line 2, column driverId: '999'; expected a driverId of drivers.csv",
+        ),
+        (
+            "races.csv",
+            "\n2,1957,2,20,",
+            "\n2,1957,2,99,",
+            "races.csv, line 3, column circuitId: '99'; expected a circuitId of circuits.csv",
+        ),
+        (
+            "races.csv",
+            "\n2,1957,2,20,",
+            "\n1,1957,2,20,",
+            "races.csv, line 3, column raceId: 1; expected no two rows with the same",
+        ),
+        (
+            "races.csv",
+            "\n2,1957,2,20,",
+            "\n2,1957,1,20,",
+            "races.csv, line 3, column year, round: 1957, 1; expected no two rows with the same",
+        ),
+        ("drivers.csv", "\n2,", "\n1,", "drivers.csv, line 3, column driverId: 1; expected no two rows with the same"),
+        (
+            "lap_times.csv",
+            "\n39,52,1,2,",
+            "\n39,36,1,2,",
+            "lap_times.csv, line 3, column raceId, driverId, lap: 39, 36, 1; expected no two rows with the same",
+        ),
+        (
+            "results.csv",
+            FIRST_RESULT,
+            "1,5,8,19,20,3,1,1,1,4,ninety,3:06:37.8,11197800,",
+            "results.csv, line 2, column laps: 'ninety'; expected a whole number such as 25",
+        ),
+        (
+            "results.csv",
+            FIRST_RESULT,
+            "1,5,8,19,20,3,1,1,1,four,90,3:06:37.8,11197800,",
+            "results.csv, line 2, column points: 'four'; expected points such as 25 or 12.5",
+        ),
+        (
+            "results.csv",
+            FIRST_RESULT,
+            r"1,5,8,19,20,3,1,1,\N,4,90,3:06:37.8,11197800,",
+            r"results.csv, line 2, column positionOrder: '\\N'; expected a whole number such as 25",
+        ),
+        (
+            "races.csv",
+            "1957-01-13",
+            "1957-02-30",
+            "races.csv, line 2, column date: '1957-02-30'; expected a date such as",
+        ),
+        (
+            "races.csv",
+            "1957-01-13",
+            "13.1.1957",
+            "races.csv, line 2, column date: '13.1.1957'; expected a date such as",
+        ),
+        (
+            "races.csv",
+            "\n2,1957,2,20,",
+            "\n2,57,2,20,",
+            "races.csv, line 3, column year: '57'; expected a year of four",
+        ),
+        (
+            "races.csv",
+            "raceId,",
+            "id,",
+            "races.csv, line 1, column raceId: not in the header, which has id, year, round, ",
+        ),
+        (
+            "races.csv",
+            "quali_time",
+            "round",
+            "races.csv, line 1, column round: stands in the header twice; expected once",
+        ),
+        ("status.csv", "\n2,", "\n2,x,", "status.csv, line 3: 3 fields; expected 2, as in the header"),
+        ("status.csv", "\n2,", '\n2,"x"y', "status.csv, line 3: broken CSV"),
+        ("status.csv", "\n2,", '\n2,"', "status.csv, line "),
+        (
+            "status.csv",
+            "\n2,",
+            '\n2,"' + "x" * 200_000,
+            "status.csv, line 3: broken CSV (field larger than field limit",
+        ),
+        (
+            "status.csv",
+            "\n2,+19 Laps",
+            "\n2,+19\tLaps",
+            "status.csv, line 3, column status: '+19\\tLaps'; expected text without control characters",
+        ),
+        (
+            "races.csv",
+            "\n2,1957,2,20,",
+            "\n2,1957,0,20,",
+            "races.csv, line 3, column round: '0'; expected a whole number from 1",
+        ),
+        (
+            "status.csv",
+            "\n2,",
+            "\n99999999999999999999,",
+            "status.csv, line 3, column statusId: '99999999999999999999';",
+        ),
+        ("qualifying.csv", "1:35.467", "a lap", "column q3: 'a lap'; expected a time such as 1:07.012"),
+    ],
+)
 def test_what_is_wrong_stops_it_with_file_line_column_value_and_what_was_expected(
     source, database, file, old, new, said
 ):
@@ -120,10 +198,13 @@ def test_what_is_wrong_stops_it_with_file_line_column_value_and_what_was_expecte
     assert_refused(source, database, said)
 
 
-@pytest.mark.parametrize(("name", "said"), [
-    ("Hülkenberg", "drivers.csv, line 26, column surname: b'\\xfc'; expected UTF-8"),
-    ("Räikkönen", "drivers.csv, line 50, column surname: b'\\xe4'; expected UTF-8"),
-])
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("Hülkenberg", "drivers.csv, line 26, column surname: b'\\xfc'; expected UTF-8"),
+        ("Räikkönen", "drivers.csv, line 50, column surname: b'\\xe4'; expected UTF-8"),
+    ],
+)
 def test_a_file_that_is_not_utf8_is_refused_with_its_place(source, database, name, said):
     path = source / "drivers.csv"
     path.write_bytes(path.read_bytes().replace(name.encode("utf-8"), name.encode("latin-1")))
@@ -189,10 +270,13 @@ def test_a_zip_that_is_none_or_broken_or_of_something_else_is_refused(source, da
     assert_refused(path, database, f"{path}: no circuits.csv in it; expected circuits.csv, ")
 
 
-@pytest.mark.parametrize(("name", "options", "said"), [
-    ("//races.csv", {}, "the zip has a file without a proper name"),
-    ("races.csv", {"compress_type": zipfile.ZIP_BZIP2}, "the zip is compressed in an unusual way"),
-])
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("//races.csv", {}, "the zip has a file without a proper name"),
+        ("races.csv", {"compress_type": zipfile.ZIP_BZIP2}, "the zip is compressed in an unusual way"),
+    ],
+)
 def test_a_zip_that_nobody_would_make_is_refused(database, tmp_path, name, options, said):
     path = tmp_path / "data.zip"
     with zipfile.ZipFile(path, "w") as archive:
@@ -356,7 +440,7 @@ def test_killed_at_any_moment_it_leaves_the_old_database_or_a_whole_new_one(requ
             process.kill()
             process.wait()
             kills += 1
-        assert database.read_bytes() == old or Database(database) and tables(database) == new
+        assert database.read_bytes() == old or (Database(database) and tables(database) == new)
         assert set(database.parent.iterdir()) <= {database, database.with_name(".racedata.db.loading")}
     # What is left of the last one that was killed, the next load removes.
     run_loader(source, database).check_returncode()
@@ -490,19 +574,33 @@ def without_missing_end(row):
     return row
 
 
-@pytest.mark.parametrize("rewrite", [
-    rewritten(lambda rows: b"\xef\xbb\xbf" + as_csv(rows)),
-    rewritten(lambda rows: as_csv(rows, lineterminator="\r\n")),
-    rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_ALL)),
-    rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_NONNUMERIC)),
-    rewritten(lambda rows: as_csv([row[::-1] for row in rows])),
-    rewritten(lambda rows: as_csv([[*row, f"unknown{i}"] for i, row in enumerate(rows)])),
-    rewritten(lambda rows: as_csv([["" if value == r"\N" else value for value in row] for row in rows])),
-    rewritten(lambda rows: as_csv([without_missing_end(row) for row in rows])),
-    rewritten(lambda rows: as_csv(rows).replace(b"\n", b"\n\n")),
-    rewritten(lambda rows: as_csv([rows[0], *rows[:0:-1]])),
-], ids=["BOM", "CRLF", "quoted", "partly quoted", "columns in another order", "unknown columns", "empty for missing",
-        "short rows", "blank lines", "rows in another order"])
+@pytest.mark.parametrize(
+    "rewrite",
+    [
+        rewritten(lambda rows: b"\xef\xbb\xbf" + as_csv(rows)),
+        rewritten(lambda rows: as_csv(rows, lineterminator="\r\n")),
+        rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_ALL)),
+        rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_NONNUMERIC)),
+        rewritten(lambda rows: as_csv([row[::-1] for row in rows])),
+        rewritten(lambda rows: as_csv([[*row, f"unknown{i}"] for i, row in enumerate(rows)])),
+        rewritten(lambda rows: as_csv([["" if value == r"\N" else value for value in row] for row in rows])),
+        rewritten(lambda rows: as_csv([without_missing_end(row) for row in rows])),
+        rewritten(lambda rows: as_csv(rows).replace(b"\n", b"\n\n")),
+        rewritten(lambda rows: as_csv([rows[0], *rows[:0:-1]])),
+    ],
+    ids=[
+        "BOM",
+        "CRLF",
+        "quoted",
+        "partly quoted",
+        "columns in another order",
+        "unknown columns",
+        "empty for missing",
+        "short rows",
+        "blank lines",
+        "rows in another order",
+    ],
+)
 def test_a_dump_in_another_manner_gives_the_same_database(source, sample_database, tmp_path, rewrite):
     rewrite(source)
     run = run_loader(source, tmp_path / "x.db")
@@ -575,8 +673,16 @@ def test_points_lose_no_more_than_the_zeros_that_say_nothing(number):
     assert "." not in text or text[-1] not in "0."
 
 
-PARSERS = [load_data.whole_number, load_data.from_one, load_data.year, load_data.number, load_data.points,
-           load_data.day, load_data.time_of_day, load_data.lap_time]
+PARSERS = [
+    load_data.whole_number,
+    load_data.from_one,
+    load_data.year,
+    load_data.number,
+    load_data.points,
+    load_data.day,
+    load_data.time_of_day,
+    load_data.lap_time,
+]
 
 
 @given(st.sampled_from(PARSERS), st.one_of(st.text(), st.from_regex(r"[0-9:.\-+ ]{1,12}", fullmatch=True)))

@@ -225,27 +225,30 @@ def test_memory_is_bounded_and_who_is_full_the_soonest_is_forgotten_first():
 PROXIES = TrustedProxies("127.0.0.1, 10.0.0.0/8,unix,fd00::/8")
 
 
-@pytest.mark.parametrize(("peer", "forwarded_for", "client"), [
-    ("203.0.113.9", "", "203.0.113.9"),
-    ("203.0.113.9", "198.51.100.1", "203.0.113.9"),  # not a proxy: not believed
-    ("127.0.0.1", "", "127.0.0.1"),
-    ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
-    ("127.0.0.1", "192.0.2.1, 198.51.100.1", "198.51.100.1"),  # the left one the client wrote itself
-    ("127.0.0.1", "192.0.2.1, 198.51.100.1 ,10.1.2.3", "198.51.100.1"),
-    ("127.0.0.1", "10.1.2.3,10.1.2.4", "10.1.2.3"),
-    ("127.0.0.1", "198.51.100.1, garbage", "127.0.0.1"),
-    ("127.0.0.1", "garbage, 10.1.2.3", "10.1.2.3"),
-    ("127.0.0.1", ",,,", "127.0.0.1"),
-    ("127.0.0.1", "unknown", "127.0.0.1"),
-    ("127.0.0.1", "198.51.100.1:4711", "198.51.100.1"),
-    ("127.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"),
-    ("127.0.0.1", "2001:db8::1", "2001:db8::1"),
-    ("127.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"),
-    ("::ffff:127.0.0.1", "198.51.100.1", "198.51.100.1"),
-    ("::ffff:10.1.1.1", "198.51.100.1", "198.51.100.1"),
-    ("fd00::5", "198.51.100.1", "198.51.100.1"),
-    ("", "198.51.100.1", "198.51.100.1"),  # a unix socket
-])
+@pytest.mark.parametrize(
+    ("peer", "forwarded_for", "client"),
+    [
+        ("203.0.113.9", "", "203.0.113.9"),
+        ("203.0.113.9", "198.51.100.1", "203.0.113.9"),  # not a proxy: not believed
+        ("127.0.0.1", "", "127.0.0.1"),
+        ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("127.0.0.1", "192.0.2.1, 198.51.100.1", "198.51.100.1"),  # the left one the client wrote itself
+        ("127.0.0.1", "192.0.2.1, 198.51.100.1 ,10.1.2.3", "198.51.100.1"),
+        ("127.0.0.1", "10.1.2.3,10.1.2.4", "10.1.2.3"),
+        ("127.0.0.1", "198.51.100.1, garbage", "127.0.0.1"),
+        ("127.0.0.1", "garbage, 10.1.2.3", "10.1.2.3"),
+        ("127.0.0.1", ",,,", "127.0.0.1"),
+        ("127.0.0.1", "unknown", "127.0.0.1"),
+        ("127.0.0.1", "198.51.100.1:4711", "198.51.100.1"),
+        ("127.0.0.1", "[2001:db8::1]:4711", "2001:db8::1"),
+        ("127.0.0.1", "2001:db8::1", "2001:db8::1"),
+        ("127.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"),
+        ("::ffff:127.0.0.1", "198.51.100.1", "198.51.100.1"),
+        ("::ffff:10.1.1.1", "198.51.100.1", "198.51.100.1"),
+        ("fd00::5", "198.51.100.1", "198.51.100.1"),
+        ("", "198.51.100.1", "198.51.100.1"),  # a unix socket
+    ],
+)
 def test_the_client_is_the_first_address_from_the_right_that_is_no_trusted_proxy(peer, forwarded_for, client):
     assert PROXIES.client(peer, forwarded_for) == ip_address(client)
 
@@ -302,7 +305,9 @@ def test_beyond_the_limit_it_is_429_with_the_wait_after_which_it_succeeds(app):
     refused = app.get(ADDRESS, status=429)
     assert refused.content_type == "application/problem+json"
     assert refused.json == {
-        "type": "about:blank", "title": "Too Many Requests", "status": 429,
+        "type": "about:blank",
+        "title": "Too Many Requests",
+        "status": 429,
         "detail": "The burst limit of 4 requests in 1 s is reached; this request succeeds after 1 s.",
     }
     assert refused.headers["Retry-After"] == "1"
@@ -327,10 +332,17 @@ def test_the_sustained_limit_holds_when_the_burst_limit_is_kept(app):
     app.get(ADDRESS, status=200)
 
 
-@pytest.mark.parametrize(("method", "address", "status"), [
-    ("HEAD", ADDRESS, 200), ("GET", "/ergast/f1/nothing", 404), ("GET", "/Ergast/F1/2023?limit=x", 400),
-    ("POST", ADDRESS, 405), ("OPTIONS", ADDRESS, 200), ("GET", "/ergast/f1", 404),
-])
+@pytest.mark.parametrize(
+    ("method", "address", "status"),
+    [
+        ("HEAD", ADDRESS, 200),
+        ("GET", "/ergast/f1/nothing", 404),
+        ("GET", "/Ergast/F1/2023?limit=x", 400),
+        ("POST", ADDRESS, 405),
+        ("OPTIONS", ADDRESS, 200),
+        ("GET", "/ergast/f1", 404),
+    ],
+)
 def test_everything_under_the_base_address_counts(app, method, address, status):
     for _ in range(4):
         answer = app.request(address, method=method, expect_errors=True)
@@ -345,10 +357,15 @@ def test_a_conditional_request_counts_too(app):
     app.get(ADDRESS, headers={"If-None-Match": "*"}, status=429)
 
 
-@pytest.mark.parametrize(("method", "address", "headers"), [
-    ("GET", "/healthz", {}), ("GET", "/", {}), ("GET", "/ergast/f1x", {}),
-    ("OPTIONS", ADDRESS, {"Origin": "https://example.org", "Access-Control-Request-Method": "GET"}),
-])
+@pytest.mark.parametrize(
+    ("method", "address", "headers"),
+    [
+        ("GET", "/healthz", {}),
+        ("GET", "/", {}),
+        ("GET", "/ergast/f1x", {}),
+        ("OPTIONS", ADDRESS, {"Origin": "https://example.org", "Access-Control-Request-Method": "GET"}),
+    ],
+)
 def test_what_is_outside_it_and_a_preflight_do_not_count(app, method, address, headers):
     for _ in range(9):
         answer = app.request(address, method=method, headers=headers, expect_errors=True)
@@ -361,7 +378,11 @@ def test_behind_a_trusted_proxy_each_client_has_its_own_bucket(app):
     for client in ("198.51.100.1", "198.51.100.2"):
         environ = {"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": client}
         assert [app.get(ADDRESS, extra_environ=environ, expect_errors=True).status_int for _ in range(5)] == [
-            200, 200, 200, 200, 429
+            200,
+            200,
+            200,
+            200,
+            429,
         ]
 
 

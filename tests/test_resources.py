@@ -38,11 +38,14 @@ def test_the_answer_is_utf8_and_not_escaped(sample):
     assert "São Paulo".encode() in sample.get("/ergast/f1/2023").body
 
 
-@pytest.mark.parametrize(("host", "scheme", "url"), [
-    ("example.org", "http", "http://example.org/ergast/f1/2023/18/races.json"),
-    ("example.org:8080", "https", "https://example.org:8080/ergast/f1/2023/18/races.json"),
-    ("[::1]:8000", "http", "http://[::1]:8000/ergast/f1/2023/18/races.json"),
-])
+@pytest.mark.parametrize(
+    ("host", "scheme", "url"),
+    [
+        ("example.org", "http", "http://example.org/ergast/f1/2023/18/races.json"),
+        ("example.org:8080", "https", "https://example.org:8080/ergast/f1/2023/18/races.json"),
+        ("[::1]:8000", "http", "http://[::1]:8000/ergast/f1/2023/18/races.json"),
+    ],
+)
 def test_the_url_is_made_from_the_request_without_its_query(sample, host, scheme, url):
     environ = {"HTTP_HOST": host, "wsgi.url_scheme": scheme}
     assert sample.get("/ergast/f1/2023/18?limit=1", extra_environ=environ).json["MRData"]["url"] == url
@@ -69,11 +72,28 @@ def test_an_http_1_0_request_needs_no_host(sample_database):
 
 
 @pytest.mark.parametrize("address", ["2023/races", "2023/18", "2023/18/results", "2023/18/sprint", "2023/18/laps"])
-@pytest.mark.parametrize(("parameter", "value"), [
-    ("limit", "-1"), ("limit", "x"), ("limit", ""), ("limit", "1.0"), ("limit", "1e3"), ("limit", "%20 1"),
-    ("limit", "1_0"), ("limit", "٣"), ("limit", "0x10"), ("limit", "null"), ("limit", "1,2"), ("limit", "9" * 5000),
-    ("offset", "-1"), ("offset", "ten"), ("offset", ""), ("offset", "+5"), ("offset", "1;DROP TABLE races"),
-])
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("limit", "-1"),
+        ("limit", "x"),
+        ("limit", ""),
+        ("limit", "1.0"),
+        ("limit", "1e3"),
+        ("limit", "%20 1"),
+        ("limit", "1_0"),
+        ("limit", "٣"),
+        ("limit", "0x10"),
+        ("limit", "null"),
+        ("limit", "1,2"),
+        ("limit", "9" * 5000),
+        ("offset", "-1"),
+        ("offset", "ten"),
+        ("offset", ""),
+        ("offset", "+5"),
+        ("offset", "1;DROP TABLE races"),
+    ],
+)
 def test_a_page_that_is_no_number_is_400_and_names_parameter_value_and_what_is_accepted(
     sample, address, parameter, value
 ):
@@ -91,9 +111,18 @@ def test_parameters_the_service_does_not_know_are_let_be(sample):
     assert sample.get("/ergast/f1/2023?callback=x&limit=1").json == sample.get("/ergast/f1/2023?limit=1").json
 
 
-@pytest.mark.parametrize(("asked", "used"), [
-    (None, "100"), ("0", "0"), ("1", "1"), ("007", "7"), ("2000", "2000"), ("2001", "2000"), ("9" * 4000, "2000"),
-])
+@pytest.mark.parametrize(
+    ("asked", "used"),
+    [
+        (None, "100"),
+        ("0", "0"),
+        ("1", "1"),
+        ("007", "7"),
+        ("2000", "2000"),
+        ("2001", "2000"),
+        ("9" * 4000, "2000"),
+    ],
+)
 def test_the_envelope_shows_the_limit_that_was_used(sample, asked, used):
     answer = sample.get("/ergast/f1/2023/18/laps.json", {} if asked is None else {"limit": asked})
     assert answer.json["MRData"]["limit"] == used
@@ -111,9 +140,10 @@ RECORDS = {
     "2023/18/results": (20, lambda found: found[0]["Results"]),
     "2023/18/qualifying": (20, lambda found: found[0]["QualifyingResults"]),
     "2023/18/sprint": (20, lambda found: found[0]["SprintResults"]),
-    "2023/18/laps": (1014, lambda found: [
-        {**timing, "lap": lap["number"]} for lap in found[0]["Laps"] for timing in lap["Timings"]
-    ]),
+    "2023/18/laps": (
+        1014,
+        lambda found: [{**timing, "lap": lap["number"]} for lap in found[0]["Laps"] for timing in lap["Timings"]],
+    ),
 }
 
 
@@ -124,8 +154,8 @@ def test_a_page_is_that_part_of_the_whole(sample, address, limit, offset):
     answer = sample.get(f"/ergast/f1/{address}?limit={limit}&offset={offset}")
     found = races(answer)
     assert len(whole) == total == int(answer.json["MRData"]["total"])
-    assert (records(found) if found else []) == whole[offset:offset + limit]
-    assert bool(found) == bool(whole[offset:offset + limit])
+    assert (records(found) if found else []) == whole[offset : offset + limit]
+    assert bool(found) == bool(whole[offset : offset + limit])
 
 
 def test_an_offset_of_any_size_is_an_empty_page(sample):
@@ -133,12 +163,21 @@ def test_an_offset_of_any_size_is_an_empty_page(sample):
     assert (answer["offset"], answer["total"], answer["RaceTable"]["Races"]) == ("9" * 4000, "1014", [])
 
 
-@pytest.mark.parametrize("address", [
-    "1949", "1949/1", "1949/1/results", "2023/99", "2023/99/qualifying", "2023/99/laps",
-    "2021/12/sprint",  # a weekend without one
-    "1957/5/qualifying", "1957/5/laps",  # before there are any
-    "2023/1/results",  # not in the sample
-])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "1949",
+        "1949/1",
+        "1949/1/results",
+        "2023/99",
+        "2023/99/qualifying",
+        "2023/99/laps",
+        "2021/12/sprint",  # a weekend without one
+        "1957/5/qualifying",
+        "1957/5/laps",  # before there are any
+        "2023/1/results",  # not in the sample
+    ],
+)
 def test_what_is_not_there_is_200_with_no_races(sample, address):
     answer = sample.get(f"/ergast/f1/{address}.json", status=200).json["MRData"]
     assert answer["total"] == "0"
@@ -155,7 +194,8 @@ def test_half_points_are_as_the_source_has_them(sample):
 def test_a_shared_car_stands_twice(sample):
     results = races(sample.get("/ergast/f1/1957/5/results"))[0]["Results"]
     assert [(row["Driver"]["driverId"], row["position"], row["Time"]["time"]) for row in results[:2]] == [
-        ("brooks", "1", "3:06:37.800"), ("moss", "1", "3:06:37.800")
+        ("brooks", "1", "3:06:37.800"),
+        ("moss", "1", "3:06:37.800"),
     ]
 
 
@@ -183,8 +223,12 @@ def test_finish_times_are_totals_or_gaps(sample, sample_database):
 
 
 def test_a_sprint_weekend_shows_in_its_race_and_no_other_does(sample):
-    for season, rounds in {"1957": [], "2005": [], "2021": ["10", "14", "19"],
-                           "2023": ["4", "9", "12", "17", "18", "20"]}.items():
+    for season, rounds in {
+        "1957": [],
+        "2005": [],
+        "2021": ["10", "14", "19"],
+        "2023": ["4", "9", "12", "17", "18", "20"],
+    }.items():
         assert [race["round"] for race in races(sample.get(f"/ergast/f1/{season}")) if "Sprint" in race] == rounds
 
 
@@ -194,6 +238,13 @@ def test_healthz_says_what_is_served(sample):
     assert len(answer["sourceChecksum"]) == 64
     assert answer["builtAt"].endswith("Z")
     assert answer["rows"] == {
-        "circuits": 37, "constructors": 20, "drivers": 65, "lap_times": 1034, "qualifying": 120, "races": 71,
-        "results": 142, "sprint_results": 60, "status": 25,
+        "circuits": 37,
+        "constructors": 20,
+        "drivers": 65,
+        "lap_times": 1034,
+        "qualifying": 120,
+        "races": 71,
+        "results": 142,
+        "sprint_results": 60,
+        "status": 25,
     }

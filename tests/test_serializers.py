@@ -26,22 +26,25 @@ def test_keys_keep_their_order():
     assert list(serializers.known(z="1", a=None, m="2", b="3")) == ["z", "m", "b"]
 
 
-@pytest.mark.parametrize(("clock", "time", "winner", "text"), [
-    (serializers.race_time, 5133607, 5133607, "1:25:33.607"),
-    (serializers.race_time, 5138762, 5133607, "1:25:38.762"),
-    (serializers.race_time, 207071, 207071, "0:03:27.071"),
-    (serializers.race_time, 0, 0, "0:00:00.000"),
-    (serializers.sprint_time, 1538426, 1538426, "25:38.426"),
-    (serializers.sprint_time, 540001, 1, "09:00.001"),
-    (serializers.sprint_time, 3600000, 1, "1:00:00.000"),
-    (serializers.gap_time, 5133607, 5133607, "1:25:33.607"),
-    (serializers.gap_time, 207071, 207071, "3:27.071"),
-    (serializers.gap_time, 5138762, 5133607, "+5.155"),
-    (serializers.gap_time, 5197885, 5133607, "+1:04.278"),
-    (serializers.gap_time, 8733608, 5133607, "+1:00:00.001"),
-    (serializers.gap_time, 4797040, 4797566, "1:19:57.040"),
-    (serializers.gap_time, 4797040, None, "1:19:57.040"),
-])
+@pytest.mark.parametrize(
+    ("clock", "time", "winner", "text"),
+    [
+        (serializers.race_time, 5133607, 5133607, "1:25:33.607"),
+        (serializers.race_time, 5138762, 5133607, "1:25:38.762"),
+        (serializers.race_time, 207071, 207071, "0:03:27.071"),
+        (serializers.race_time, 0, 0, "0:00:00.000"),
+        (serializers.sprint_time, 1538426, 1538426, "25:38.426"),
+        (serializers.sprint_time, 540001, 1, "09:00.001"),
+        (serializers.sprint_time, 3600000, 1, "1:00:00.000"),
+        (serializers.gap_time, 5133607, 5133607, "1:25:33.607"),
+        (serializers.gap_time, 207071, 207071, "3:27.071"),
+        (serializers.gap_time, 5138762, 5133607, "+5.155"),
+        (serializers.gap_time, 5197885, 5133607, "+1:04.278"),
+        (serializers.gap_time, 8733608, 5133607, "+1:00:00.001"),
+        (serializers.gap_time, 4797040, 4797566, "1:19:57.040"),
+        (serializers.gap_time, 4797040, None, "1:19:57.040"),
+    ],
+)
 def test_a_time_reads(clock, time, winner, text):
     assert clock(time, winner) == text
 
@@ -57,15 +60,18 @@ def test_a_time_says_its_milliseconds_exactly(time, winner):
 WEEKEND = dict.fromkeys([f"{name}_{part}" for name in ("fp1", "fp3", "quali", "sprint") for part in ("date", "time")])
 
 
-@pytest.mark.parametrize(("year", "has_sprint", "name"), [
-    (2021, True, "SecondPractice"),
-    (2022, True, "SecondPractice"),
-    (2023, False, "SecondPractice"),
-    (2023, True, "SprintShootout"),
-    (2024, True, "SprintQualifying"),
-    (2025, True, "SprintQualifying"),
-    (2025, False, "SecondPractice"),
-])
+@pytest.mark.parametrize(
+    ("year", "has_sprint", "name"),
+    [
+        (2021, True, "SecondPractice"),
+        (2022, True, "SecondPractice"),
+        (2023, False, "SecondPractice"),
+        (2023, True, "SprintShootout"),
+        (2024, True, "SprintQualifying"),
+        (2025, True, "SprintQualifying"),
+        (2025, False, "SecondPractice"),
+    ],
+)
 def test_the_second_session_is_called_after_the_format_of_its_weekend(year, has_sprint, name):
     row = {**WEEKEND, "year": year, "hasSprint": has_sprint, "fp2_date": "2023-07-01", "fp2_time": "10:00:00"}
     sessions = serializers.schedule(row)
@@ -81,11 +87,14 @@ def test_a_session_has_a_time_only_where_it_is_known():
 LAP = {"rank": 3, "fastestLap": 41, "fastestLapTime": "1:07.012", "fastestLapSpeed": "231.97"}
 
 
-@pytest.mark.parametrize(("change", "keys"), [
-    ({}, ["rank", "lap", "Time", "AverageSpeed"]),
-    ({"rank": None}, ["lap", "Time", "AverageSpeed"]),
-    ({"fastestLapSpeed": None}, ["rank", "lap", "Time"]),
-])
+@pytest.mark.parametrize(
+    ("change", "keys"),
+    [
+        ({}, ["rank", "lap", "Time", "AverageSpeed"]),
+        ({"rank": None}, ["lap", "Time", "AverageSpeed"]),
+        ({"fastestLapSpeed": None}, ["rank", "lap", "Time"]),
+    ],
+)
 def test_a_fastest_lap_has_what_the_source_has(change, keys):
     assert list(serializers.fastest_lap({**LAP, **change})) == keys
 

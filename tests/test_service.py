@@ -54,8 +54,7 @@ def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_pa
 def test_workers_killed_under_the_flood_free_no_tokens_and_nothing_hangs(sample_database, tmp_path):
     flood = Client(ADDRESS, 2 * SECONDS, connections=64)
     killed = 0
-    with service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running, \
-            asking(running.address, flood) as ended:
+    with service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running, asking(running.address, flood) as ended:
         while not ended.wait(0.5):
             os.kill(random.choice(running.workers()), signal.SIGKILL)
             killed += 1
@@ -120,7 +119,7 @@ def test_no_request_is_dropped_while_workers_are_exchanged(sample_database, tmp_
 
 def unread(connection):
     """How many bytes of a connection its other end has not read yet."""
-    ends = "0100007F:{:04X} 0100007F:{:04X} ".format(connection.getpeername()[1], connection.getsockname()[1])
+    ends = f"0100007F:{connection.getpeername()[1]:04X} 0100007F:{connection.getsockname()[1]:04X} "
     (entry,) = [line for line in Path("/proc/net/tcp").read_text().splitlines() if ends in line]
     return int(entry.split()[4].split(":")[1], 16)
 
@@ -134,8 +133,10 @@ def answered(connection):
 
 
 def test_a_request_that_has_begun_is_answered_when_the_service_ends(sample_database, tmp_path):
-    with service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **OFF) as running, \
-            socket.create_connection(running.address, timeout=20) as connection:
+    with (
+        service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **OFF) as running,
+        socket.create_connection(running.address, timeout=20) as connection,
+    ):
         connection.sendall(KEPT)
         assert answered(connection) == 200
         connection.sendall(KEPT[:30])
@@ -157,10 +158,16 @@ def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
     sample_database, other_database, tmp_path
 ):
     databases = [sample_database, other_database]
-    paths = [f"/ergast/f1/{place}" for place in (
-        "2023.json", "2023/9.json", "2023/9/results.json", "2023/9/results.json?limit=7&offset=3",
-        "2023/18/laps.json?limit=100&offset=300",
-    )]
+    paths = [
+        f"/ergast/f1/{place}"
+        for place in (
+            "2023.json",
+            "2023/9.json",
+            "2023/9/results.json",
+            "2023/9/results.json?limit=7&offset=3",
+            "2023/18/laps.json?limit=100&offset=300",
+        )
+    ]
     known = [bodies(database, paths) for database in databases]
     expected = {path: {each[path] for each in known} for path in paths}
     assert [len(each) for each in expected.values()] == [2, 2, 2, 2, 1]  # timings have nothing of what differs

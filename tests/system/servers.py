@@ -33,9 +33,11 @@ def nginx(folder, socket_path):
     """
     address = ("127.0.0.1", free_port())
     site = (ROOT / "deploy" / "nginx.conf").read_text()
-    for written, used in [("unix:/run/racedata/gunicorn.sock", f"unix:{socket_path}"),
-                          ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
-                          ("listen [::]:80 default_server;", "")]:
+    for written, used in [
+        ("unix:/run/racedata/gunicorn.sock", f"unix:{socket_path}"),
+        ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
+        ("listen [::]:80 default_server;", ""),
+    ]:
         assert site.count(written) == 1
         site = site.replace(written, used)
     (folder / "site.conf").write_text(site)

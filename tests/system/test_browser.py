@@ -35,7 +35,7 @@ def emulate(browser, width, scheme="light"):
 def luminance(browser, selector, colour):
     """Relative luminance of an element's colour, from 0 to 1, as WCAG has it."""
     found = browser.find_element(By.CSS_SELECTOR, selector).value_of_css_property(colour)
-    channels = [int(part) / 255 for part in found[found.index("(") + 1:].rstrip(")").split(",")[:3]]
+    channels = [int(part) / 255 for part in found[found.index("(") + 1 :].rstrip(")").split(",")[:3]]
     linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
     return sum(weight * each for weight, each in zip((0.2126, 0.7152, 0.0722), linear))
 

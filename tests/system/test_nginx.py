@@ -18,10 +18,13 @@ def site(sample_database, tmp_path_factory):
     """nginx's (host, port)."""
     folder = tmp_path_factory.mktemp("nginx")
     socket_path = folder / "gunicorn.sock"
-    settings = {"WEB_CONCURRENCY": "2", "RACEDATA_TRUSTED_PROXIES": "unix", "RACEDATA_SUSTAINED_LIMIT": "6/day",
-                "RACEDATA_BURST_LIMIT": "off"}
-    with service(sample_database, folder / "log", socket_path, **settings), \
-            nginx(folder, socket_path) as address:
+    settings = {
+        "WEB_CONCURRENCY": "2",
+        "RACEDATA_TRUSTED_PROXIES": "unix",
+        "RACEDATA_SUSTAINED_LIMIT": "6/day",
+        "RACEDATA_BURST_LIMIT": "off",
+    }
+    with service(sample_database, folder / "log", socket_path, **settings), nginx(folder, socket_path) as address:
         yield address
 
 
@@ -42,10 +45,19 @@ def test_two_clients_have_a_bucket_each(site):
 
 def invented():
     address = ".".join(str(random.randrange(256)) for _ in range(4))
-    return random.choice([
-        address, f"{address}, 198.51.100.7", "127.0.0.1, 10.0.0.1", "unix", f"2001:db8::{random.randrange(9999):x}",
-        "".join(chr(random.randrange(33, 127)) for _ in range(30)), "," * 50, f"for={address}", "a" * 900,
-    ])
+    return random.choice(
+        [
+            address,
+            f"{address}, 198.51.100.7",
+            "127.0.0.1, 10.0.0.1",
+            "unix",
+            f"2001:db8::{random.randrange(9999):x}",
+            "".join(chr(random.randrange(33, 127)) for _ in range(30)),
+            "," * 50,
+            f"for={address}",
+            "a" * 900,
+        ]
+    )
 
 
 def test_a_client_that_invents_forwarded_addresses_has_still_one_bucket(site):

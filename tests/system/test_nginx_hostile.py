@@ -22,8 +22,10 @@ def site(sample_database, folder):
     """nginx's (host, port)."""
     settings = {"WEB_CONCURRENCY": "2", "RACEDATA_TRUSTED_PROXIES": "unix", **OFF}
     seen = {"GUNICORN_CMD_ARGS": f"--access-logfile {folder}/forwarded --access-logformat '%(r)s'"}
-    with service(sample_database, folder / "log", folder / "gunicorn.sock", **settings, **seen) as running, \
-            nginx(folder, folder / "gunicorn.sock") as address:
+    with (
+        service(sample_database, folder / "log", folder / "gunicorn.sock", **settings, **seen) as running,
+        nginx(folder, folder / "gunicorn.sock") as address,
+    ):
         until(lambda: len(running.workers()) == 2)
         before = running.workers()
         yield address
@@ -95,11 +97,15 @@ def test_hundreds_of_slow_clients_do_not_stop_a_good_one(site):
     large = KEPT.replace(b"18.json", b"18/laps.json?limit=2000")
 
     async def all_at_once():
-        slow = [asyncio.create_task(task) for _ in range(100) for task in (
-            send_slowly(site, b"", GOOD, seconds),
-            send_slowly(site, upload, b"x" * 900, seconds),
-            read_slowly(site, large, seconds),
-        )]
+        slow = [
+            asyncio.create_task(task)
+            for _ in range(100)
+            for task in (
+                send_slowly(site, b"", GOOD, seconds),
+                send_slowly(site, upload, b"x" * 900, seconds),
+                read_slowly(site, large, seconds),
+            )
+        ]
         await asyncio.sleep(1)
         await good.run(site)
         return sum([bool(closed) for closed in await asyncio.gather(*slow)])

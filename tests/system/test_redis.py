@@ -51,20 +51,28 @@ class Both:
         self.ended = max(client.ended for client in clients)
 
 
-@pytest.mark.parametrize(("limits", "quota", "per_second"), [
-    ({}, 4, 4),
-    ({"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "20/minute"}, 20, 20 / 60),
-])
+@pytest.mark.parametrize(
+    ("limits", "quota", "per_second"),
+    [
+        ({}, 4, 4),
+        ({"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "20/minute"}, 20, 20 / 60),
+    ],
+)
 def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
     sample_database, tmp_path, redis_server, limits, quota, per_second
 ):
     options = {**TWO_WORKERS, **limits, "RACEDATA_LIMIT_STORE": redis_server.url}
     floods = [Client(ADDRESS, SECONDS, connections=32) for _ in range(2)]
     others = [Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 6)]
-    with service(sample_database, tmp_path / "1", **options) as one, \
-            service(sample_database, tmp_path / "2", **options) as two:
-        together((one.address, floods[0]), (two.address, floods[1]),
-                 *([one.address, other] for other in others if not limits))
+    with (
+        service(sample_database, tmp_path / "1", **options) as one,
+        service(sample_database, tmp_path / "2", **options) as two,
+    ):
+        together(
+            (one.address, floods[0]),
+            (two.address, floods[1]),
+            *([one.address, other] for other in others if not limits),
+        )
     assert_limited(Both(*floods), quota, per_second)
     if not limits:
         assert all(set(other.statuses) == {200} for other in others)
@@ -99,8 +107,10 @@ def test_keys_expire_when_their_buckets_are_full(redis_server):
 
 
 @settings(max_examples=50)
-@given(quotas=st.lists(st.tuples(st.integers(1, 5), st.sampled_from([3600, 86400])), min_size=1, max_size=2),
-       requests=st.integers(1, 12))
+@given(
+    quotas=st.lists(st.tuples(st.integers(1, 5), st.sampled_from([3600, 86400])), min_size=1, max_size=2),
+    requests=st.integers(1, 12),
+)
 def test_the_script_allows_what_the_local_store_allows(shared_redis, quotas, requests):
     limits = [Limit(f"limit{number}", *quota) for number, quota in enumerate(quotas)]
     local = LocalStore(limits, clients=16)
