@@ -16,9 +16,11 @@ import re
 import signal
 import sqlite3
 import sys
+from collections.abc import Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from dump import Column, LoadError, Table, dump_folder
 
@@ -28,7 +30,15 @@ SAMPLE = str(PROJECT / "data" / "sample")
 
 # In the order they are loaded: what a table refers to comes before it.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
-OPTIONAL = ("qualifying", "sprint_results", "lap_times")
+OPTIONAL = (
+    "seasons",
+    "qualifying",
+    "sprint_results",
+    "lap_times",
+    "pit_stops",
+    "driver_standings",
+    "constructor_standings",
+)
 
 
 # What a value may be. Each function returns what is stored, or raises ValueError; its docstring says what it expects.
@@ -104,10 +114,61 @@ CHECKED = {
     "sprint_results": {"points": points, "fastestLapTime": lap_time},
     "qualifying": {"q1": lap_time, "q2": lap_time, "q3": lap_time},
     "lap_times": {"time": lap_time},
+    "pit_stops": {"time": time_of_day},
+    "driver_standings": {"points": points},
+    "constructor_standings": {"points": points},
+    "seasons": {"year": year},
 }
 
 
 # The database.
+
+
+class Numbered(NamedTuple):
+    """How the rows of a table get their `record`, and the columns that no file has."""
+
+    key: str  # columns in which no two rows agree
+    order: str  # in which `record` counts; SQL over the file's columns and the race's year and round
+    per_race: bool = False  # whether `record` starts again in each race
+    computed: Mapping[str, str] = {}  # the SQL of each other column that no file has
+
+
+FINAL = "round = (SELECT max(round) FROM races WHERE races.year = race.year)"
+CONSTRUCTORS = """
+    ifnull((SELECT constructors FROM constructors_so_far AS so_far
+            WHERE so_far.year = race.year AND so_far.driverId = unnumbered.driverId AND so_far.round <= race.round
+            ORDER BY so_far.round DESC, so_far.resultId DESC LIMIT 1), '')
+"""
+
+NUMBERED = {
+    "results": Numbered("resultId", "year, round, positionOrder, resultId"),
+    "sprint_results": Numbered("resultId", "year, round, positionOrder, resultId"),
+    "qualifying": Numbered("qualifyId", "year, round, position NULLS LAST, qualifyId"),
+    "lap_times": Numbered("raceId, driverId, lap", "lap, position NULLS LAST, driverId", per_race=True),
+    "pit_stops": Numbered("raceId, driverId, stop", "time, lap, stop, driverId", per_race=True),
+    "driver_standings": Numbered(
+        "driverStandingsId",
+        "year, round, position NULLS LAST, driverStandingsId",
+        computed={"final": FINAL, "constructors": CONSTRUCTORS},
+    ),
+    "constructor_standings": Numbered(
+        "constructorStandingsId",
+        "year, round, position NULLS LAST, constructorStandingsId",
+        computed={"final": FINAL},
+    ),
+}
+
+# One row per season, driver and constructor: the driver's first result, and all the constructors up to it.
+CONSTRUCTORS_SO_FAR = (
+    """CREATE TEMP TABLE constructors_so_far AS
+           SELECT year, driverId, round, resultId, group_concat(constructorId, ' ')
+               OVER (PARTITION BY year, driverId ORDER BY round, resultId) AS constructors
+           FROM (SELECT year, driverId, round, resultId, constructorId, row_number()
+                     OVER (PARTITION BY year, driverId, constructorId ORDER BY round, resultId) AS number
+                 FROM results JOIN races USING (raceId))
+           WHERE number = 1""",
+    "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, round, resultId)",
+)
 
 
 def columns_of(db, table):
@@ -137,30 +198,31 @@ def reference(ids):
 
 def load_table(db, table, path, progress):
     """Fills `table` from the CSV file at `path`; returns that as a Table that has been read."""
-    columns = list(columns_of(db, table))
-    into = table
-    if table == "lap_times":
-        # `record` is a timing's place among its race's, known only when all are there. So they wait in a table of
-        # their own, on disk if they are many, which also finds a lap that stands twice.
-        columns = [column for column in columns if column.name != "record"]
-        into = "unnumbered"
-        db.execute(
-            """CREATE TEMP TABLE unnumbered (raceId, driverId, lap, position, time,
-                   PRIMARY KEY (raceId, driverId, lap)) WITHOUT ROWID"""
-        )
-    file = Table(path, columns, progress)
+    numbered = NUMBERED.get(table)
+    columns = [
+        column
+        for column in columns_of(db, table)
+        if not numbered or (column.name != "record" and column.name not in numbered.computed)
+    ]
     names = ", ".join(column.name for column in columns)
+    if numbered:
+        # The order of the rows is known only once all are there. Until then they are in a table of their own, on disk
+        # if they are many. Its key finds duplicates.
+        db.execute(f"CREATE TEMP TABLE unnumbered ({names}, PRIMARY KEY ({numbered.key})) WITHOUT ROWID")
+    file = Table(path, columns, progress)
     marks = ", ".join("?" for column in columns)
     try:
-        db.executemany(f"INSERT INTO {into} ({names}) VALUES ({marks})", file.rows())
+        db.executemany(f"INSERT INTO {'unnumbered' if numbered else table} ({names}) VALUES ({marks})", file.rows())
     except sqlite3.IntegrityError as error:
         raise file.duplicate(error) from None
-    if table == "lap_times":
+    if numbered:
         progress(f"{table}.csv: numbering {file.rows_read:,} rows")
+        partition = "PARTITION BY raceId" if numbered.per_race else ""
+        record = f"row_number() OVER ({partition} ORDER BY {numbered.order})"
         db.execute(
-            """INSERT INTO lap_times (raceId, record, driverId, lap, position, time)
-               SELECT raceId, row_number() OVER (PARTITION BY raceId ORDER BY lap, position NULLS LAST, driverId) - 1,
-                   driverId, lap, position, time FROM unnumbered"""
+            f"""INSERT INTO {table} ({", ".join(["record", *numbered.computed])}, {names})
+                SELECT {", ".join([record, *numbered.computed.values()])}, {names}
+                FROM unnumbered JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)"""
         )
         db.execute("DROP TABLE unnumbered")
     if table in REQUIRED and not file.rows_read:
@@ -185,7 +247,7 @@ def fill(path, folder, source, progress):
     for table in REQUIRED:
         if table not in files:
             raise LoadError(f"{source}: no {table}.csv in it; expected {', '.join(f'{name}.csv' for name in REQUIRED)}")
-    said = [f"{'table':<16}{'rows read':>12}{'rows stored':>13}"]
+    said = [f"{'table':<22}{'rows read':>12}{'rows stored':>13}"]
     remarks = []
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # What becomes of an unfinished file does not matter, so nothing is spent on saving it.
@@ -194,19 +256,25 @@ def fill(path, folder, source, progress):
         db.execute("BEGIN")
         for table in REQUIRED + OPTIONAL:
             rows_read = "no file"
+            if table == "driver_standings":
+                for statement in CONSTRUCTORS_SO_FAR:
+                    db.execute(statement)
             if table in files:
                 file = load_table(db, table, files[table], progress)
                 rows_read = f"{file.rows_read:,}"
                 remarks += [f"{table}.csv has no column {name}" for name in file.absent_columns()]
+            if table == "seasons":
+                db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
             (stored,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
             db.execute("INSERT INTO row_counts VALUES (?, ?)", (table, stored))
-            said.append(f"{table:<16}{rows_read:>12}{stored:>13,}")
+            said.append(f"{table:<22}{rows_read:>12}{stored:>13,}")
         built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # Without what a URL may have of a user's name and password, or a path of bytes that are no text.
         named = re.sub("//[^/@]*@", "//", source).encode("utf-8", "replace").decode()
         db.execute("INSERT INTO build VALUES (?, ?, ?)", (named, checksum(files.values()), built_at))
         db.execute("COMMIT")
-        db.execute("VACUUM")  # numbering leaves the pages of lap_times a tenth empty
+        db.execute("ANALYZE")  # the service's queries are planned by these statistics
+        db.execute("VACUUM")  # numbering leaves pages partly empty
         progress("checking the new database")
         faults = db.execute("PRAGMA integrity_check").fetchall() + db.execute("PRAGMA foreign_key_check").fetchall()
         if faults != [("ok",)]:
