@@ -72,6 +72,10 @@ def on_starting(server):
 
 
 def pre_fork(server, worker):
+    # The parent process serves nothing itself. It follows the database file here, so that a new worker shares its
+    # data, and has good data even if the file is bad at that moment.
+    server.app.wsgi().check()
+
     # The socket that fewest have; while workers are exchanged, each has an old and a new one. So the number of workers
     # is for WEB_CONCURRENCY to say and not for signals (TTIN, TTOU) to change.
     if len({listener.getsockname() for listener in worker.sockets}) == 1:
