@@ -17,7 +17,9 @@ from racedata.addresses import Grammar
 from racedata.answers import Answers
 from racedata.datafile import DataFile, DataFileError
 from racedata.queries import Directory
-from racedata.ratelimit import RateLimits, TrustedProxies, store_for
+from racedata.ratelimit.clients import TrustedProxies
+from racedata.ratelimit.middleware import RateLimits
+from racedata.ratelimit.stores import store_for
 from racedata.reload import ReloadingApp
 from racedata.requested import METHODS, RequestReader
 from racedata.resources import ENDPOINTS, Document, Health

@@ -13,7 +13,7 @@ from falcon.inspect import inspect_routes
 
 from racedata import __version__, documents
 from racedata.app import Service, create_app
-from racedata.ratelimit import store_for
+from racedata.ratelimit.stores import store_for
 from racedata.settings import Settings
 
 OUTSIDE = {"/", "/healthz", "/openapi.json"}  # the base address
