@@ -17,7 +17,9 @@ from racedata.addresses import Grammar
 from racedata.answers import Answers
 from racedata.datafile import DataFile, DataFileError
 from racedata.queries import Directory
-from racedata.ratelimit import RateLimits, TrustedProxies, store_for
+from racedata.ratelimit.clients import TrustedProxies
+from racedata.ratelimit.middleware import RateLimits
+from racedata.ratelimit.stores import LimitStore, store_for
 from racedata.reload import ReloadingApp
 from racedata.requested import METHODS, RequestReader
 from racedata.resources import ENDPOINTS, Document, Health
@@ -47,7 +49,7 @@ class Cors:
 App = falcon.App[falcon.Request, falcon.Response]
 
 
-def create_app(settings: Settings, data: DataFile, limit_store: Any = None) -> App:
+def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | None = None) -> App:
     """The application over `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     directory = Directory(data)
     answers = answers_of(settings, data)

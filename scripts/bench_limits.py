@@ -7,7 +7,8 @@
 import sys
 import time
 
-from racedata.ratelimit import Limit, LocalStore
+from racedata.ratelimit.bucket import Limit
+from racedata.ratelimit.local_store import LocalStore
 
 STEP = 100_000
 

@@ -13,7 +13,7 @@ from falcon.inspect import inspect_routes
 from racedata import __version__, documents
 from racedata.app import create_app
 from racedata.datafile import DataFile
-from racedata.ratelimit import store_for
+from racedata.ratelimit.stores import store_for
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
 

@@ -13,21 +13,10 @@ from pathlib import Path
 
 import pytest
 from conftest import bodies
+from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
 from hostile import KEPT
 from service import OFF, open_files, service, until
 from traffic import Client, asking, run
-
-SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
-ADDRESS = "/ergast/f1/2023/18.json"
-FOUR_WORKERS = {"WEB_CONCURRENCY": "4", "RACEDATA_TRUSTED_PROXIES": ""}
-
-
-def assert_limited(client, quota, per_second):
-    """As many 200s as a bucket of `quota` allows in the time from the first request to the last answer, or one less."""
-    bound = quota + per_second * (client.ended - client.began)
-    assert bound - 2 < client.statuses[200] <= bound
-    assert set(client.statuses) == {200, 429}
-    assert client.statuses[429] > 100
 
 
 def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_theirs(sample_database, tmp_path):
