@@ -1,51 +1,58 @@
-"""gunicorn.conf.py and `make serve`: a real gunicorn that starts, answers, or says in one line why it does not."""
+"""gunicorn.conf.py and `make serve`: a real gunicorn that starts and answers, or says in one line why it cannot."""
 
 import os
 import socket
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from service import GUNICORN, free_port
+from service import GUNICORN, ROOT, free_port
 
 
-def environment(**changes):
+def environment(**changes: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], **changes}
 
 
+def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
+    """`command` in the project's folder, finished."""
+    return subprocess.run(command, cwd=ROOT, env=environment(**environ), capture_output=True, text=True, timeout=60)
+
+
 @contextmanager
-def running(command, **environ):
-    """`command` in this project's folder until the service listens; yields its output until then."""
+def running(command: list[str], **environ: str) -> Iterator[list[str]]:
+    """Runs `command` in the project's folder during the block; yields the lines it printed until it was ready."""
     with subprocess.Popen(
         command, cwd=ROOT, env=environment(**environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        said = []
+        assert process.stdout
+        lines = []
         try:
             for line in process.stdout:
-                said.append(line)
-                if "offset=45" in line:  # the last thing it says once it listens
+                lines.append(line)
+                if "offset=45" in line:  # the last line of the start
                     break
-            yield said
+            yield lines
         finally:
             process.terminate()
             process.communicate(timeout=30)
 
 
-def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path):
+def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path: Path) -> None:
     environ = {
         "PORT": str(free_port()),
         "RACEDATA_DATABASE": str(tmp_path / "new.db"),
         "RACEDATA_BASE_PATH": "/api",
         "WEB_CONCURRENCY": "1",
     }
-    # The environment that runs this test stands for .venv, which `make install` made it from.
+    # `make serve` uses .venv, so this test must run there too.
     assert sys.prefix == str(ROOT / ".venv"), "run the tests with `make test`"
-    with running(["make", "serve"], **environ) as said:
-        assert any(line.startswith("lap_times") for line in said)
-        requests = [line.split("curl '")[1].rstrip("'\n") for line in said if "Try: curl" in line]
+    with running(["make", "serve"], **environ) as lines:
+        assert any(line.startswith("lap_times") for line in lines)
+        requests = [line.split("curl '")[1].rstrip("'\n") for line in lines if "Try: curl" in line]
         assert [request.split("/api/f1/")[1] for request in requests] == [
             "2023/races/",
             "2023/18/laps.json?limit=5&offset=45",
@@ -53,12 +60,12 @@ def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path
         for request in requests:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 assert b'"Races":[{' in answer.read()
-    with running(["make", "serve"], **environ) as said:
-        assert not any("lap_times" in line or "Installing" in line for line in said)
+    with running(["make", "serve"], **environ) as lines:
+        assert not any("lap_times" in line or "Installing" in line for line in lines)
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "line"),
     [
         ("RACEDATA_SERIES", "f 1", "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n"),
         ("PORT", "http", "racedata: PORT='http': expected a whole number from 1 to 65535\n"),
@@ -69,38 +76,32 @@ def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path
         ),
     ],
 )
-def test_gunicorn_ends_with_one_line_where_it_cannot_start(variable, value, said):
-    run = subprocess.run(
-        GUNICORN, cwd=ROOT, env=environment(**{variable: value}), capture_output=True, text=True, timeout=30
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (3, "", said)
+def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable: str, value: str, line: str) -> None:
+    ended = run(GUNICORN, **{variable: value})
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
 
 
-def test_make_serve_says_in_one_line_what_is_wrong_with_a_number_that_gunicorn_reads_first():
-    run = subprocess.run(
-        ["make", "serve"], cwd=ROOT, env=environment(WEB_CONCURRENCY="many"), capture_output=True, text=True, timeout=30
-    )
-    assert run.stderr.splitlines()[0] == "racedata: WEB_CONCURRENCY='many': expected a whole number from 1 to 512"
-    assert "Traceback" not in run.stderr
+def test_make_serve_reports_a_wrong_number_of_workers_in_one_line() -> None:
+    ended = run(["make", "serve"], WEB_CONCURRENCY="many")
+    assert ended.stderr.splitlines()[0] == "racedata: WEB_CONCURRENCY='many': expected a whole number from 1 to 512"
+    assert "Traceback" not in ended.stderr
 
 
-def test_it_listens_on_an_ipv6_address_too(sample_database):
+def test_it_listens_on_an_ipv6_address_too(sample_database: Path) -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
     port = free_port()
-    with running(GUNICORN, HOST="::1", PORT=str(port), RACEDATA_DATABASE=str(sample_database)) as said:
-        assert any(f"Listening at: http://[::1]:{port}" in line for line in said)
+    with running(GUNICORN, HOST="::1", PORT=str(port), RACEDATA_DATABASE=str(sample_database)) as lines:
+        assert any(f"Listening at: http://[::1]:{port}" in line for line in lines)
         with urllib.request.urlopen(f"http://[::1]:{port}/ergast/f1/2023/18.json", timeout=10) as answer:
             assert f'"url":"http://[::1]:{port}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
 
 
-def test_a_second_service_on_the_same_port_does_not_start(sample_database):
+def test_a_second_service_on_the_same_port_does_not_start(sample_database: Path) -> None:
     environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database)}
     with running(GUNICORN, **environ):
-        second = subprocess.run(
-            GUNICORN, cwd=ROOT, env=environment(**environ), capture_output=True, text=True, timeout=60
-        )
+        second = run(GUNICORN, **environ)
     assert second.returncode == 3
-    said = f"racedata: HOST=127.0.0.1 PORT={environ['PORT']}: cannot listen there: Address already in use"
-    assert said in second.stderr.splitlines()
-    assert len(second.stderr.splitlines()) <= 2  # gunicorn says that it starts
+    line = f"racedata: HOST=127.0.0.1 PORT={environ['PORT']}: cannot listen there: Address already in use"
+    assert line in second.stderr.splitlines()
+    assert len(second.stderr.splitlines()) <= 2  # the other line is gunicorn's "Starting"

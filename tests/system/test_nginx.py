@@ -4,6 +4,8 @@ import gzip
 import http.client
 import json
 import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from servers import nginx
@@ -12,10 +14,11 @@ from traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
 
+Site = tuple[str, int]  # nginx's host and port
+
 
 @pytest.fixture(scope="module")
-def site(sample_database, tmp_path_factory):
-    """nginx's (host, port)."""
+def site(sample_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     folder = tmp_path_factory.mktemp("nginx")
     socket_path = folder / "gunicorn.sock"
     settings = {
@@ -28,31 +31,35 @@ def site(sample_database, tmp_path_factory):
         yield address
 
 
-def ask(site, path=ADDRESS, source="127.0.0.1", **headers):
+def get(
+    site: Site, path: str = ADDRESS, source: str = "127.0.0.1", headers: dict[str, str] | None = None
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """The response to a GET and its body. Each `source` address is a client of its own."""
     connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-    answer = connection.getresponse()
-    body = answer.read()
+    connection.request("GET", path, headers=headers or {})
+    response = connection.getresponse()
+    body = response.read()
     connection.close()
-    return answer, body
+    return response, body
 
 
-def test_two_clients_have_a_bucket_each(site):
+def test_two_clients_have_a_bucket_each(site: Site) -> None:
     clients = [Client(ADDRESS, 1, connections=8, source=source) for source in ("127.0.0.2", "127.0.0.3")]
     run(site, *clients)
     assert [client.statuses[200] for client in clients] == [6, 6]
 
 
-def invented():
-    address = ".".join(str(random.randrange(256)) for _ in range(4))
-    return random.choice(
+def invented(chance: random.Random) -> str:
+    """A header value with which a client claims another address."""
+    address = ".".join(str(chance.randrange(256)) for _ in range(4))
+    return chance.choice(
         [
             address,
             f"{address}, 198.51.100.7",
             "127.0.0.1, 10.0.0.1",
             "unix",
-            f"2001:db8::{random.randrange(9999):x}",
-            "".join(chr(random.randrange(33, 127)) for _ in range(30)),
+            f"2001:db8::{chance.randrange(9999):x}",
+            "".join(chr(chance.randrange(33, 127)) for _ in range(30)),
             "," * 50,
             f"for={address}",
             "a" * 900,
@@ -60,29 +67,32 @@ def invented():
     )
 
 
-def test_a_client_that_invents_forwarded_addresses_has_still_one_bucket(site):
-    statuses = []
-    for _ in range(60):
-        name = random.choice(["X-Forwarded-For", "X-Real-IP", "Forwarded", "X_Forwarded_For", "X-Client-IP"])
-        statuses.append(ask(site, source="127.0.0.4", **{name.replace("-", "_"): invented()})[0].status)
+def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Site) -> None:
+    chance = random.Random(1)
+    names = ["X-Forwarded-For", "X-Real-IP", "Forwarded", "X_Forwarded_For", "X-Client-IP"]
+    statuses = [
+        get(site, source="127.0.0.4", headers={chance.choice(names): invented(chance)})[0].status for _ in range(60)
+    ]
     assert statuses == [200] * 6 + [429] * 54
 
 
-def test_large_answers_are_compressed_for_who_takes_that(site):
-    answer, body = ask(site, "/ergast/f1/2023/18/laps.json", source="127.0.0.5", Accept_Encoding="gzip")
-    assert answer.headers["Content-Encoding"] == "gzip"
+def test_large_answers_are_compressed_if_the_client_accepts_it(site: Site) -> None:
+    address = "/ergast/f1/2023/18/laps.json"
+    response, body = get(site, address, source="127.0.0.5", headers={"Accept-Encoding": "gzip"})
+    assert response.headers["Content-Encoding"] == "gzip"
     assert json.loads(gzip.decompress(body))["MRData"]["total"] == "1014"
-    plain, body = ask(site, "/ergast/f1/2023/18/laps.json", source="127.0.0.5")
-    assert plain.headers["Content-Encoding"] is None
+    response, body = get(site, address, source="127.0.0.5")
+    assert response.headers["Content-Encoding"] is None
     assert json.loads(body)["MRData"]["total"] == "1014"
 
 
-def test_the_url_has_the_host_that_the_client_asked_and_the_scheme_that_nginx_has(site):
-    _, body = ask(site, source="127.0.0.6", Host="f1.example.org:8080", X_Forwarded_Proto="https", X_Forwarded_Ssl="on")
+def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site) -> None:
+    headers = {"Host": "f1.example.org:8080", "X-Forwarded-Proto": "https", "X-Forwarded-Ssl": "on"}
+    _, body = get(site, source="127.0.0.6", headers=headers)
     assert json.loads(body)["MRData"]["url"] == "http://f1.example.org:8080/ergast/f1/2023/18/races.json"
 
 
-def test_a_body_that_nobody_needs_is_refused_by_nginx(site):
+def test_nginx_refuses_a_body(site: Site) -> None:
     connection = http.client.HTTPConnection(*site, timeout=10)
     connection.request("POST", ADDRESS, body=b"x" * 5000)
     assert connection.getresponse().status == 413
@@ -90,17 +100,17 @@ def test_a_body_that_nobody_needs_is_refused_by_nginx(site):
 
 
 @pytest.mark.parametrize("path", [ADDRESS, "/", "/openapi.json", "/healthz", "/none"])
-def test_answers_tell_nothing_that_is_nobodys_business(site, path):
-    answer, _ = ask(site, path, source="127.0.0.7")
-    assert answer.headers["Server"] == "nginx"
-    assert answer.headers.get_all("X-Content-Type-Options") == ["nosniff"]
-    assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in answer.headers}
+def test_the_headers_of_an_answer_reveal_nothing(site: Site, path: str) -> None:
+    response, _ = get(site, path, source="127.0.0.7")
+    assert response.headers["Server"] == "nginx"
+    assert response.headers.get_all("X-Content-Type-Options") == ["nosniff"]
+    assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in response.headers}
 
 
-def test_while_the_service_is_down_nginx_answers_a_problem(tmp_path):
+def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path: Path) -> None:
     with nginx(tmp_path, tmp_path / "none.sock") as address:
-        answer, body = ask(address)
-    assert answer.status == 503
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.headers["Retry-After"] == "10"
+        response, body = get(address)
+    assert response.status == 503
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.headers["Retry-After"] == "10"
     assert json.loads(body)["detail"] == "The service does not answer at the moment."
