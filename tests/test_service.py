@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import bodies
 from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
-from hostile import KEPT
+from hostile import GOOD_KEEP_ALIVE
 from service import OFF, open_files, service, until
 from traffic import Client, asking, run
 
@@ -126,13 +126,13 @@ def test_a_request_that_has_begun_is_answered_when_the_service_ends(sample_datab
         service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **OFF) as running,
         socket.create_connection(running.address, timeout=20) as connection,
     ):
-        connection.sendall(KEPT)
+        connection.sendall(GOOD_KEEP_ALIVE)
         assert answered(connection) == 200
-        connection.sendall(KEPT[:30])
+        connection.sendall(GOOD_KEEP_ALIVE[:30])
         until(lambda: unread(connection) == 0)
         running.process.send_signal(signal.SIGTERM)
         until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
-        connection.sendall(KEPT[30:])
+        connection.sendall(GOOD_KEEP_ALIVE[30:])
         assert answered(connection) == 200
         assert running.process.wait(timeout=20) == 0
 
