@@ -51,7 +51,7 @@ def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp
     with service(path, tmp_path / "log", WEB_CONCURRENCY="2", **OFF) as running:
         until(lambda: len(running.workers()) == 2)
         fault(path)
-        clients = [Client(each, 0.5) for each in [*PATHS[:16], "/healthz"]]
+        clients = [Client(each, requests=20, pause=0.03) for each in [*PATHS[:16], "/healthz"]]
         run(running.address, *clients)
     for each in clients:
         assert set(each.statuses) == {200}
@@ -68,7 +68,7 @@ def test_a_worker_that_starts_beside_a_bad_file_has_the_data_of_the_others(
     expected = bodies(other_database, PATHS)
 
     def served():
-        clients = [Client(each, 0.05) for each in PATHS[:16]]
+        clients = [Client(each, requests=4) for each in PATHS[:16]]
         run(running.address, *clients)
         return clients
 
@@ -96,13 +96,13 @@ def test_whatever_happens_to_the_file_clients_get_good_data_and_the_next_good_fi
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     log = tmp_path / "log"
 
-    def served(seconds):
-        clients = [Client(each, seconds) for each in random.sample(PATHS, 16)]
+    def served(requests, pause=0):
+        clients = [Client(each, requests=requests, pause=pause) for each in random.sample(PATHS, 16)]
         run(running.address, *clients)
         return clients
 
     def all_are_from(number):
-        return all(each.bodies == {expected[number][each.path]} for each in served(0.05))
+        return all(each.bodies == {expected[number][each.path]} for each in served(4))
 
     with service(path, log, WEB_CONCURRENCY="2", RACEDATA_CACHE_SIZE="0", **OFF) as running:
         until(lambda: len(running.workers()) == 2)
@@ -110,7 +110,7 @@ def test_whatever_happens_to_the_file_clients_get_good_data_and_the_next_good_fi
         for turn, fault in enumerate(FAULTS):
             before, after = turn % 2, (turn + 1) % 2
             fault(path)
-            for each in served(0.6):
+            for each in served(20, pause=0.03):
                 assert set(each.statuses) == {200}
                 assert each.broken == 0
                 assert each.bodies == {expected[before][each.path]}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from limits import local_store
 from servers import Redis
 from service import service
-from traffic import Client, asking, run
+from traffic import Client, run, traffic
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore
@@ -84,7 +84,7 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
     flood = Client(ADDRESS, SECONDS + 6, connections=32)
     options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
     with service(sample_database, tmp_path / "log", **options) as running:
-        with asking(running.address, flood):
+        with traffic(running.address, flood):
             time.sleep(SECONDS / 2)
             redis_server.kill()
             time.sleep(3)
