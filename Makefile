@@ -48,7 +48,7 @@ test-system: .venv/installed-test .venv/installed-system  ## run the tests that 
 	@SERVICE_SECONDS=10 .venv/bin/pytest tests/system tests/test_service.py
 
 bench: .venv/installed  ## measure the service beside the server that carries it (needs wrk; takes some ten minutes)
-	@.venv/bin/python scripts/bench.py '$(DATABASE)'
+	@.venv/bin/python scripts/bench/bench.py '$(DATABASE)'
 
 lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff check --quiet .
