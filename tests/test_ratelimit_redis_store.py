@@ -1,7 +1,7 @@
 """racedata.ratelimit.redis_store without a Redis; tests/system/test_redis.py tests it with one."""
 
 from conftest import Clock
-from limits import BURST, SUSTAINED, allowed, local_store
+from limit_helpers import BURST, SUSTAINED, allowed, local_store
 
 from racedata.ratelimit.redis_store import RedisStore
 

@@ -8,7 +8,7 @@ import redis
 from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limits import local_store
+from limit_helpers import local_store
 from servers import Redis
 from service import service
 from traffic import Client, run, traffic
