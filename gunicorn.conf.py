@@ -4,6 +4,7 @@ Some hooks use internals of gunicorn. That is why setup.cfg limits its version.
 """
 
 import os
+import resource
 import socket
 import sys
 
@@ -14,6 +15,18 @@ from gunicorn.workers.base import Worker
 from racedata.settings import CANNOT_START, names_in, read_settings
 
 settings = read_settings()
+
+# Use all open files that the system allows: the usual soft limit of 1,024 is for programs that call select().
+open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+# The master has a socket and a temporary file per worker, during a reload also one per new worker.
+if open_files < (needed := 3 * settings.workers + 100):
+    print(
+        f"racedata: WEB_CONCURRENCY={settings.workers} needs {needed} open files: expected fewer workers, or more than "
+        f"the {open_files} files that the system allows (ulimit -n)",
+        file=sys.stderr,
+    )
+    sys.exit(CANNOT_START)
 
 wsgi_app = "racedata.app:get_app()"
 
@@ -30,7 +43,9 @@ preload_app = True
 workers = settings.workers
 worker_class = "gthread"
 threads = 4
-worker_connections = 1000
+# Per worker, and never more than it can open: without a free file, accepting a connection fails with a traceback. Each
+# worker inherits the sockets of all workers.
+worker_connections = min(1000, open_files - settings.workers - 50)
 
 # Seconds until an idle connection is closed. A client that keeps to the rate limits sends its next request well before.
 keepalive = 15
