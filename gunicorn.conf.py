@@ -5,12 +5,14 @@ Some hooks use internals of gunicorn. That is why setup.cfg limits its version.
 
 import os
 import resource
+import selectors
 import socket
 import sys
+from functools import partial
 
 from gunicorn.arbiter import Arbiter
 from gunicorn.sock import create_sockets
-from gunicorn.workers.base import Worker
+from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from racedata.settings import CANNOT_START, names_in, read_settings
 
@@ -37,17 +39,35 @@ bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{sett
 # after a restart or reload of workers, and a wrong setting or database is reported once.
 preload_app = True
 
-# An answer takes some hundred microseconds of pure computing, so one process per core is enough. Idle connections cost
-# a threaded worker nothing, but a client that sends its request slowly holds a thread. If there may be such clients,
-# put nginx in front (deploy/nginx.conf).
+
+class Worker(ThreadWorker):
+    """gunicorn's threaded worker, except that a new connection waits for its first byte without a thread.
+
+    In gunicorn it holds one for up to 5 s, so that a few silent connections stop a worker. TCP_DEFER_ACCEPT only delays
+    that: after its timeout the kernel passes on silent connections too.
+    """
+
+    def enqueue_req(self, conn: TConn) -> None:
+        if conn.initialized or conn.data_ready:
+            super().enqueue_req(conn)
+        else:  # as gunicorn itself does after these 5 s
+            conn.set_timeout()
+            self.pending_conns.append(conn)
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+
+# An answer takes some hundred microseconds of pure computing, so one process per core is enough. Idle and silent
+# connections cost a worker nothing, but a client that has begun a request holds a thread until it has sent all of it.
+# If there may be slow clients, put nginx in front (deploy/nginx.conf).
 workers = settings.workers
-worker_class = "gthread"
+worker_class = Worker
 threads = 4
 # Per worker, and never more than it can open: without a free file, accepting a connection fails with a traceback. Each
 # worker inherits the sockets of all workers.
 worker_connections = min(1000, open_files - settings.workers - 50)
 
-# Seconds until an idle connection is closed. A client that keeps to the rate limits sends its next request well before.
+# Seconds until an idle or silent connection is closed. A client that keeps to the rate limits sends its next request
+# well before.
 keepalive = 15
 
 # The longest useful address has a few hundred characters, and no request needs a body. These are gunicorn's largest
@@ -91,7 +111,7 @@ def on_starting(server: Arbiter) -> None:
         server.cfg.set("reuse_port", False)
 
 
-def pre_fork(server: Arbiter, worker: Worker) -> None:
+def pre_fork(server: Arbiter, worker: ThreadWorker) -> None:
     # Give the worker the socket that the fewest workers have. During a reload, each socket has an old and a new worker.
     # A socket without a worker would not be answered: set the number of workers with WEB_CONCURRENCY and not with the
     # signals TTIN and TTOU.

@@ -128,6 +128,19 @@ def test_it_does_not_start_with_more_workers_than_open_files_allow(
     )
 
 
+def test_silent_connections_do_not_delay_others(sample_database: Path) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    address = ("127.0.0.1", int(environ["PORT"]))
+    with running(GUNICORN, **environ), ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(100)]
+        # gunicorn's own worker would get to this request after two minutes: four threads wait 5 s for each connection.
+        with urllib.request.urlopen(f"http://127.0.0.1:{environ['PORT']}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        # They are still connected, and answered once they send a request.
+        silent[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert silent[0].recv(15) == b"HTTP/1.1 200 OK"
+
+
 def test_more_connections_than_open_files_cause_no_errors(sample_database: Path) -> None:
     environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
     address = ("127.0.0.1", int(environ["PORT"]))
