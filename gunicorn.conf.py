@@ -8,9 +8,11 @@ import resource
 import selectors
 import socket
 import sys
+import time
 from functools import partial
 
 from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from gunicorn.sock import create_sockets
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -81,6 +83,27 @@ timeout = 30
 graceful_timeout = 30
 
 # No max_requests: the memory of a worker is bounded, so there is no need to replace it.
+
+
+class Log(Logger):
+    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
+
+    gunicorn logs each of them whole, before the rate limits apply: one client could fill the disk.
+    """
+
+    next_malformed = 0.0  # not before this time.monotonic()
+
+    def warning(self, msg: str, *args: object, **kwargs: object) -> None:
+        if msg.startswith("Invalid request from ip="):
+            now = time.monotonic()
+            if now < self.next_malformed:
+                return
+            self.next_malformed = now + 1
+            msg = msg[:150]  # behind time, process and level
+        super().warning(msg, *args, **kwargs)
+
+
+logger_class = Log
 
 # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is trusted. gunicorn always trusts a
 # unix socket.
