@@ -4,16 +4,33 @@ Some hooks use internals of gunicorn. That is why setup.cfg limits its version.
 """
 
 import os
+import resource
+import selectors
 import socket
 import sys
+import time
+from functools import partial
 
 from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from gunicorn.sock import create_sockets
-from gunicorn.workers.base import Worker
+from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from racedata.settings import CANNOT_START, names_in, read_settings
 
 settings = read_settings()
+
+# Use all open files that the system allows: the usual soft limit of 1,024 is for programs that call select().
+open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+# The master has a socket and a temporary file per worker, during a reload also one per new worker.
+if open_files < (needed := 3 * settings.workers + 100):
+    print(
+        f"racedata: WEB_CONCURRENCY={settings.workers} needs {needed} open files: expected fewer workers, or more than "
+        f"the {open_files} files that the system allows (ulimit -n)",
+        file=sys.stderr,
+    )
+    sys.exit(CANNOT_START)
 
 wsgi_app = "racedata.app:get_app()"
 
@@ -24,15 +41,35 @@ bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{sett
 # after a restart or reload of workers, and a wrong setting or database is reported once.
 preload_app = True
 
-# An answer takes some hundred microseconds of pure computing, so one process per core is enough. Idle connections cost
-# a threaded worker nothing, but a client that sends its request slowly holds a thread. If there may be such clients,
-# put nginx in front (deploy/nginx.conf).
-workers = settings.workers
-worker_class = "gthread"
-threads = 4
-worker_connections = 1000
 
-# Seconds until an idle connection is closed. A client that keeps to the rate limits sends its next request well before.
+class Worker(ThreadWorker):
+    """gunicorn's threaded worker, except that a new connection waits for its first byte without a thread.
+
+    In gunicorn it holds one for up to 5 s, so that a few silent connections stop a worker. TCP_DEFER_ACCEPT only delays
+    that: after its timeout the kernel passes on silent connections too.
+    """
+
+    def enqueue_req(self, conn: TConn) -> None:
+        if conn.initialized or conn.data_ready:
+            super().enqueue_req(conn)
+        else:  # as gunicorn itself does after these 5 s
+            conn.set_timeout()
+            self.pending_conns.append(conn)
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+
+# An answer takes some hundred microseconds of pure computing, so one process per core is enough. Idle and silent
+# connections cost a worker nothing, but a client that has begun a request holds a thread until it has sent all of it.
+# If there may be slow clients, put nginx in front (deploy/nginx.conf).
+workers = settings.workers
+worker_class = Worker
+threads = 4
+# Per worker, and never more than it can open: without a free file, accepting a connection fails with a traceback. Each
+# worker inherits the sockets of all workers.
+worker_connections = min(1000, open_files - settings.workers - 50)
+
+# Seconds until an idle or silent connection is closed. A client that keeps to the rate limits sends its next request
+# well before.
 keepalive = 15
 
 # The longest useful address has a few hundred characters, and no request needs a body. These are gunicorn's largest
@@ -46,6 +83,27 @@ timeout = 30
 graceful_timeout = 30
 
 # No max_requests: the memory of a worker is bounded, so there is no need to replace it.
+
+
+class Log(Logger):
+    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
+
+    gunicorn logs each of them whole, before the rate limits apply: one client could fill the disk.
+    """
+
+    next_malformed = 0.0  # not before this time.monotonic()
+
+    def warning(self, msg: str, *args: object, **kwargs: object) -> None:
+        if msg.startswith("Invalid request from ip="):
+            now = time.monotonic()
+            if now < self.next_malformed:
+                return
+            self.next_malformed = now + 1
+            msg = msg[:150]  # behind time, process and level
+        super().warning(msg, *args, **kwargs)
+
+
+logger_class = Log
 
 # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is trusted. gunicorn always trusts a
 # unix socket.
@@ -76,7 +134,7 @@ def on_starting(server: Arbiter) -> None:
         server.cfg.set("reuse_port", False)
 
 
-def pre_fork(server: Arbiter, worker: Worker) -> None:
+def pre_fork(server: Arbiter, worker: ThreadWorker) -> None:
     # The master serves no requests. It follows the database file here, so that a new worker shares its memory, and has
     # good data even if the file is bad at this moment.
     server.app.wsgi().check()

@@ -99,6 +99,8 @@ MALFORMED = {
     "a method in lower case": request(method="get"),
     "a method with signs": request(method="G(T"),
     # contradictory headers
+    "no Host in HTTP/1.1": request(host=None),
+    "no Host in HTTP/1.1, but an absolute target": request("http://localhost/ergast/f1/2023/18.json", host=None),
     "two Hosts": request(RACE, "Host: example.org"),
     "an invalid Host": request(host="Host: local host/<script>"),
     "a Host with a line break": request(host="Host: localhost\rX: y"),
@@ -131,7 +133,6 @@ MALFORMED = {
 
 UNUSUAL = {
     "a header without a colon": request(RACE, "nonsense"),
-    "no Host": request(host=None),
     "a target of another protocol": request(f"gopher://localhost{RACE}"),
     "an absolute target": request("http://localhost/ergast/f1/2023/18.json"),
     "an absolute target on another host": request("http://example.org/ergast/f1/2023/18.json"),

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,9 +22,17 @@ def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=environment(**environ), capture_output=True, text=True, timeout=60)
 
 
+def with_open_files(number: int) -> list[str]:
+    """The command that starts gunicorn, allowed to open so many files."""
+    return ["sh", "-c", f'ulimit -n {number}; exec "$@"', "sh", *GUNICORN]
+
+
 @contextmanager
 def running(command: list[str], **environ: str) -> Iterator[list[str]]:
-    """Runs `command` in the project's folder during the block; yields the lines it printed until it was ready."""
+    """Runs `command` in the project's folder during the block; yields the lines it has printed.
+
+    At first these are the lines of its start, after the block all of them.
+    """
     with subprocess.Popen(
         command, cwd=ROOT, env=environment(**environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -38,7 +46,7 @@ def running(command: list[str], **environ: str) -> Iterator[list[str]]:
             yield lines
         finally:
             process.terminate()
-            process.communicate(timeout=30)
+            lines += process.communicate(timeout=30)[0].splitlines(keepends=True)
 
 
 def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path: Path) -> None:
@@ -105,3 +113,44 @@ def test_a_second_service_on_the_same_port_does_not_start(sample_database: Path)
     line = f"racedata: HOST=127.0.0.1 PORT={environ['PORT']}: cannot listen there: Address already in use"
     assert line in second.stderr.splitlines()
     assert len(second.stderr.splitlines()) <= 2  # the other line is gunicorn's "Starting"
+
+
+@pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
+def test_it_does_not_start_with_more_workers_than_open_files_allow(
+    sample_database: Path, workers: str, open_files: int
+) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": workers}
+    ended = run(with_open_files(open_files), **environ)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr == (
+        f"racedata: WEB_CONCURRENCY={workers} needs {3 * int(workers) + 100} open files: expected fewer workers, or "
+        f"more than the {open_files} files that the system allows (ulimit -n)\n"
+    )
+
+
+def test_silent_connections_do_not_delay_others(sample_database: Path) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    address = ("127.0.0.1", int(environ["PORT"]))
+    with running(GUNICORN, **environ), ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(100)]
+        # gunicorn's own worker would get to this request after two minutes: four threads wait 5 s for each connection.
+        with urllib.request.urlopen(f"http://127.0.0.1:{environ['PORT']}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        # They are still connected, and answered once they send a request.
+        silent[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert silent[0].recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_more_connections_than_open_files_cause_no_errors(sample_database: Path) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    address = ("127.0.0.1", int(environ["PORT"]))
+    with running(with_open_files(120), **environ) as lines, ExitStack() as stack:
+        connections = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(150)]
+        for connection in connections:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answers = []
+        for connection in connections:  # as some are closed, the next ones are accepted
+            with connection:
+                answers.append(connection.recv(15))
+    assert answers == [b"HTTP/1.1 200 OK"] * 150
+    assert not any("Traceback" in line or "[ERROR]" in line for line in lines)

@@ -1,5 +1,6 @@
 """A real gunicorn under malformed, truncated and ambiguous requests: it refuses them and answers the next good one."""
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,8 +11,12 @@ from service import OFF, ROOT, service, until
 
 
 @pytest.fixture(scope="module")
-def running(sample_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gunicorn]:
-    log = tmp_path_factory.mktemp("hostile") / "log"
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hostile") / "log"
+
+
+@pytest.fixture(scope="module")
+def running(sample_database: Path, log: Path) -> Iterator[Gunicorn]:
     with service(sample_database, log, WEB_CONCURRENCY="1", **OFF) as started:
         until(lambda: len(started.workers()) == 1)
         before = started.workers()
@@ -53,6 +58,10 @@ def test_an_unusual_request_is_answered_or_refused(running: Gunicorn, name: str)
     assert_still_works(running, answer)
 
 
+def test_http_1_0_needs_no_host(running: Gunicorn) -> None:
+    assert statuses(send(running.address, UNUSUAL["HTTP/1.0 without Host"])) == [200]
+
+
 @pytest.mark.parametrize("name", SMUGGLED)
 def test_a_request_with_an_ambiguous_body_is_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, SMUGGLED[name], end=True)
@@ -68,3 +77,15 @@ def test_a_malformed_request_after_a_good_one_is_refused(running: Gunicorn, name
     assert statuses(answer)[0] == 200
     assert all(400 <= status < 500 for status in statuses(answer)[1:])
     assert_still_works(running, answer)
+
+
+def test_malformed_requests_add_one_short_line_per_second_to_the_log(running: Gunicorn, log: Path) -> None:
+    length = len(log.read_text())
+    began = time.monotonic()
+    for _ in range(200):
+        assert statuses(send(running.address, MALFORMED["7,000 bytes above 127"])) == [400]
+    seconds = time.monotonic() - began
+    lines = log.read_text()[length:].splitlines()
+    assert all("Invalid request from ip=127.0.0.1: Invalid HTTP request line" in line for line in lines)
+    assert all(len(line) <= 200 for line in lines)
+    assert len(lines) <= seconds + 1

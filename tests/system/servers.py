@@ -18,17 +18,7 @@ class Redis:
         self.start()
 
     def start(self) -> None:
-        command = [
-            "redis-server",
-            "--port",
-            str(self.port),
-            "--save",
-            "",
-            "--dir",
-            str(self.folder),
-            "--daemonize",
-            "no",
-        ]
+        command = ["redis-server", "--port", str(self.port), "--dir", str(self.folder), "--save", ""]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         until(lambda: listens(("127.0.0.1", self.port)))
 
@@ -41,7 +31,7 @@ class Redis:
 def nginx(folder: Path, socket_path: Path) -> Iterator[tuple[str, int]]:
     """nginx with deploy/nginx.conf in front of the unix socket; yields its (host, port).
 
-    The file `requests` in the folder has a line for each request that nginx read.
+    Its logs are `access.log` and `error.log` in the folder.
     """
     address = ("127.0.0.1", free_port())
     site = (ROOT / "deploy" / "nginx.conf").read_text()
@@ -49,6 +39,7 @@ def nginx(folder: Path, socket_path: Path) -> Iterator[tuple[str, int]]:
         ("unix:/run/racedata/gunicorn.sock", f"unix:{socket_path}"),
         ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
         ("listen [::]:80 default_server;", ""),
+        ("/var/log/nginx/racedata.log", f"{folder}/access.log"),
     ]:
         assert site.count(deployed) == 1
         site = site.replace(deployed, tested)
@@ -59,12 +50,11 @@ def nginx(folder: Path, socket_path: Path) -> Iterator[tuple[str, int]]:
     # If nginx is started by root, its workers become another user, who may not enter the folder.
     user = "user root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(
-        f"{user} daemon off; pid {folder}/nginx.pid; error_log {folder}/nginx.log;"
+        f"{user} daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;"
         f"worker_processes 2; events {{ worker_connections 2000; }}"
-        f"http {{ log_format request '$request'; access_log {folder}/requests request;"
-        f"{temporary} include /etc/nginx/mime.types; include {folder}/site.conf; }}"
+        f"http {{ {temporary} include /etc/nginx/mime.types; include {folder}/site.conf; }}"
     )
-    process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-e", folder / "nginx.log"])
+    process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"])
     try:
         until(lambda: listens(address))
         yield address

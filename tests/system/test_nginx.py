@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hostile import MALFORMED, request, send, statuses
 from servers import nginx
-from service import service
+from service import service, until
 from traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
@@ -18,8 +19,12 @@ Site = tuple[str, int]  # nginx's host and port
 
 
 @pytest.fixture(scope="module")
-def site(sample_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("nginx")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("nginx")
+
+
+@pytest.fixture(scope="module")
+def site(sample_database: Path, folder: Path) -> Iterator[Site]:
     socket_path = folder / "gunicorn.sock"
     settings = {
         "WEB_CONCURRENCY": "2",
@@ -92,11 +97,51 @@ def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site)
     assert json.loads(body)["MRData"]["url"] == "http://f1.example.org:8080/ergast/f1/2023/18/races.json"
 
 
-def test_nginx_refuses_a_body(site: Site) -> None:
-    connection = http.client.HTTPConnection(*site, timeout=10)
-    connection.request("POST", ADDRESS, body=b"x" * 5000)
-    assert connection.getresponse().status == 413
-    connection.close()
+REFUSED_BY_NGINX = {
+    **{name: (400, MALFORMED[name]) for name in ("two Hosts", "7,000 bytes above 127", "TLS", "HTTP/2")},
+    "the address of these answers": (404, request("/problem")),
+    "TRACE": (405, request(method="TRACE")),
+    "a long body": (413, request(ADDRESS, "Content-Length: 5000", method="POST", body=b"x" * 5000)),
+    **{name: (414, MALFORMED[name]) for name in ("a path of 1 MB", "a query of 1 MB")},
+    **{name: (431, MALFORMED[name]) for name in ("a header of 64 KB", "64 KB of headers")},
+    "chunked, but not last": (501, MALFORMED["chunked, but not last"]),
+    "HTTP/3.7": (505, MALFORMED["HTTP/3.7"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_NGINX)
+def test_what_nginx_refuses_itself_is_a_problem_too(site: Site, name: str) -> None:
+    status, content = REFUSED_BY_NGINX[name]
+    head, _, body = send(site, content).partition(b"\r\n\r\n")
+    problem = json.loads(body)
+    assert [*problem] == ["type", "title", "status", "detail"]
+    assert (statuses(head), problem["status"]) == ([status], status)
+    assert b"\r\nContent-Type: application/problem+json\r\n" in head
+    assert b"\r\nAccess-Control-Allow-Origin: *\r\n" in head
+    assert (b"\r\nAllow: GET, HEAD, OPTIONS\r\n" in head) == (status == 405)
+
+
+def test_http_1_0_needs_no_host(site: Site) -> None:
+    head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
+    assert statuses(head) == [200]
+    assert json.loads(body)["MRData"]["url"] == f"http://{site[0]}:{site[1]}/ergast/f1/2023/18/races.json"
+
+
+def test_every_answer_has_vary_also_304(site: Site) -> None:
+    for headers, status in [({}, 200), ({"Accept-Encoding": "gzip"}, 200), ({"If-None-Match": "*"}, 304)]:
+        response, _ = get(site, "/openapi.json", source="127.0.0.8", headers=headers)
+        assert (response.status, response.headers.get_all("Vary")) == (status, ["Accept-Encoding"])
+
+
+def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site: Site, folder: Path) -> None:
+    log = folder / "access.log"
+    length = len(log.read_text())
+    for content in (MALFORMED["7,000 bytes above 127"], request("/?x=" + "a" * 7000)):
+        send(site, content)
+    until(lambda: log.read_text()[length:].count("\n") == 2)
+    lines = log.read_text()[length:].splitlines()
+    # nginx writes a byte above 127 as \xFF.
+    assert all('"GET /' in line and len(line) < 4 * 200 + 100 for line in lines)
 
 
 @pytest.mark.parametrize("path", [ADDRESS, "/", "/openapi.json", "/healthz", "/none"])
