@@ -8,7 +8,6 @@ Here are words and the forms of their values. HTTP, SQL, and which seasons or dr
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from typing import NamedTuple
 
 Value = int | str
@@ -97,10 +96,8 @@ class Grammar:
 
     def __init__(self, base: str, endpoints: Mapping[str, Rules]) -> None:
         self.base, self.endpoints = base, endpoints
-        # Clients repeat addresses. The bound keeps the memory small.
-        self.parse = lru_cache(maxsize=4096)(self._parse)
 
-    def _parse(self, path: str) -> Address:
+    def parse(self, path: str) -> Address:
         """The Address of a path behind the base, such as `/2023/18/Results.json`. Raises AddressError."""
         if not path.isascii():  # lower() makes ASCII of some other letters
             raise self.unknown("An address has ASCII letters alone")

@@ -4,6 +4,7 @@ The middleware here puts it on `req.context`. The grammar of addresses is in add
 """
 
 import re
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -32,6 +33,7 @@ class RequestReader:
         self.settings, self.grammar = settings, grammar
         self.base = settings.base_address.lower()
         self.default_limit = min(DEFAULT_LIMIT, settings.max_limit)
+        self.read_again = lru_cache(maxsize=4096)(self.read)  # clients repeat requests
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         # Before there is a route: Falcon itself answers a method it does not know with 400.
@@ -40,25 +42,29 @@ class RequestReader:
         path, base = req.path, self.base
         behind = path[len(base) :]
         if path[: len(base)].lower() == base and (behind[:1] in ("/", "") or behind.lower() == ".json"):
-            req.context.requested = requested = self.read(req, behind)
+            # Long ones are not cached: an entry would take too much memory.
+            read = self.read_again if len(path) + len(req.query_string) < 300 else self.read
+            req.context.requested = requested = read(behind, req.query_string, req.scheme, host_of(req))
             req.path = f"{base}/{requested.address.endpoint}"
         elif path.startswith("//"):
             self.not_found(req, resp)  # Falcon ignores slashes at the front, and would find the route of `/…`
 
-    def read(self, req: falcon.Request, path: str) -> Requested:
-        """Raises HTTPNotFound or HTTPBadRequest."""
+    def read(self, path: str, query: str, scheme: str, host: str) -> Requested:
+        """What a request asks for; `path` begins behind the base address. Raises HTTPNotFound or HTTPBadRequest."""
         try:
             address = self.grammar.parse(path)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         except AddressError as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
-        if req.query_string:
-            limit = min(whole_number(req, "limit", self.default_limit), self.settings.max_limit)
-            offset = whole_number(req, "offset", 0)
-        else:
-            limit, offset = self.default_limit, 0
-        base_url = self.settings.base_url or f"{req.scheme}://{host(req)}{self.settings.base_address}"
+        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        limit = min(whole_number(parameters, "limit", self.default_limit), self.settings.max_limit)
+        offset = whole_number(parameters, "offset", 0)
+        if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
+            raise falcon.HTTPBadRequest(
+                description="The Host header is not a host name or address with an optional port."
+            )
+        base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
         return Requested(address, limit, offset, base_url)
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
@@ -66,33 +72,23 @@ class RequestReader:
         raise falcon.HTTPNotFound(description=str(self.grammar.unknown("Nothing has this address")))
 
 
-def whole_number(req: falcon.Request, name: str, default: int) -> int:
-    """The query parameter `name` as a whole number from 0. Raises HTTPBadRequest if it is anything else."""
-    values = req.get_param_as_list(name)
-    if values is None:
+def whole_number(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
+    """A query parameter as a whole number from 0. Raises HTTPBadRequest if it is anything else."""
+    value = parameters.get(name)
+    if value is None:
         return default
-    if len(values) > 1:
-        raise falcon.HTTPBadRequest(description=f"{name} is given {len(values)} times; it is accepted once.")
+    if isinstance(value, list):
+        raise falcon.HTTPBadRequest(description=f"{name} is given {len(value)} times; it is accepted once.")
     # ASCII digits only: int() also takes signs, spaces, underscores and the digits of other scripts; 4300 at most.
-    if not re.fullmatch("[0-9]{1,4000}", values[0]):
+    if not re.fullmatch("[0-9]{1,4000}", value):
         example = DEFAULT_LIMIT if name == "limit" else 0
         raise falcon.HTTPBadRequest(
-            description=f"{name} is {values[0][:50]!r}; accepted is a whole number from 0, such as {name}={example}."
+            description=f"{name} is {value[:50]!r}; accepted is a whole number from 0, such as {name}={example}."
         )
-    return int(values[0])
+    return int(value)
 
 
-def host(req: falcon.Request) -> str:
-    """The Host header, which the answer repeats. Raises HTTPBadRequest if it is missing or malformed."""
-    env = req.env
-    name: str = env.get("HTTP_HOST", "")
-    if not name and env["SERVER_PROTOCOL"] == "HTTP/1.0":  # which needs no Host; then it is the server's own name
-        name = req.netloc
-    if not name or not is_host(name):
-        raise falcon.HTTPBadRequest(description="The Host header is not a host name or address with an optional port.")
-    return name
-
-
-@lru_cache(maxsize=1024)
-def is_host(text: str) -> bool:
-    return bool(re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", text, re.ASCII))
+def host_of(req: falcon.Request) -> str:
+    """The Host header, which the answer repeats. HTTP/1.0 needs none; then it is the server's own name."""
+    host: str = req.env.get("HTTP_HOST", "")
+    return req.netloc if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0" else host
