@@ -135,6 +135,10 @@ def on_starting(server: Arbiter) -> None:
 
 
 def pre_fork(server: Arbiter, worker: ThreadWorker) -> None:
+    # The master serves no requests. It follows the database file here, so that a new worker shares its memory, and has
+    # good data even if the file is bad at this moment.
+    server.app.wsgi().check()
+
     # Give the worker the socket that the fewest workers have. During a reload, each socket has an old and a new worker.
     # A socket without a worker would not be answered: set the number of workers with WEB_CONCURRENCY and not with the
     # signals TTIN and TTOU.

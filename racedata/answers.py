@@ -1,27 +1,31 @@
-"""Answers that were made before: the one place that caches, and what HTTP says about how long an answer is good.
+"""Cached answers and conditional requests: the one place that caches, and what HTTP says about an answer's age.
 
-The data never changes while a database is served, so an answer is determined by that database, by the settings, and by
-the scheme, host, path and query of its request. The first two are fixed for an Answers, and the others are its keys.
+The data never changes while a database is served. So an answer depends on the database, the settings and what the
+request asks for; the first two are fixed for an Answers, the third is its key.
 """
 
 import hashlib
 import threading
 from collections import OrderedDict
+from datetime import datetime
 from email.utils import format_datetime
 
 import falcon
 
+from racedata.requested import Requested
+
+Key = tuple[str, str, int, int]
 ENTRY_BYTES = 700  # what an entry costs beside its texts and its body, roughly
 
 
 class Answers:
-    """Middleware that gives answers again, and keeps what the endpoints hand to `send`.
+    """Middleware that sends cached answers; the endpoints hand new ones to `send`.
 
-    `version` is some bytes that differ when any answer may; `built_at` the datetime of the database; `max_age` the
-    seconds that clients and proxies may keep an answer; `capacity` the bytes that all that is kept may take.
+    `version` is some bytes that differ if any answer may; `built_at` is when the database was built; `max_age` are the
+    seconds for which clients and proxies may reuse an answer; `capacity` is the most bytes that the cache may take.
     """
 
-    def __init__(self, version, built_at, max_age, capacity):
+    def __init__(self, version: bytes, built_at: datetime, max_age: int, capacity: int) -> None:
         self.etag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
         self.headers = [
             ("ETag", self.etag),
@@ -30,17 +34,18 @@ class Answers:
         ]
         self.capacity = capacity
         self.size = 0  # bytes
-        self._bodies = OrderedDict()  # by key, the one that was asked for last at the end
+        self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # the last used at the end
         self._lock = threading.Lock()
 
-    def process_request(self, req, resp):
-        if req.method in ("GET", "HEAD"):
-            body = self.find(req)
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        requested = req.context.get("requested")
+        if requested and req.method != "OPTIONS":
+            body = self.find(key_of(requested))
             if body is not None:
                 self.answer(req, resp, body)
                 resp.complete = True  # no route, no resource
 
-    def is_current(self, req):
+    def is_current(self, req: falcon.Request) -> bool:
         """Whether the client has the answer already, by its If-None-Match."""
         field = req.env.get("HTTP_IF_NONE_MATCH")
         if field is None:
@@ -48,17 +53,19 @@ class Answers:
         # The header may have many tags, and weak ones: a proxy that compresses weakens them.
         return field.strip() == "*" or self.etag.strip('"') in (req.if_none_match or ())
 
-    def send(self, req, resp, body):
-        """Answers a request with `body`, and keeps it."""
-        self.keep(req, body)
+    def send(self, req: falcon.Request, resp: falcon.Response, body: bytes) -> None:
+        """Answers a request with `body`, and caches it."""
+        self.keep(key_of(req.context.requested), body)
         self.answer(req, resp, body)
 
-    def send_not_modified(self, resp):
+    def send_not_modified(self, resp: falcon.Response) -> None:
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
-    def answer(self, req, resp, body, content_type=falcon.MEDIA_JSON):
-        """Answers with `body`, and says how long it is good; without it where the client has it already."""
+    def answer(
+        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
+    ) -> None:
+        """Answers with `body` and the headers of its age; without the body if the client has it already."""
         if self.is_current(req):
             self.send_not_modified(resp)
         else:
@@ -66,17 +73,16 @@ class Answers:
             resp.set_headers(self.headers)
             resp.data = body
 
-    def find(self, req):
-        """The body that was kept for a request like this one, or None."""
-        key = key_of(req)
+    def find(self, key: Key) -> bytes | None:
+        """The cached body, if there is one."""
         with self._lock:
             body = self._bodies.get(key)
             if body is not None:
                 self._bodies.move_to_end(key)
             return body
 
-    def keep(self, req, body):
-        key = key_of(req)
+    def keep(self, key: Key, body: bytes) -> None:
+        """Caches a body; those that were used least recently make room."""
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
@@ -85,12 +91,12 @@ class Answers:
                 self.size -= size_of(*self._bodies.popitem(last=False))
 
 
-def size_of(key, body):
-    return sum(map(len, key)) + len(body) + ENTRY_BYTES
+def key_of(requested: Requested) -> Key:
+    """The path stands for the whole address."""
+    address, limit, offset, base_url = requested
+    return base_url, address.path, limit, offset
 
 
-def key_of(req):
-    """All of a request that its answer depends on."""
-    env = req.env
-    # Without a Host header the url names the server.
-    return env["wsgi.url_scheme"], env.get("HTTP_HOST") or req.netloc, env["PATH_INFO"], env["QUERY_STRING"]
+def size_of(key: Key, body: bytes) -> int:
+    base_url, path, _, offset = key
+    return len(base_url) + len(path) + offset.bit_length() // 8 + len(body) + ENTRY_BYTES

@@ -1,21 +1,29 @@
-"""What the service says of itself: its description in OpenAPI, and the page for people.
+"""What the service says of itself: its description in OpenAPI, and the page at `/`.
 
-Both are made once for a database and its settings, out of openapi.json and home.html. Answers with data are not here.
+Both are made once per database. What is the same for all endpoints is in openapi.json and home.html; the rest follows
+from the declarations in resources.py.
 """
 
 import json
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from html import escape
 from importlib.resources import files
 from string import Template
+from typing import Any
 
-from racedata.resources import DEFAULT_LIMIT
+from racedata import queries
+from racedata.addresses import FILTERS, Grammar
+from racedata.datafile import DataFile
+from racedata.requested import DEFAULT_LIMIT, Requested
+from racedata.resources import Endpoint
+from racedata.settings import Settings
 
-OPENAPI = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
+OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
 HOME = Template(files(__package__).joinpath("home.html").read_text(encoding="utf-8"))
 
-# What a row of each table is called on the page.
+# What the page calls the rows of a table.
 RECORDS = {
     "races": "Races",
     "results": "Results",
@@ -24,76 +32,241 @@ RECORDS = {
     "lap_times": "Lap timings",
 }
 
+# Headers of responses: all of them, those that the rate limits count, those that a client may cache.
+EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
+COUNTED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
+CACHEABLE = ("ETag", "Last-Modified", "Cache-Control")
+NOT_MODIFIED = "The answer that the client has, by its If-None-Match, is still good."
 
-def description(settings):
+
+def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
     """The OpenAPI document of a service with these settings, as JSON text."""
     document = deepcopy(OPENAPI)
     document["servers"][0]["url"] = base_of(settings)
-    for path in document["paths"].values():
-        for server in path.get("servers", ()):
-            server["url"] = root_of(settings)
+    for endpoint in endpoints:
+        document["components"]["responses"][response_name(endpoint)] = answer_response(endpoint, grammar)
+        document["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
+        for path in paths_of(endpoint):
+            document["paths"][path] = operation(endpoint, path)
+    document["paths"] |= {
+        path: {"servers": [{"url": root_of(settings)}], "get": get} for path, get in outside_base().items()
+    }
     limit = document["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("2000", str(settings.max_limit))
     limit["schema"]["default"] = default_limit(settings)
     return json.dumps(document, indent=1, ensure_ascii=False)
 
 
-def home(database, settings):
-    """The page, as HTML text: what is loaded, a link to each endpoint, the limits."""
+def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
+    """The addresses of an endpoint as templates: behind each front, then with each filter alone."""
+    name, rules = endpoint.name, endpoint.rules
+    fronts = ["/{season}/{round}"] if rules.needs_round else ["", "/{season}", "/{season}/{round}"]
+    for front in fronts:
+        yield f"{front}/{name}"
+    if name == "races":  # the only endpoint that needs no name
+        yield from ("/{season}", "/{season}/{round}")
+    for filter in FILTERS:
+        if filter in rules.filters:
+            value = f"{{{OPENAPI['components']['parameters'][filter]['name']}}}"
+            yield f"{fronts[0]}/{name}/{value}" if filter == name else f"{fronts[0]}/{filter}/{value}/{name}"
+
+
+def filters_of(path: str) -> Iterator[str]:
+    """The parameters of a template, by their names in openapi.json: `season`, `round`, and filters."""
+    segments = path.split("/")[1:]
+    for before, segment in zip(["", *segments], segments):
+        if segment.startswith("{"):
+            yield before if before in FILTERS else segment.strip("{}")
+
+
+def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
+    return {
+        "parameters": [reference("parameters", name) for name in filters_of(path)],
+        "get": {
+            "operationId": "get " + " ".join(re.findall(r"\w+", path)),
+            "tags": [endpoint.name],
+            "summary": endpoint.summary,
+            "parameters": [reference("parameters", name) for name in ("limit", "offset", "If-None-Match")],
+            "responses": {
+                "200": reference("responses", response_name(endpoint)),
+                **{status: reference("responses", status) for status in ("304", "400", "404", "414", "429", "431")},
+            },
+        },
+    }
+
+
+def answer_response(endpoint: Endpoint, grammar: Grammar) -> dict[str, Any]:
+    """The 200 of an endpoint, with a real answer as its example."""
+    address = "/{season}/{round}/{name}".format(name=endpoint.name, **queries.loaded(endpoint.data))
+    answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
+    return response(
+        endpoint.summary + ".",
+        (*CACHEABLE, *COUNTED),
+        {
+            "application/json": {
+                "schema": reference("schemas", response_name(endpoint)),
+                "examples": {"one record": {"summary": f"{address}?limit=1", "value": answer}},
+            }
+        },
+    )
+
+
+def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
+    """The schema of an endpoint's 200: the envelope, and its table with its list."""
+    each = reference("schemas", endpoint.schema)
+    if endpoint.key:  # records nested in the objects of the list
+        records = {"type": "array", "minItems": 1, "items": each}
+        each = {
+            **reference("schemas", endpoint.container),
+            "required": [endpoint.key],
+            "properties": {endpoint.key: records},
+            "unevaluatedProperties": False,
+        }
+    table = {
+        **reference("schemas", "Table"),
+        "required": [endpoint.objects],
+        "properties": {endpoint.objects: {"type": "array", "items": each}},
+        "unevaluatedProperties": False,
+    }
+    envelope = {
+        **reference("schemas", "Envelope"),
+        "required": [endpoint.table],
+        "properties": {endpoint.table: table},
+        "unevaluatedProperties": False,
+    }
+    return {
+        "type": "object",
+        "required": ["MRData"],
+        "additionalProperties": False,
+        "properties": {"MRData": envelope},
+    }
+
+
+def response_name(endpoint: Endpoint) -> str:
+    return f"{endpoint.name}-answer"
+
+
+def reference(kind: str, name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def response(description: str, headers: Sequence[str], content: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    described = {"description": description, "headers": {name: reference("headers", name) for name in headers}}
+    return {**described, "content": content} if content else described
+
+
+def problem(description: str, *headers: str) -> dict[str, Any]:
+    content = {"application/problem+json": {"schema": reference("schemas", "Problem")}}
+    return response(description, (*headers, *COUNTED), content)
+
+
+TOO_LONG = {
+    "description": "The request line, or a header, has more than some 8,000 bytes; the server refuses it.",
+    "content": {"text/html": {"schema": {"type": "string"}}},
+}
+
+# What all endpoints may answer beside 200, by status.
+OPENAPI["components"]["responses"] = {
+    "304": response(NOT_MODIFIED, (*CACHEABLE, *COUNTED)),
+    "400": problem("The endpoint does not take a filter, or needs a season and round; or a parameter is wrong."),
+    "404": problem("No endpoint has this address; or there is no last round yet."),
+    "429": problem("A limit is reached. The same request succeeds after Retry-After seconds.", "Retry-After"),
+    "414": TOO_LONG,
+    "431": TOO_LONG,
+}
+
+
+def outside_base() -> dict[str, dict[str, Any]]:
+    """The operations outside the base address."""
+    described = {"type": "object", "required": ["openapi", "info", "paths"]}
+    conditional = {
+        "parameters": [reference("parameters", "If-None-Match")],
+    }
+
+    def responses(description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        found = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
+        if headers:
+            found["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
+        return {**found, "431": reference("responses", "431")}
+
+    return {
+        "/healthz": {
+            "operationId": "get healthz",
+            "tags": ["about the service"],
+            "summary": "Which database is served. The rate limits do not count it",
+            "responses": responses("The service answers.", (), "application/json", reference("schemas", "Health")),
+        },
+        "/openapi.json": {
+            "operationId": "get description",
+            "tags": ["about the service"],
+            "summary": "This description",
+            **conditional,
+            "responses": responses("An OpenAPI document.", CACHEABLE, "application/json", described),
+        },
+        "/": {
+            "operationId": "get page",
+            "tags": ["about the service"],
+            "summary": "What is loaded and how to request it, for people",
+            **conditional,
+            "responses": responses("A page.", CACHEABLE, "text/html", {"type": "string"}),
+        },
+    }
+
+
+def home(settings: Settings, endpoints: Sequence[Endpoint], data: DataFile) -> str:
+    """The page, as HTML text: what is loaded, a link per endpoint, the limits."""
+    loaded = queries.loaded(data)
     return HOME.substitute(
         base=escape(base_of(settings)),
-        facts="\n".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts(database)),
-        endpoints="\n".join(endpoints(database, settings)),
+        facts="\n".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts(data, loaded)),
+        endpoints="\n".join(links(settings, endpoints, loaded)),
         default_limit=default_limit(settings),
         limits=limits(settings),
     )
 
 
-def default_limit(settings):
+def default_limit(settings: Settings) -> int:
     return min(DEFAULT_LIMIT, settings.max_limit)
 
 
-def root_of(settings):
-    """Where this page and the description are, as far as the settings tell."""
+def root_of(settings: Settings) -> str:
+    """The URL of the page and the description, as far as the settings tell."""
     if settings.base_url.endswith(settings.base_address):
         return settings.base_url.removesuffix(settings.base_address)
     return "/"
 
 
-def base_of(settings):
-    """Where the endpoints are, for whoever has the address of the page."""
+def base_of(settings: Settings) -> str:
+    """The URL of the endpoints, for a client that has the URL of the page."""
     return settings.base_url or settings.base_address
 
 
-def facts(database):
+def facts(data: DataFile, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is loaded: names, and values as HTML."""
-    build, counts = database.build(), database.row_counts()
-    number, first, last = database.seasons()
-    yield "Seasons", f"{number}, from {first} to {last}"
+    build, counts = data.build(), data.row_counts()
+    yield "Seasons", "{seasons}, from {first} to {last}".format_map(loaded)
     for table, name in RECORDS.items():
         yield name, f"{counts[table]:,}"
     yield "Source", source(build["source"])
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
 
-def source(text):
-    """Where the data is from, as HTML: a URL, or of a file the name alone, because folders are nobody's business."""
+def source(text: str) -> str:
+    """Where the data is from, as HTML: a URL, or only the name of a file, because its folder is private."""
     if re.match("https?://", text, re.IGNORECASE):
         url = escape(re.split("[?#]", text)[0])  # what is behind these may be a key
         return f'<a href="{url}">{url}</a>'
     return escape(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
 
 
-def endpoints(database, settings):
-    """The description's addresses as list items, with a link each to the race that there is most to say of."""
-    place = dict(database.fullest_race())
-    for path, operations in OPENAPI["paths"].items():
-        if "{season}" in path:
-            link = escape(f"{base_of(settings)}{path.format_map(place)}.json")
-            yield f'<li><a href="{link}"><code>{link}</code></a>{escape(operations["get"]["summary"])}</li>'
+def links(settings: Settings, endpoints: Sequence[Endpoint], loaded: Mapping[str, Any]) -> Iterator[str]:
+    """The endpoints as list items, each with a link to its records of the race that has most."""
+    for endpoint in endpoints:
+        url = escape("{}/{season}/{round}/{}.json".format(base_of(settings), endpoint.name, **loaded))
+        yield f'<li><a href="{url}"><code>{url}</code></a>{escape(endpoint.summary)}</li>'
 
 
-def limits(settings):
+def limits(settings: Settings) -> str:
     """The rate limits in words."""
     parts = [limit.split("/") for limit in (settings.burst_limit, settings.sustained_limit) if limit != "off"]
     named = [f"{quota} request{'s' * (quota != '1')} per {window}" for quota, window in parts]

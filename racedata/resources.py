@@ -1,164 +1,197 @@
-"""One class to each endpoint, in the order of the route table: it asks the database and has serializers.py assemble.
+"""The endpoints, one class each: its declaration, and how its records become the table of an answer.
 
-What endpoints share stands above them: the page that is asked for, the envelope, the url that an answer bears.
+`ENDPOINTS` is the only list of them: routes, messages, the page at `/`, the OpenAPI paths and the tests follow it.
+SQL is in queries.py, the JSON objects are in serializers.py.
 """
 
-import re
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import ClassVar
 
 import falcon
 import orjson
 
-from racedata import serializers
+from racedata import queries, serializers
+from racedata.addresses import Rules, Value
+from racedata.answers import Answers
+from racedata.datafile import DataFile
+from racedata.queries import Directory, Source
+from racedata.requested import Requested
+from racedata.serializers import Json, Row
+from racedata.settings import Settings
 
-DEFAULT_LIMIT = 100
+Filters = Mapping[str, Value]
+Page = tuple[int, list[Json]]  # the total number of records, and the objects that have those of the page
 
 
 class Endpoint:
-    """An endpoint under the base address, which answers with records about races.
+    """An endpoint under the base address: the last word of an address is its name."""
 
-    A class has the `name` its address ends with, and `races(season, [round,] limit, offset)`: the total number of
-    records, and the Race objects with those of the page.
-    """
+    name: ClassVar[str]
+    summary: ClassVar[str]  # one line, for the page and the description
+    rules: ClassVar[Rules]
+    table: ClassVar[str]  # in MRData: `RaceTable`
+    objects: ClassVar[str]  # in the table: `Races`
+    # The records are those objects themselves, or are nested in them under `key`. Schemas are those of openapi.json.
+    key: ClassVar[str] = ""
+    schema: ClassVar[str]  # of a record
+    container: ClassVar[str] = ""  # the schema of an object without its records
+    not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
 
-    def __init__(self, database, directory, answers, settings):
-        self.database, self.directory, self.answers, self.settings = database, directory, answers, settings
+    def __init__(self, data: DataFile, directory: Directory, answers: Answers, settings: Settings) -> None:
+        self.data, self.directory, self.answers, self.settings = data, directory, answers, settings
 
-    def on_get(self, req, resp, season, round=None):
-        limit = min(whole_number(req, "limit", DEFAULT_LIMIT), self.settings.max_limit)
-        offset = whole_number(req, "offset", 0)
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         if self.answers.is_current(req):
             self.answers.send_not_modified(resp)
             return
-        place = [season] if round is None else [season, round]
-        with self.database.confirmed():
-            total, races = self.races(*place, limit=limit, offset=offset)
-        # An endpoint's addresses all get the same body, so its url is made from the endpoint and not from the path.
-        url = "/".join([self.base_url(req), *map(str, place), f"{self.name}.json"])
-        table = serializers.race_table(season, round, races)
-        answer = serializers.mrdata(self.settings.series, url, limit, offset, total, RaceTable=table)
+        try:
+            answer = self.answer(req.context.requested)
+        except queries.NotRun as error:
+            raise falcon.HTTPNotFound(description=str(error)) from None
         self.answers.send(req, resp, orjson.dumps(answer))
 
     on_head = on_get
 
-    def base_url(self, req):
-        return self.settings.base_url or f"{req.scheme}://{host(req)}{self.settings.base_address}"
+    def answer(self, requested: Requested) -> Json:
+        """The whole answer. Raises NotRun."""
+        address, limit, offset, base_url = requested
+        selection = self.directory.select(address)
+        total, objects = 0, list[Json]()
+        if selection.filters is not None:
+            total, objects = self.page(selection.filters, limit, offset)
+        echoed = {name: value for name, value in address.filters.items() if name not in self.not_echoed}
+        table = {**serializers.echo(selection.season, selection.round, echoed), self.objects: objects}
+        url = f"{base_url}/{address.path}.json"
+        return serializers.mrdata(self.settings.series, url, limit, offset, total, **{self.table: table})
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        raise NotImplementedError
+
+
+class Races(Endpoint):
+    """`/{season}/races`, `/{season}`, `/{season}/{round}`: races with their sessions."""
+
+    name = "races"
+    summary = "Races with their sessions: a season's calendar, or one race"
+    rules = Rules(queries.RESULTS.filters)
+    schema = "ScheduledRace"
+    table, objects = "RaceTable", "Races"
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        ids = queries.races(self.data, self.directory, filters)
+        races, rows = self.directory.races, self.directory.race_rows
+        return len(ids), [{**races[id], **serializers.schedule(rows[id])} for id in ids[offset : offset + limit]]
 
 
 class RaceRecords(Endpoint):
-    """An endpoint whose records belong to one race.
+    """An endpoint whose records belong to races: `Races` has each race with its records on the page under `key`."""
 
-    A class has `total(race_id)`, and `records(race_id, limit, offset)`: what stands under `key` in the race.
-    """
+    table, objects = "RaceTable", "Races"
+    container = "Race"
+    source: ClassVar[Source]
 
-    def races(self, season, round, limit, offset):
-        race = self.database.race(season, round)
-        total = self.total(race["raceId"]) if race else 0
-        if limit == 0 or offset >= total:
-            return total, []
-        records = self.records(race["raceId"], limit, offset)
-        return total, [{**serializers.race(race, self.directory), self.key: records}]
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        total, rows = self.source.page(self.data, filters, limit, offset)
+        races = self.directory.races
+        return total, [
+            {**races[id], self.key: self.records(list(of_race))} for id, of_race in groupby(rows, itemgetter("raceId"))
+        ]
 
-
-class Calendar(Endpoint):
-    """`/{season}/races`, `/{season}`: the races of a season."""
-
-    name = "races"
-
-    def races(self, season, limit, offset):
-        total = self.database.races_total(season)
-        if limit == 0 or offset >= total:
-            return total, []
-        rows = self.database.races(season, limit, offset)
-        return total, [serializers.scheduled_race(row, self.directory) for row in rows]
+    def records(self, rows: Sequence[Row]) -> list[Json]:
+        raise NotImplementedError
 
 
-class Race(Endpoint):
-    """`/{season}/{round}`, `/{season}/{round}/races`: the description of one race."""
+class Classification(RaceRecords):
+    """An endpoint whose records are results, of races or sprints."""
 
-    name = "races"
+    schema = "Result"
+    clocks: ClassVar[Mapping[str, serializers.Clock]]  # by the setting `finish_times`
 
-    def races(self, season, round, limit, offset):
-        race = self.database.race(season, round)
-        if race is None:
-            return 0, []
-        return 1, [serializers.scheduled_race(race, self.directory)] if limit > offset == 0 else []
+    def records(self, rows: Sequence[Row]) -> list[Json]:
+        directory, clock = self.directory, self.clocks[self.settings.finish_times]
+        return [
+            serializers.result(row, directory.drivers, directory.constructors, directory.statuses, clock)
+            for row in rows
+        ]
 
 
-class Results(RaceRecords):
-    """`/{season}/{round}/results`: the classification of a race."""
+class Results(Classification):
+    """`/{season}/{round}/results`: rows of the classifications of races."""
 
     name = "results"
+    summary = "Race results"
+    source = queries.RESULTS
+    rules = Rules(source.filters)
     key = "Results"
-
-    def total(self, race_id):
-        return self.database.results_total(race_id)
-
-    def records(self, race_id, limit, offset):
-        finish_time = serializers.RACE_TIMES[self.settings.finish_times]
-        rows = self.database.results(race_id, limit, offset)
-        return [serializers.result(row, self.directory, finish_time) for row in rows]
+    clocks = serializers.RACE_TIMES
 
 
 class Qualifying(RaceRecords):
-    """`/{season}/{round}/qualifying`: the classification of a qualifying."""
+    """`/{season}/{round}/qualifying`: rows of the classifications of qualifyings."""
 
     name = "qualifying"
+    summary = "Qualifying results"
+    source = queries.QUALIFYING
+    rules = Rules(source.filters)
     key = "QualifyingResults"
+    schema = "QualifyingResult"
+    not_echoed = frozenset({"qualifying"})
 
-    def total(self, race_id):
-        return self.database.qualifying_total(race_id)
-
-    def records(self, race_id, limit, offset):
-        rows = self.database.qualifying(race_id, limit, offset)
-        return [serializers.qualifying_result(row, self.directory) for row in rows]
+    def records(self, rows: Sequence[Row]) -> list[Json]:
+        directory = self.directory
+        return [serializers.qualifying_result(row, directory.drivers, directory.constructors) for row in rows]
 
 
-class Sprint(RaceRecords):
-    """`/{season}/{round}/sprint`: the classification of a sprint."""
+class Sprint(Classification):
+    """`/{season}/{round}/sprint`: rows of the classifications of sprints."""
 
     name = "sprint"
+    summary = "Sprint results"
+    source = queries.SPRINT
+    rules = Rules(source.filters)
     key = "SprintResults"
-
-    def total(self, race_id):
-        return self.database.sprint_results_total(race_id)
-
-    def records(self, race_id, limit, offset):
-        finish_time = serializers.SPRINT_TIMES[self.settings.finish_times]
-        rows = self.database.sprint_results(race_id, limit, offset)
-        return [serializers.result(row, self.directory, finish_time) for row in rows]
+    clocks = serializers.SPRINT_TIMES
+    not_echoed = frozenset({"sprint"})
 
 
 class Laps(RaceRecords):
-    """`/{season}/{round}/laps`: the lap timings of a race; a record is one driver's lap."""
+    """`/{season}/{round}/laps`: the lap timings of a race. A record is one driver's lap."""
 
     name = "laps"
+    summary = "Lap timings of a race"
+    source = queries.LAPS
+    rules = Rules(source.filters, needs_round=True)
     key = "Laps"
+    schema = "Lap"
+    not_echoed = frozenset({"laps"})
 
-    def total(self, race_id):
-        return self.database.lap_times_total(race_id)
+    def records(self, rows: Sequence[Row]) -> list[Json]:
+        return serializers.laps(rows, self.directory.drivers)
 
-    def records(self, race_id, limit, offset):
-        return serializers.laps(self.database.lap_times(race_id, limit, offset), self.directory)
+
+# In the order of the page and the description.
+ENDPOINTS: Sequence[type[Endpoint]] = (Races, Results, Qualifying, Sprint, Laps)
 
 
 class Health:
-    """`/healthz`, outside the base address: what is being served; 503 when the database cannot be read."""
+    """`/healthz`, outside the base address: which database is served, and whether a newer file was rejected."""
 
-    def __init__(self, database):
-        self.database = database
+    def __init__(self, data: DataFile) -> None:
+        self.data = data
 
-    def on_get(self, req, resp):
-        with self.database.confirmed():
-            build, rows = self.database.build(), self.database.row_counts()
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        build = self.data.build()
         health = {
             "status": "ok",
             "schemaVersion": build["schemaVersion"],
             "sourceChecksum": build["sourceChecksum"],
             "builtAt": build["builtAt"],
-            "rows": rows,
+            "rows": self.data.row_counts(),
         }
-        if self.database.refused:
-            health["refused"] = f"What is at the database's path now {self.database.refused}."
+        if self.data.refused:
+            health["refused"] = f"The file now at the database's path {self.data.refused}."
         resp.content_type = falcon.MEDIA_JSON
         resp.data = orjson.dumps(health)
 
@@ -166,45 +199,12 @@ class Health:
 
 
 class Document:
-    """`/` and `/openapi.json`, outside the base address: a text that is the same as long as the database is."""
+    """`/` and `/openapi.json`, outside the base address: a text made once per database."""
 
-    def __init__(self, answers, text, content_type):
+    def __init__(self, answers: Answers, text: str, content_type: str) -> None:
         self.answers, self.body, self.content_type = answers, text.encode(), content_type
 
-    def on_get(self, req, resp):
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         self.answers.answer(req, resp, self.body, self.content_type)
 
     on_head = on_get
-
-
-def whole_number(req, name, default):
-    """The query parameter `name` as a whole number from 0; what else it is raises HTTPBadRequest."""
-    values = req.get_param_as_list(name) if req.has_param(name) else [str(default)]
-    if len(values) > 1:
-        raise falcon.HTTPBadRequest(description=f"{name} is given {len(values)} times; it is accepted once.")
-    # ASCII digits alone: int() takes signs, spaces, underscores and other scripts' digits too; and 4300 digits at most.
-    if not re.fullmatch("[0-9]{1,4000}", values[0]):
-        raise falcon.HTTPBadRequest(
-            description=f"{name} is {values[0][:50]!r}; accepted is a whole number from 0, such as {name}={default}."
-        )
-    return int(values[0])
-
-
-def host(req):
-    """The Host header, which the url of an answer repeats; HTTPBadRequest where it could be none."""
-    if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", req.netloc, re.ASCII):
-        raise falcon.HTTPBadRequest(description="The Host header is not a host name or address with an optional port.")
-    return req.netloc
-
-
-def unknown_address(base):
-    """The sink for every address that no route matches."""
-
-    def refuse(req, resp):
-        raise falcon.HTTPNotFound(
-            description=f"No endpoint has this address. All are under {base}: a season is four digits, such as "
-            f"{base}/2023/races; a round is a whole number from 1, such as {base}/2023/9; a round has results, "
-            f"qualifying, sprint and laps, such as {base}/2023/9/results."
-        )
-
-    return refuse

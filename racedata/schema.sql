@@ -1,48 +1,60 @@
--- The database: every table and index, and what one row of each is. The loader runs this file to make a new
--- database; the service takes one only if it has the two numbers below. Columns bear the dump's own names.
--- Belongs here: tables, indexes, what a row is. Not here: queries (database.py), what the wire shows (serializers.py).
+-- The database: every table and index, and what one row of each is. The loader runs this file to make a new database;
+-- the service accepts a file only if it has the two numbers below. Column names are the dump's.
+-- Belongs here: tables, indexes, what a row is. Not here: queries, and what an answer shows of a row.
 --
--- Behind SQLite's last page, where SQLite does not look, the loader appends the SHA-256 of all bytes before it (32
--- bytes): by them the service knows at start that the file is as it was built.
+-- `record` numbers the rows of a table from 1, without gaps, in the order in which the service serves them. So every
+-- page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
+--
+-- After SQLite's last page, where SQLite does not look, the loader appends the SHA-256 of all bytes before it
+-- (32 bytes). With it the service checks that the file is as it was built.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 1;             -- the schema version: raise it with any change below
+PRAGMA user_version = 2;             -- the schema version: raise it with any change below
 
--- Where and when the file was built; one row.
+-- Where and when the file was built. One row.
 CREATE TABLE build (
-    source         TEXT NOT NULL,  -- folder, zip or URL, as it was given to the loader
+    source         TEXT NOT NULL,  -- folder, zip or URL, as given to the loader
     sourceChecksum TEXT NOT NULL,  -- SHA-256, in hexadecimal, of the dump's files as they were read
     builtAt        TEXT NOT NULL   -- UTC, YYYY-MM-DDTHH:MM:SSZ
 ) STRICT;
 
--- How many rows each of the tables below has; one row to each table.
+-- How many rows a table has. One row per table of the dump.
 CREATE TABLE row_counts (
     name TEXT PRIMARY KEY,
     rows INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- A season. Endpoint `seasons`, by year.
+CREATE TABLE seasons (
+    year INTEGER PRIMARY KEY,
+    url  TEXT  -- missing if the dump has races of the year, but no row in seasons.csv
+) STRICT;
+
+-- A circuit. Endpoint `circuits`.
 CREATE TABLE circuits (
     circuitId  INTEGER PRIMARY KEY,
-    circuitRef TEXT NOT NULL UNIQUE,  -- `circuitId` on the wire
+    circuitRef TEXT NOT NULL UNIQUE,  -- `circuitId` in answers
     name       TEXT NOT NULL,
-    location   TEXT,                  -- `locality` on the wire
+    location   TEXT,                  -- `locality` in answers
     country    TEXT,
     lat        TEXT,                  -- degrees, in the dump's own digits
     lng        TEXT,
     url        TEXT
 ) STRICT;
 
+-- A constructor. Endpoint `constructors`.
 CREATE TABLE constructors (
     constructorId  INTEGER PRIMARY KEY,
-    constructorRef TEXT NOT NULL UNIQUE,  -- `constructorId` on the wire
+    constructorRef TEXT NOT NULL UNIQUE,  -- `constructorId` in answers
     name           TEXT NOT NULL,
     nationality    TEXT,
     url            TEXT
 ) STRICT;
 
+-- A driver. Endpoint `drivers`.
 CREATE TABLE drivers (
     driverId    INTEGER PRIMARY KEY,
-    driverRef   TEXT NOT NULL UNIQUE,  -- `driverId` on the wire
+    driverRef   TEXT NOT NULL UNIQUE,  -- `driverId` in answers
     number      INTEGER,               -- the permanent one, since 2014
     code        TEXT,
     forename    TEXT NOT NULL,
@@ -52,13 +64,13 @@ CREATE TABLE drivers (
     url         TEXT
 ) STRICT;
 
--- How a driver finished: `Finished`, `+1 Lap`, `Engine`, …
+-- How a driver finished: `Finished`, `+1 Lap`, `Engine`, … Endpoint `status`.
 CREATE TABLE status (
     statusId INTEGER PRIMARY KEY,
     status   TEXT NOT NULL
 ) STRICT;
 
--- One race weekend. Dates are YYYY-MM-DD, times HH:MM:SS in UTC.
+-- A race weekend. Endpoint `races`, by year and round. Dates are YYYY-MM-DD, times HH:MM:SS in UTC.
 CREATE TABLE races (
     raceId      INTEGER PRIMARY KEY,
     year        INTEGER NOT NULL,
@@ -80,31 +92,42 @@ CREATE TABLE races (
     sprint_time TEXT,
     UNIQUE (year, round)
 ) STRICT;
+CREATE INDEX races_circuitId ON races (circuitId);
 
--- One driver in one race's classification. A driver may stand twice in it (shared cars, 1950 to 1978).
+-- A driver in the classification of a race, sometimes twice (shared cars, 1950 to 1978). Endpoint `results`.
+-- `record`: by the race's year and round, then positionOrder, resultId.
 CREATE TABLE results (
-    resultId        INTEGER PRIMARY KEY,
+    record          INTEGER PRIMARY KEY,
+    resultId        INTEGER NOT NULL,
     raceId          INTEGER NOT NULL REFERENCES races,
     driverId        INTEGER NOT NULL REFERENCES drivers,
     constructorId   INTEGER NOT NULL REFERENCES constructors,
     number          INTEGER,           -- of the car
-    grid            INTEGER NOT NULL,
+    grid            INTEGER NOT NULL,  -- 0: pit lane, or no start
     positionText    TEXT NOT NULL,     -- `1`, `R` retired, `D` disqualified, …
     positionOrder   INTEGER NOT NULL,
     points          TEXT NOT NULL,     -- `25`, `12.5`; never `25.0`
     laps            INTEGER NOT NULL,
     milliseconds    INTEGER,           -- race time
-    fastestLap      INTEGER,           -- the lap it was driven in
-    rank            INTEGER,           -- of the fastest lap; 0 where there is none
+    fastestLap      INTEGER,           -- the number of the driver's fastest lap
+    rank            INTEGER,           -- of the fastest lap; 0 if there is none
     fastestLapTime  TEXT,              -- M:SS.mmm
     fastestLapSpeed TEXT,              -- km/h, in the dump's own digits
     statusId        INTEGER NOT NULL REFERENCES status
 ) STRICT;
-CREATE INDEX results_of_race ON results (raceId, positionOrder, resultId);
+CREATE INDEX results_raceId ON results (raceId);
+CREATE INDEX results_driverId ON results (driverId);
+CREATE INDEX results_constructorId ON results (constructorId);
+CREATE INDEX results_grid ON results (grid);
+CREATE INDEX results_rank ON results (rank);
+CREATE INDEX results_positionText ON results (positionText);
+CREATE INDEX results_statusId ON results (statusId);
 
--- One driver in one sprint's classification.
+-- A driver in the classification of a sprint. Endpoint `sprint`.
+-- `record`: by the race's year and round, then positionOrder, resultId.
 CREATE TABLE sprint_results (
-    resultId       INTEGER PRIMARY KEY,
+    record         INTEGER PRIMARY KEY,
+    resultId       INTEGER NOT NULL,
     raceId         INTEGER NOT NULL REFERENCES races,
     driverId       INTEGER NOT NULL REFERENCES drivers,
     constructorId  INTEGER NOT NULL REFERENCES constructors,
@@ -120,11 +143,16 @@ CREATE TABLE sprint_results (
     fastestLapTime TEXT,
     statusId       INTEGER NOT NULL REFERENCES status
 ) STRICT;
-CREATE INDEX sprint_results_of_race ON sprint_results (raceId, positionOrder, resultId);
+CREATE INDEX sprint_results_raceId ON sprint_results (raceId);
+CREATE INDEX sprint_results_driverId ON sprint_results (driverId);
+CREATE INDEX sprint_results_constructorId ON sprint_results (constructorId);
+CREATE INDEX sprint_results_positionText ON sprint_results (positionText);
 
--- One driver in one race's qualifying. Times are M:SS.mmm.
+-- A driver in the qualifying of a race. Endpoint `qualifying`. Times are M:SS.mmm.
+-- `record`: by the race's year and round, then position (rows without one last), qualifyId.
 CREATE TABLE qualifying (
-    qualifyId     INTEGER PRIMARY KEY,
+    record        INTEGER PRIMARY KEY,
+    qualifyId     INTEGER NOT NULL,
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
     constructorId INTEGER NOT NULL REFERENCES constructors,
@@ -134,10 +162,15 @@ CREATE TABLE qualifying (
     q2            TEXT,
     q3            TEXT
 ) STRICT;
-CREATE INDEX qualifying_of_race ON qualifying (raceId, position, qualifyId);
+CREATE INDEX qualifying_raceId ON qualifying (raceId);
+CREATE INDEX qualifying_raceId_driverId ON qualifying (raceId, driverId);  -- for filters of the race's results
+CREATE INDEX qualifying_driverId ON qualifying (driverId);
+CREATE INDEX qualifying_constructorId ON qualifying (constructorId);
+CREATE INDEX qualifying_position ON qualifying (position);
 
--- One driver's lap. `record` counts a race's timings from 0, by lap, then position: a page of them is a
--- range of the primary key, which costs the same wherever in the race it begins.
+-- A lap of a driver. Endpoint `laps`.
+-- `record` starts at 1 in each race: by lap, then position (rows without one last), driverId. So an unfiltered page is a
+-- range of the primary key, which costs the same at any offset.
 CREATE TABLE lap_times (
     raceId   INTEGER NOT NULL REFERENCES races,
     record   INTEGER NOT NULL,
@@ -147,3 +180,55 @@ CREATE TABLE lap_times (
     time     TEXT,  -- M:SS.mmm
     PRIMARY KEY (raceId, record)
 ) STRICT, WITHOUT ROWID;
+
+-- A pit stop of a driver. Endpoint `pitstops`.
+-- `record` starts at 1 in each race: by time, then lap, stop, driverId.
+CREATE TABLE pit_stops (
+    raceId       INTEGER NOT NULL REFERENCES races,
+    record       INTEGER NOT NULL,
+    driverId     INTEGER NOT NULL REFERENCES drivers,
+    stop         INTEGER NOT NULL,  -- the driver's n-th in the race
+    lap          INTEGER NOT NULL,
+    time         TEXT NOT NULL,     -- HH:MM:SS, the local clock
+    milliseconds INTEGER,           -- how long it took. The dump's own text of it sometimes lacks trailing zeros.
+    PRIMARY KEY (raceId, record)
+) STRICT, WITHOUT ROWID;
+
+-- A driver in the championship as it stood after a race. Endpoint `driverstandings`.
+-- `record`: by the race's year and round, then position (rows without one last), driverStandingsId.
+CREATE TABLE driver_standings (
+    record            INTEGER PRIMARY KEY,
+    driverStandingsId INTEGER NOT NULL,
+    raceId            INTEGER NOT NULL REFERENCES races,
+    driverId          INTEGER NOT NULL REFERENCES drivers,
+    points            TEXT NOT NULL,     -- as in results
+    position          INTEGER,
+    positionText      TEXT NOT NULL,     -- `1`, `-` not classified yet, `D` disqualified
+    wins              INTEGER NOT NULL,
+    final             INTEGER NOT NULL,  -- 1 after the last scheduled round of the season, else 0
+    constructors      TEXT NOT NULL      -- the constructorIds of the driver's results in the season up to this race, each
+                                         -- once, separated by spaces: by the first round with it, then resultId
+) STRICT;
+CREATE INDEX driver_standings_raceId ON driver_standings (raceId);
+-- All that spans seasons reads final lists only. SQLite uses these if the query says `final = 1` in the same words.
+CREATE INDEX driver_standings_final ON driver_standings (final) WHERE final = 1;
+CREATE INDEX driver_standings_final_driverId ON driver_standings (driverId) WHERE final = 1;
+CREATE INDEX driver_standings_final_positionText ON driver_standings (positionText) WHERE final = 1;
+
+-- A constructor in the championship as it stood after a race. Endpoint `constructorstandings`.
+-- `record`: by the race's year and round, then position (rows without one last), constructorStandingsId.
+CREATE TABLE constructor_standings (
+    record                 INTEGER PRIMARY KEY,
+    constructorStandingsId INTEGER NOT NULL,
+    raceId                 INTEGER NOT NULL REFERENCES races,
+    constructorId          INTEGER NOT NULL REFERENCES constructors,
+    points                 TEXT NOT NULL,
+    position               INTEGER,
+    positionText           TEXT NOT NULL,  -- as in driver_standings, and `E` excluded
+    wins                   INTEGER NOT NULL,
+    final                  INTEGER NOT NULL
+) STRICT;
+CREATE INDEX constructor_standings_raceId ON constructor_standings (raceId);
+CREATE INDEX constructor_standings_final ON constructor_standings (final) WHERE final = 1;
+CREATE INDEX constructor_standings_final_constructorId ON constructor_standings (constructorId) WHERE final = 1;
+CREATE INDEX constructor_standings_final_positionText ON constructor_standings (positionText) WHERE final = 1;

@@ -1,38 +1,52 @@
-"""One function to each JSON object of the wire, from a row of the database to a dict in the wire's key order.
+"""One function per JSON object of the wire, from a row of the database to a dict in the wire's key order.
 
-Every leaf is a string, and what is unknown is left out. Nothing here knows of HTTP or SQL.
+Every leaf is a string, and what is unknown is left out. Nothing here knows HTTP or SQL.
 """
 
+from collections.abc import Callable, Iterable, Mapping
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
+
+Json = dict[str, Any]  # leaves are strings
+Row = Any  # sqlite3.Row, or whatever else has its columns by name
+# The text of a race time: `clock(milliseconds, the winner's milliseconds)`.
+Clock = Callable[[int, int | None], str]
+Objects = Mapping[int, Json]  # objects of the wire by their number in the database
 
 
-def known(**facts):
+def known(**facts: Any) -> Json:
     """The facts that are known, numbers as text; texts and objects among them stay as they are."""
     return {name: str(fact) if type(fact) is int else fact for name, fact in facts.items() if fact is not None}
 
 
-def mrdata(series, url, limit, offset, total, **table):
+def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: Json) -> Json:
     """The envelope of every answer; `table` is its one table by name, such as `RaceTable`."""
     return {"MRData": {**known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total), **table}}
 
 
-def race_table(season, round, races):
-    """`round` is None where the request names none."""
-    return {**known(season=season, round=round), "Races": races}
+# How a table names the filters of its request, in the order it does.
+ECHO = {
+    "circuits": "circuitId",
+    "constructors": "constructorId",
+    "constructorstandings": "constructorStandings",
+    "drivers": "driverId",
+    "driverstandings": "driverStandings",
+    "grid": "grid",
+    "fastest": "fastest",
+    "results": "position",
+    "status": "status",
+    "pitstops": "stop",
+    "laps": "lap",
+}
 
 
-class Directory:
-    """What thousands of answers repeat, assembled once: Circuit, Driver and Constructor objects and statuses by id."""
-
-    def __init__(self, database):
-        self.circuits = {row["circuitId"]: circuit(row) for row in database.circuits()}
-        self.drivers = {row["driverId"]: driver(row) for row in database.drivers()}
-        self.constructors = {row["constructorId"]: constructor(row) for row in database.constructors()}
-        self.statuses = database.statuses()
+def echo(season: int | None, round: int | None, filters: Mapping[str, int | str]) -> Json:
+    """What a table says of its request."""
+    return known(season=season, round=round, **{key: filters.get(name) for name, key in ECHO.items()})
 
 
-def circuit(row):
+def circuit(row: Row) -> Json:
     return known(
         circuitId=row["circuitRef"],
         url=row["url"],
@@ -41,7 +55,7 @@ def circuit(row):
     )
 
 
-def driver(row):
+def driver(row: Row) -> Json:
     return known(
         driverId=row["driverRef"],
         permanentNumber=row["number"],
@@ -54,30 +68,25 @@ def driver(row):
     )
 
 
-def constructor(row):
+def constructor(row: Row) -> Json:
     return known(constructorId=row["constructorRef"], url=row["url"], name=row["name"], nationality=row["nationality"])
 
 
-def race(row, directory):
-    """A race without its session schedule, as it stands above records."""
+def race(row: Row, circuits: Objects) -> Json:
+    """A race without its session schedule: the object that has the records of nested answers."""
     return known(
         season=row["year"],
         round=row["round"],
         url=row["url"],
         raceName=row["name"],
-        Circuit=directory.circuits[row["circuitId"]],
+        Circuit=circuits[row["circuitId"]],
         date=row["date"],
         time=utc(row["time"]),
     )
 
 
-def scheduled_race(row, directory):
-    """A race with its session schedule."""
-    return {**race(row, directory), **schedule(row)}
-
-
-def schedule(row):
-    """The weekend's sessions beside the race."""
+def schedule(row: Row) -> Json:
+    """The sessions of a weekend beside the race."""
     second = session(row["fp2_date"], row["fp2_time"])
     # From 2023 on, the dump keeps the session that sets the sprint's grid where other weekends have second practice.
     sprint_grid = row["hasSprint"] and row["year"] >= 2023
@@ -86,44 +95,44 @@ def schedule(row):
         SecondPractice=None if sprint_grid else second,
         ThirdPractice=session(row["fp3_date"], row["fp3_time"]),
         Qualifying=session(row["quali_date"], row["quali_time"]),
-        # Always there on a sprint weekend, if need be empty: clients ask for the sprint only where they see it.
+        # Always there on a sprint weekend, even if empty: clients request a sprint only if they see it here.
         Sprint=(session(row["sprint_date"], row["sprint_time"]) or {}) if row["hasSprint"] else None,
         SprintShootout=second if sprint_grid and row["year"] == 2023 else None,
         SprintQualifying=second if sprint_grid and row["year"] > 2023 else None,
     )
 
 
-def session(date, time):
-    """`{date, time}`, or None where neither is known."""
+def session(date: str | None, time: str | None) -> Json | None:
+    """`{date, time}`, or None if neither is known."""
     return known(date=date, time=utc(time)) or None
 
 
-def utc(time):
+def utc(time: str | None) -> str | None:
     return time and f"{time}Z"
 
 
-def result(row, directory, finish_time):
-    """A row of a race's or sprint's classification; `finish_time(milliseconds, winner's milliseconds)` is its time."""
+def result(row: Row, drivers: Objects, constructors: Objects, statuses: Mapping[int, str], clock: Clock) -> Json:
+    """A row of the classification of a race or sprint."""
     milliseconds = row["milliseconds"]
     return known(
         number=row["number"],
         position=row["positionOrder"],
         positionText=row["positionText"],
         points=row["points"],
-        Driver=directory.drivers[row["driverId"]],
-        Constructor=directory.constructors[row["constructorId"]],
+        Driver=drivers[row["driverId"]],
+        Constructor=constructors[row["constructorId"]],
         grid=row["grid"],
         laps=row["laps"],
-        status=directory.statuses[row["statusId"]],
+        status=statuses[row["statusId"]],
         Time=None
         if milliseconds is None
-        else known(millis=milliseconds, time=finish_time(milliseconds, row["winnerMilliseconds"])),
+        else known(millis=milliseconds, time=clock(milliseconds, row["winnerMilliseconds"])),
         FastestLap=fastest_lap(row),
     )
 
 
-def fastest_lap(row):
-    """None where no lap counts: the source has none, or ranks it 0."""
+def fastest_lap(row: Row) -> Json | None:
+    """None if no lap counts: the source has none, or ranks it 0."""
     if row["fastestLap"] is None or row["rank"] == 0:
         return None
     time, speed = row["fastestLapTime"], row["fastestLapSpeed"]
@@ -135,58 +144,65 @@ def fastest_lap(row):
     )
 
 
-def qualifying_result(row, directory):
+def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
+    """A row of the classification of a qualifying."""
     return known(
         number=row["number"],
         position=row["position"],
-        Driver=directory.drivers[row["driverId"]],
-        Constructor=directory.constructors[row["constructorId"]],
+        Driver=drivers[row["driverId"]],
+        Constructor=constructors[row["constructorId"]],
         Q1=row["q1"],
         Q2=row["q2"],
         Q3=row["q3"],
     )
 
 
-def laps(rows, directory):
+def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
     """Timings grouped into laps; a page may begin and end in the middle of one."""
     return [
-        {"number": str(lap), "Timings": [timing(*row, directory.drivers) for row in timings]}
+        {
+            "number": str(lap),
+            "Timings": [timing(drivers[id]["driverId"], place, time) for _, id, place, time, _ in timings],
+        }
         for lap, timings in groupby(rows, key=itemgetter(0))
     ]
 
 
-def timing(lap, driver_id, position, time, drivers):
-    name = drivers[driver_id]["driverId"]
+def timing(driver: str, position: int | None, time: str | None) -> Json:
+    """One driver's lap."""
     if position is None or time is None:
-        return known(driverId=name, position=position, time=time)
-    return {"driverId": name, "position": str(position), "time": time}  # nine of ten records are timings: no call
+        return known(driverId=driver, position=position, time=time)
+    return {"driverId": driver, "position": str(position), "time": time}  # most records are timings: no call for these
 
 
-def parts(milliseconds):
-    """(hours, minutes, seconds, thousandths)"""
+def parts(milliseconds: int) -> tuple[int, int, int, int]:
+    """Hours, minutes, seconds, thousandths."""
     seconds, thousandths = divmod(milliseconds, 1000)
     minutes, seconds = divmod(seconds, 60)
-    return *divmod(minutes, 60), seconds, thousandths
+    hours, minutes = divmod(minutes, 60)
+    return hours, minutes, seconds, thousandths
 
 
-def race_time(milliseconds, winner):
-    """H:MM:SS.mmm, whoever won: `0:03:27.071`."""
+def race_time(milliseconds: int, winner: int | None) -> str:
+    """H:MM:SS.mmm for every driver: `0:03:27.071`."""
     return "{}:{:02}:{:02}.{:03}".format(*parts(milliseconds))
 
 
-def sprint_time(milliseconds, winner):
+def sprint_time(milliseconds: int, winner: int | None) -> str:
     """MM:SS.mmm, and H:MM:SS.mmm from an hour on."""
     hours, minutes, seconds, thousandths = parts(milliseconds)
     return f"{hours}:" * (hours > 0) + f"{minutes:02}:{seconds:02}.{thousandths:03}"
 
 
-def gap_time(milliseconds, winner):
-    """Behind the winner `+5.155`, `+1:04.278`; without anything to be behind of, the time itself: `3:27.071`.
+def gap_time(milliseconds: int, winner: int | None) -> str:
+    """The gap to the winner, `+5.155` or `+1:04.278`; for a driver who is not behind, the time itself: `3:27.071`.
 
-    The winner is not behind, nor who shared the winner's car (1951, 1956, 1957), nor who was faster and disqualified.
+    Not behind are the winner, a driver who shared the winner's car (1951, 1956, 1957), and a faster one who was
+    disqualified.
     """
-    behind = winner is not None and milliseconds > winner
-    hours, minutes, seconds, thousandths = parts(milliseconds - winner if behind else milliseconds)
+    gap = 0 if winner is None else milliseconds - winner
+    behind = gap > 0
+    hours, minutes, seconds, thousandths = parts(gap if behind else milliseconds)
     if hours:
         text = f"{hours}:{minutes:02}:{seconds:02}"
     elif minutes:
@@ -197,5 +213,5 @@ def gap_time(milliseconds, winner):
 
 
 # `Time.time` by the setting `finish_times`.
-RACE_TIMES = {"total": race_time, "gap": gap_time}
-SPRINT_TIMES = {"total": sprint_time, "gap": gap_time}
+RACE_TIMES: Mapping[str, Clock] = {"total": race_time, "gap": gap_time}
+SPRINT_TIMES: Mapping[str, Clock] = {"total": sprint_time, "gap": gap_time}

@@ -1,4 +1,4 @@
-"""The settings of the service: their names, what they accept, what they are by default.
+"""The settings of the service: their names, what they accept, their defaults.
 
 Everything that comes from the environment is read and checked here, once, at start.
 """
@@ -6,20 +6,25 @@ Everything that comes from the environment is read and checked here, once, at st
 import os
 import re
 import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
+from typing import Any
 
-CANNOT_START = 3  # exit status; gunicorn takes it to mean that no other worker will start either, and gives up
+CANNOT_START = 3  # exit status; to gunicorn it means that no other worker will start either, and it gives up
+
+# Makes the value of a setting from its text, or raises ValueError, whose text is what the setting accepts.
+Reader = Callable[[str], Any]
 
 
 class SettingError(ValueError):
     """A setting that cannot be used: one line that names the variable, its value and what is accepted."""
 
 
-def matching(pattern, accepted):
-    """A reader of text that takes only what `pattern` matches whole; `accepted` says so in words."""
+def matching(pattern: str, accepted: str) -> Reader:
+    """A reader of text that matches all of `pattern`; `accepted` says so in words."""
 
-    def read(text):
+    def read(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
             raise ValueError(accepted)
         return text
@@ -27,10 +32,10 @@ def matching(pattern, accepted):
     return read
 
 
-def whole_number(least, most):
+def whole_number(least: int, most: int) -> Reader:
     """A reader of whole numbers from `least` to `most`."""
 
-    def read(text):
+    def read(text: str) -> int:
         if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
             raise ValueError(f"a whole number from {least} to {most}")
         return int(text)
@@ -38,42 +43,43 @@ def whole_number(least, most):
     return read
 
 
-def host(text):
+def host(text: str) -> str:
     """A reader of host names and IP addresses."""
     try:
         return str(ip_address(text))
     except ValueError:
-        return matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
+        name: str = matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
+        return name
 
 
-def names_in(text):
-    """The names in a text that has commas between them."""
+def names_in(text: str) -> list[str]:
+    """The names in a comma-separated text."""
     return [name.strip() for name in text.split(",")] if text else []
 
 
-def proxies(text):
-    """A reader of addresses and networks with commas between them, returned as text."""
+def proxies(text: str) -> str:
+    """A reader of comma-separated addresses and networks, returned as text."""
     try:
         for name in names_in(text):
             if name != "unix":
                 ip_network(name)
     except ValueError:
-        raise ValueError("addresses, networks and unix with commas between, such as 127.0.0.1,10.0.0.0/8") from None
+        raise ValueError("comma-separated addresses, networks and unix, such as 127.0.0.1,10.0.0.0/8") from None
     return text
 
 
 LIMIT = "off|[1-9][0-9]{0,5}/(second|minute|hour|day)"
-LIMIT_ACCEPTED = "off, or a number from 1 to 999999 to a second, minute, hour or day, such as 4/second"
+LIMIT_ACCEPTED = "off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second"
 
 
-def setting(variable, read, default):
-    """A field that `variable` of the environment sets; `read` makes its value, or raises ValueError(accepted)."""
+def setting(variable: str, read: Reader, default: Any) -> Any:
+    """A field that the environment's `variable` sets."""
     return field(default=default, metadata={"variable": variable, "read": read})
 
 
 @dataclass(frozen=True)
 class Settings:
-    # Address that gunicorn listens on, and its port.
+    # The address that gunicorn listens on, and its port.
     host: str = setting("HOST", host, "127.0.0.1")
     port: int = setting("PORT", whole_number(1, 65535), 8000)
 
@@ -86,7 +92,7 @@ class Settings:
     # The service answers under {base_path}/{series}; `base_path` may be empty.
     base_path: str = setting(
         "RACEDATA_BASE_PATH",
-        matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, with no slash at its end"),
+        matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a slash at its end"),
         "/ergast",
     )
     series: str = setting("RACEDATA_SERIES", matching(r"[\w-]+", "letters, digits, - and _, such as f1"), "f1")
@@ -96,45 +102,45 @@ class Settings:
         "RACEDATA_BASE_URL",
         matching(
             r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
-            "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, with no slash at its end",
+            "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a slash at its end",
         ),
         "",
     )
 
-    # `Time.time` of a race or sprint result. total: the driver's own time; gap: behind the winner, as Ergast had it.
+    # `Time.time` of a race or sprint result. total: the driver's own time; gap: the gap to the winner, as in Ergast.
     finish_times: str = setting("RACEDATA_FINISH_TIMES", matching("total|gap", "total or gap"), "total")
 
     # The largest `limit`; a larger one is lowered to it. In records; no race has 2000.
     max_limit: int = setting("RACEDATA_MAX_LIMIT", whole_number(1, 100000), 2000)
 
-    # Seconds that clients and proxies may keep an answer before they ask again.
+    # Seconds for which clients and proxies may reuse an answer.
     max_age: int = setting("RACEDATA_MAX_AGE", whole_number(0, 31_536_000), 300)
 
-    # Megabytes of answers that each worker keeps.
+    # Megabytes of answers that each worker caches.
     cache_size: int = setting("RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 24)
 
-    # Requests of one client: a quota and its window (`4/second`), or `off`. A request needs a token of both.
+    # Requests per client: a quota and its window (`4/second`), or `off`. A request needs a token of both.
     burst_limit: str = setting("RACEDATA_BURST_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "4/second")
     sustained_limit: str = setting("RACEDATA_SUSTAINED_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "500/hour")
 
-    # What keeps count of them: the shared memory of this machine's workers, or a Redis that several machines share.
+    # What holds their buckets: the shared memory of this machine's workers, or a Redis that several machines share.
     limit_store: str = setting(
         "RACEDATA_LIMIT_STORE",
         matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0"),
         "local",
     )
 
-    # Proxies that are believed when X-Forwarded-For says for whom they ask; `unix` is whoever is on a unix socket.
+    # Proxies whose X-Forwarded-For is trusted; `unix` stands for every client of a unix socket.
     trusted_proxies: str = setting("RACEDATA_TRUSTED_PROXIES", proxies, "")
 
     @property
-    def base_address(self):
-        """The path that all endpoints are under."""
+    def base_address(self) -> str:
+        """The path in front of all endpoints."""
         return f"{self.base_path}/{self.series}"
 
     @classmethod
-    def from_environ(cls, environ):
-        """The settings in `environ`, a mapping of strings. Raises SettingError."""
+    def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
+        """The settings in `environ`. Raises SettingError."""
         known = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:
             if variable.startswith("RACEDATA_") and variable not in known:
@@ -150,8 +156,8 @@ class Settings:
         return cls(**values)
 
 
-def read_settings():
-    """The settings of this process's environment; where one is wrong, one line on stderr and the end."""
+def read_settings() -> Settings:
+    """The settings of this process's environment. If one is wrong: one line on stderr, exit status CANNOT_START."""
     try:
         return Settings.from_environ(os.environ)
     except SettingError as error:

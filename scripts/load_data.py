@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Builds the database out of a dump: `load_data.py SOURCE DATABASE`.
+"""Builds the database from a dump: `load_data.py SOURCE DATABASE`.
 
 SOURCE is a folder of CSV files in the layout of the Ergast database image, a zip of them, or the http(s) URL of such
-a zip. What the tables hold stands in racedata/schema.sql, and the columns of the dump are read by it: INTEGER, NOT NULL
-and REFERENCES there are what a value is held to here, and CHECKED below says the rest. Needs Python alone.
+a zip. racedata/schema.sql says what the tables hold. The loader checks each value by it: INTEGER, NOT NULL, REFERENCES;
+CHECKED below has the rest. Needs Python alone, and imports nothing of the service.
 
-The new file grows beside the old one and takes its place at the very end; until then nothing has happened.
+The new file is written beside the old one and replaces it at the very end. Until then nothing has changed.
 """
 
 import argparse
@@ -16,51 +16,61 @@ import re
 import signal
 import sqlite3
 import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
+from typing import NamedTuple
 
-from dump import Column, LoadError, Table, dump_folder
+from dump import AnyPath, Column, LoadError, Parse, Progress, Table, dump_folder
 
 PROJECT = Path(__file__).resolve().parent.parent
 SCHEMA = PROJECT / "racedata" / "schema.sql"
 SAMPLE = str(PROJECT / "data" / "sample")
 
-# In the order they are loaded: what a table refers to comes before it.
+# In the order they are loaded: a table after those it refers to.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
-OPTIONAL = ("qualifying", "sprint_results", "lap_times")
+OPTIONAL = (
+    "seasons",
+    "qualifying",
+    "sprint_results",
+    "lap_times",
+    "pit_stops",
+    "driver_standings",
+    "constructor_standings",
+)
 
 
-# What a value may be. Each function returns what is stored, or raises ValueError; its docstring says what it expects.
+# What a value may be. Each function returns the stored value or raises ValueError. Its docstring is what was expected.
 
 
-def whole_number(text):
+def whole_number(text: str) -> int:
     """a whole number such as 25"""
-    # int() alone would take signs, spaces and underscores; SQLite holds no more than 18 digits for certain.
+    # int() alone accepts signs, spaces and underscores. 18 digits always fit into SQLite's 64 bits.
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise ValueError
     return int(text)
 
 
-def from_one(text):
+def from_one(text: str) -> int:
     """a whole number from 1"""
     if not whole_number(text):
         raise ValueError
     return int(text)
 
 
-def year(text):
+def year(text: str) -> int:
     """a year of four digits"""
     if not 1000 <= whole_number(text) <= 9999:
         raise ValueError
     return int(text)
 
 
-def matching(pattern, expected):
-    """A parser of texts that match `pattern` whole."""
+def matching(pattern: str, expected: str) -> Callable[[str], str]:
+    """A parser of texts that match all of `pattern`."""
     fullmatch = re.compile(pattern).fullmatch
 
-    def parse(text):
+    def parse(text: str) -> str:
         if not fullmatch(text):
             raise ValueError
         return text
@@ -75,12 +85,12 @@ plain_text = matching(r"[^\x00-\x1f\x7f]+", "text without control characters")
 lap_time = matching(r"([0-9]+:)?[0-9]+:[0-5][0-9]\.[0-9]{3}", "a time such as 1:07.012")
 
 
-def points(text):
+def points(text: str) -> str:
     """points such as 25 or 12.5"""
     return number(text).rstrip("0").rstrip(".") if "." in text else number(text)
 
 
-def day(text):
+def day(text: str) -> str:
     """a date such as 2023-07-02"""
     if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         raise ValueError
@@ -89,7 +99,7 @@ def day(text):
 
 
 SESSIONS = ("fp1", "fp2", "fp3", "quali", "sprint")
-CHECKED = {
+CHECKED: dict[str, dict[str, Parse]] = {
     "circuits": {"lat": number, "lng": number},
     "drivers": {"dob": day},
     "races": {
@@ -104,30 +114,82 @@ CHECKED = {
     "sprint_results": {"points": points, "fastestLapTime": lap_time},
     "qualifying": {"q1": lap_time, "q2": lap_time, "q3": lap_time},
     "lap_times": {"time": lap_time},
+    "pit_stops": {"time": time_of_day},
+    "driver_standings": {"points": points},
+    "constructor_standings": {"points": points},
+    "seasons": {"year": year},
 }
 
 
 # The database.
 
 
-def columns_of(db, table):
-    """What the schema has a row of `table` read from."""
+class Numbered(NamedTuple):
+    """How the rows of a table get their `record`, and the columns that no file has."""
+
+    key: str  # columns in which no two rows agree
+    order: str  # in which `record` counts; SQL over the file's columns and the race's year and round
+    per_race: bool = False  # whether `record` starts again in each race
+    computed: Mapping[str, str] = {}  # the SQL of each other column that no file has
+
+
+FINAL = "round = (SELECT max(round) FROM races WHERE races.year = race.year)"
+CONSTRUCTORS = """
+    ifnull((SELECT constructors FROM constructors_so_far AS so_far
+            WHERE so_far.year = race.year AND so_far.driverId = unnumbered.driverId AND so_far.round <= race.round
+            ORDER BY so_far.round DESC, so_far.resultId DESC LIMIT 1), '')
+"""
+
+NUMBERED = {
+    "results": Numbered("resultId", "year, round, positionOrder, resultId"),
+    "sprint_results": Numbered("resultId", "year, round, positionOrder, resultId"),
+    "qualifying": Numbered("qualifyId", "year, round, position NULLS LAST, qualifyId"),
+    "lap_times": Numbered("raceId, driverId, lap", "lap, position NULLS LAST, driverId", per_race=True),
+    "pit_stops": Numbered("raceId, driverId, stop", "time, lap, stop, driverId", per_race=True),
+    "driver_standings": Numbered(
+        "driverStandingsId",
+        "year, round, position NULLS LAST, driverStandingsId",
+        computed={"final": FINAL, "constructors": CONSTRUCTORS},
+    ),
+    "constructor_standings": Numbered(
+        "constructorStandingsId",
+        "year, round, position NULLS LAST, constructorStandingsId",
+        computed={"final": FINAL},
+    ),
+}
+
+# One row per season, driver and constructor: the driver's first result, and all the constructors up to it.
+CONSTRUCTORS_SO_FAR = (
+    """CREATE TEMP TABLE constructors_so_far AS
+           SELECT year, driverId, round, resultId, group_concat(constructorId, ' ')
+               OVER (PARTITION BY year, driverId ORDER BY round, resultId) AS constructors
+           FROM (SELECT year, driverId, round, resultId, constructorId, row_number()
+                     OVER (PARTITION BY year, driverId, constructorId ORDER BY round, resultId) AS number
+                 FROM results JOIN races USING (raceId))
+           WHERE number = 1""",
+    "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, round, resultId)",
+)
+
+
+def columns_of(db: sqlite3.Connection, table: str) -> Iterator[Column]:
+    """The columns of `table`, and how to read them, as the schema declares them."""
+    parse: Parse
     parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({table})")}
     for _, name, kind, not_null, _, key in db.execute(f"PRAGMA table_info({table})").fetchall():
         if name in parents:
-            # Both sides of each reference have the same name.
+            # A reference has the same name on both sides.
             ids = {id for (id,) in db.execute(f"SELECT {name} FROM {parents[name]}")}
             parse, expected = reference(ids), f"a {name} of {parents[name]}.csv"
         else:
             parse = CHECKED.get(table, {}).get(name, whole_number if kind == "INTEGER" else plain_text)
-            expected = parse.__doc__
+            expected = parse.__doc__ or ""
         yield Column(name, kind, parse, expected, required=bool(not_null or key))
 
 
-def reference(ids):
+def reference(ids: set[int]) -> Callable[[str], int]:
     """A parser of numbers that must be among `ids`."""
 
-    def parse(text):
+    def parse(text: str) -> int:
         if whole_number(text) not in ids:
             raise ValueError
         return int(text)
@@ -135,32 +197,33 @@ def reference(ids):
     return parse
 
 
-def load_table(db, table, path, progress):
-    """Fills `table` from the CSV file at `path`; returns that as a Table that has been read."""
-    columns = list(columns_of(db, table))
-    into = table
-    if table == "lap_times":
-        # `record` is a timing's place among its race's, known only when all are there. So they wait in a table of
-        # their own, on disk if they are many, which also finds a lap that stands twice.
-        columns = [column for column in columns if column.name != "record"]
-        into = "unnumbered"
-        db.execute(
-            """CREATE TEMP TABLE unnumbered (raceId, driverId, lap, position, time,
-                   PRIMARY KEY (raceId, driverId, lap)) WITHOUT ROWID"""
-        )
-    file = Table(path, columns, progress)
+def load_table(db: sqlite3.Connection, table: str, path: AnyPath, progress: Progress) -> Table:
+    """Fills `table` from the CSV file at `path`. Returns that as a Table after reading."""
+    numbered = NUMBERED.get(table)
+    columns = [
+        column
+        for column in columns_of(db, table)
+        if not numbered or (column.name != "record" and column.name not in numbered.computed)
+    ]
     names = ", ".join(column.name for column in columns)
+    if numbered:
+        # The order of the rows is known only once all are there. Until then they are in a table of their own, on disk
+        # if they are many. Its key finds duplicates.
+        db.execute(f"CREATE TEMP TABLE unnumbered ({names}, PRIMARY KEY ({numbered.key})) WITHOUT ROWID")
+    file = Table(path, columns, progress)
     marks = ", ".join("?" for column in columns)
     try:
-        db.executemany(f"INSERT INTO {into} ({names}) VALUES ({marks})", file.rows())
+        db.executemany(f"INSERT INTO {'unnumbered' if numbered else table} ({names}) VALUES ({marks})", file.rows())
     except sqlite3.IntegrityError as error:
         raise file.duplicate(error) from None
-    if table == "lap_times":
+    if numbered:
         progress(f"{table}.csv: numbering {file.rows_read:,} rows")
+        partition = "PARTITION BY raceId" if numbered.per_race else ""
+        record = f"row_number() OVER ({partition} ORDER BY {numbered.order})"
         db.execute(
-            """INSERT INTO lap_times (raceId, record, driverId, lap, position, time)
-               SELECT raceId, row_number() OVER (PARTITION BY raceId ORDER BY lap, position NULLS LAST, driverId) - 1,
-                   driverId, lap, position, time FROM unnumbered"""
+            f"""INSERT INTO {table} ({", ".join(["record", *numbered.computed])}, {names})
+                SELECT {", ".join([record, *numbered.computed.values()])}, {names}
+                FROM unnumbered JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)"""
         )
         db.execute("DROP TABLE unnumbered")
     if table in REQUIRED and not file.rows_read:
@@ -168,8 +231,8 @@ def load_table(db, table, path, progress):
     return file
 
 
-def checksum(paths):
-    """SHA-256, in hexadecimal, of the files' contents one behind the other."""
+def checksum(paths: Iterable[AnyPath]) -> str:
+    """SHA-256, in hexadecimal, of the files' joined contents."""
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -178,52 +241,63 @@ def checksum(paths):
     return digest.hexdigest()
 
 
-def fill(path, folder, source, progress):
-    """Makes the database at `path` out of the dump in `folder`; returns what there is to say of it, in lines."""
+def fill(path: Path, folder: AnyPath, source: str, progress: Progress) -> list[str]:
+    """Makes the database at `path` from the dump in `folder`. Returns the lines of a report."""
     files = {table: folder / f"{table}.csv" for table in REQUIRED + OPTIONAL}
     files = {table: file for table, file in files.items() if file.exists()}
     for table in REQUIRED:
         if table not in files:
             raise LoadError(f"{source}: no {table}.csv in it; expected {', '.join(f'{name}.csv' for name in REQUIRED)}")
-    said = [f"{'table':<16}{'rows read':>12}{'rows stored':>13}"]
+    said = [f"{'table':<22}{'rows read':>12}{'rows stored':>13}"]
     remarks = []
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        # What becomes of an unfinished file does not matter, so nothing is spent on saving it.
+        # An unfinished file is thrown away, so a journal would be wasted.
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE")
         db.executescript(SCHEMA.read_text(encoding="utf-8"))
         db.execute("BEGIN")
         for table in REQUIRED + OPTIONAL:
             rows_read = "no file"
+            if table == "driver_standings":
+                for statement in CONSTRUCTORS_SO_FAR:
+                    db.execute(statement)
             if table in files:
                 file = load_table(db, table, files[table], progress)
                 rows_read = f"{file.rows_read:,}"
                 remarks += [f"{table}.csv has no column {name}" for name in file.absent_columns()]
+            if table == "seasons":
+                db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
             (stored,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
             db.execute("INSERT INTO row_counts VALUES (?, ?)", (table, stored))
-            said.append(f"{table:<16}{rows_read:>12}{stored:>13,}")
+            said.append(f"{table:<22}{rows_read:>12}{stored:>13,}")
         built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # Without what a URL may have of a user's name and password, or a path of bytes that are no text.
+        # A URL without its user and password; a path with `?` for bytes that are not UTF-8.
         named = re.sub("//[^/@]*@", "//", source).encode("utf-8", "replace").decode()
         db.execute("INSERT INTO build VALUES (?, ?, ?)", (named, checksum(files.values()), built_at))
         db.execute("COMMIT")
-        db.execute("VACUUM")  # numbering leaves the pages of lap_times a tenth empty
+        db.execute("ANALYZE")  # the service's queries are planned by these statistics
+        db.execute("VACUUM")  # numbering leaves pages partly empty
         progress("checking the new database")
         faults = db.execute("PRAGMA integrity_check").fetchall() + db.execute("PRAGMA foreign_key_check").fetchall()
         if faults != [("ok",)]:
-            raise LoadError(f"{path}: SQLite finds the new file faulty: {faults[0]}")
+            raise LoadError(f"{path}: SQLite finds a fault in the new file: {faults[0]}")
         seasons = "{} to {} ({} seasons, {:,} races)".format(
             *db.execute("SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races").fetchone()
         )
-    digest = bytes.fromhex(checksum([path]))
-    with path.open("ab") as file:
-        file.write(digest)  # see schema.sql
-        file.flush()
-        os.fsync(file.fileno())
+    append_checksum(path)
     return [*said, *remarks, seasons]
 
 
-def replaceable(path):
-    """Whether what is at `path` is a database that an earlier load has built, damaged or not, or an empty file."""
+def append_checksum(path: Path) -> None:
+    """Appends its SHA-256 to the file at `path` (see schema.sql), and waits until all of it is on disk."""
+    digest = bytes.fromhex(checksum([path]))
+    with path.open("ab") as file:
+        file.write(digest)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replaceable(path: Path) -> bool:
+    """Whether the file at `path` is empty or was built by an earlier load. It may be damaged."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -235,21 +309,21 @@ def replaceable(path):
 
 
 @contextmanager
-def replacement(path):
-    """A path for a new file, which takes the place of the one at `path` if all goes well and else disappears."""
-    path = Path(os.path.realpath(path))  # where it is a link, the link stays
-    if path.exists() and not replaceable(path):
-        raise LoadError(f"{path}: is there and is no database of racedata; remove it, or name another file")
-    folder = os.open(path.parent, os.O_RDONLY)
+def replacement(path: str) -> Iterator[Path]:
+    """A path for a new file. It replaces the file at `path` if the block ends well; if not, it is removed."""
+    old = Path(os.path.realpath(path))  # if it is a link, the link stays
+    if old.exists() and not replaceable(old):
+        raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
+    folder = os.open(old.parent, os.O_RDONLY)
     try:
-        lock(folder, path.parent)
-        new = path.with_name(f".{path.name}.loading")
-        new.unlink(missing_ok=True)  # of a loader that was killed
+        lock(folder, old.parent)
+        new = old.with_name(f".{old.name}.loading")
+        new.unlink(missing_ok=True)  # left by a loader that was killed
         try:
             yield new
-            if path.exists():
-                new.chmod(path.stat().st_mode)
-            os.replace(new, path)
+            if old.exists():
+                new.chmod(old.stat().st_mode)
+            os.replace(new, old)
             os.fsync(folder)
         finally:
             new.unlink(missing_ok=True)
@@ -257,33 +331,34 @@ def replacement(path):
         os.close(folder)
 
 
-def lock(folder, name):
-    # A lock on the folder leaves nothing behind, and ends with the process however that ends.
+def lock(folder: int, name: Path) -> None:
+    # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise LoadError(f"{name}: another load is at work in this folder; try again when it has ended") from None
+        raise LoadError(f"{name}: another load is running in this folder; try again when it has ended") from None
 
 
-def source_of(database):
-    """What the database that is there was built from; the sample, where there is none."""
+def source_of(database: str) -> str:
+    """The source that the file at `database` was built from; the sample if there is no file."""
     if not os.path.exists(database):
         return SAMPLE
     try:
         with closing(sqlite3.connect(f"{Path(database).absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-            return db.execute("SELECT source FROM build").fetchone()[0]
+            source: str = db.execute("SELECT source FROM build").fetchone()[0]
+            return source
     except (sqlite3.Error, UnicodeDecodeError):
-        raise LoadError(f"{database}: does not tell what it was built from; name a source") from None
+        raise LoadError(f"{database}: does not say what it was built from; name a source") from None
 
 
-def load(source, database, progress):
-    """Builds `database` out of `source`; returns what `fill` does. Raises LoadError, sqlite3.Error or OSError."""
+def load(source: str, database: str, progress: Progress) -> list[str]:
+    """Builds `database` from `source`. Returns what `fill` does. Raises LoadError, sqlite3.Error or OSError."""
     with replacement(database) as new, dump_folder(source, progress) as folder:
         return fill(new, folder, source, progress)
 
 
-def identity(path):
-    """What tells a file from the one that takes its place; None where there is none."""
+def identity(path: str) -> tuple[int, int, int] | None:
+    """What differs between a file and the one that replaces it; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -291,21 +366,21 @@ def identity(path):
     return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
-def show_progress(text):
+def show_progress(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Build the database out of a dump.")
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the database from a dump.")
     parser.add_argument(
         "source",
         help="folder of CSV files, zip of them, or http(s) URL of such a zip; "
-        "where it is empty, what the database was built from before, or the sample",
+        "if empty, what the database was built from before, or the sample",
     )
     parser.add_argument("database", help="file to build")
     arguments = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # these end it as Ctrl-C does, and leave nothing behind
+        signal.signal(number, signal.default_int_handler)  # these end it as Ctrl-C does
     progress = show_progress if sys.stderr.isatty() else lambda text: None
     before = identity(arguments.database)
     fault = None
@@ -325,7 +400,7 @@ def main():
         outcome = "nothing was changed" if identity(arguments.database) == before else "the new database is in place"
         line = "".join(character if character.isprintable() else " " for character in fault)
         sys.exit(f"load_data: {line}; {outcome}")
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # whoever reads this may have read enough
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
     *table, seasons = said
     print(*table, f"{arguments.database}: {seasons} from {source}", sep="\n")
 

@@ -1,10 +1,10 @@
 """What several test modules need: databases built by the loader itself, and the application over one of them."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,7 @@ import webtest
 from service import ROOT
 
 from racedata.app import create_app
-from racedata.database import Database
+from racedata.datafile import DataFile
 from racedata.settings import Settings
 
 SAMPLE = ROOT / "data" / "sample"
@@ -26,12 +26,13 @@ def run_loader(source, database, **options):
 
 
 def built(source, database):
+    """The path of a database that the loader has built from `source`."""
     run_loader(source, database).check_returncode()
     return database
 
 
 class Clock:
-    """A clock that stands still until it is moved."""
+    """A clock that stands still until a test moves it."""
 
     def __init__(self, now=0):
         self.now = now
@@ -40,31 +41,28 @@ class Clock:
         return self.now
 
 
-OPENED = ExitStack()
-
-
-def opened(path):
-    """The Database at `path`; closed when all tests have run."""
-    database = Database(path)
-    OPENED.callback(database.close)
-    return database
-
-
-@pytest.fixture(scope="session", autouse=True)
-def close_databases():
-    with OPENED:
-        yield
-
-
 def client(path, **settings):
     """The application over the database at `path`."""
-    return webtest.TestApp(create_app(Settings(**settings), opened(path)))
+    return webtest.TestApp(create_app(Settings(**settings), DataFile.read(path)))
 
 
 def bodies(path, addresses):
-    """What the application over the database at `path` answers at each of the addresses, to whom asks for localhost."""
+    """What the application over the database at `path` answers at each of the addresses, to a client of localhost."""
     app = client(path)
     return {address: app.get(address, headers={"Host": "localhost"}).body for address in addresses}
+
+
+def request(app, **environ):
+    """The answer to a request of any kind: webtest's own methods send no more than a decent client would."""
+    return webtest.TestRequest.blank("/", environ=environ).get_response(app.app)
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Seeds `random` and prints the seed, which pytest shows if the test fails. TEST_SEED repeats it."""
+    number = int(os.environ.get("TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"TEST_SEED={number}")
+    random.seed(number)
 
 
 @pytest.fixture(scope="session")
@@ -98,12 +96,13 @@ def dump():
 
 @pytest.fixture(scope="session")
 def recorded():
-    """The folder of answers recorded from the services before this one."""
+    """The folder of recorded answers of Ergast and Jolpica."""
     return folder_named_by("ERGAST_RECORDED", "recorded answers")
 
 
 @pytest.fixture(scope="session")
 def dump_database(dump, tmp_path_factory):
+    """The path of a database built from a full dump."""
     return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db")
 
 

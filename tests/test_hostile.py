@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 from hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
-from service import OFF, ROOT, Service, service, until
+from processes import Gunicorn
+from service import OFF, ROOT, service, until
 
 
 @pytest.fixture(scope="module")
@@ -15,7 +16,7 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def running(sample_database: Path, log: Path) -> Iterator[Service]:
+def running(sample_database: Path, log: Path) -> Iterator[Gunicorn]:
     with service(sample_database, log, WEB_CONCURRENCY="1", **OFF) as started:
         until(lambda: len(started.workers()) == 1)
         before = started.workers()
@@ -25,7 +26,7 @@ def running(sample_database: Path, log: Path) -> Iterator[Service]:
     assert "Traceback" not in written and "[ERROR]" not in written
 
 
-def assert_still_works(running: Service, answer: bytes) -> None:
+def assert_still_works(running: Gunicorn, answer: bytes) -> None:
     """The answer reveals nothing, and the next request is answered."""
     for secret in (b"Traceback", b".py", b"site-packages", bytes(ROOT), b"sqlite3"):
         assert secret not in answer
@@ -33,36 +34,36 @@ def assert_still_works(running: Service, answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_request_is_refused(running: Service, name: str) -> None:
+def test_a_malformed_request_is_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, MALFORMED[name])
     assert statuses(answer) and all(400 <= status < 500 for status in statuses(answer))
     assert_still_works(running, answer)
 
 
-def test_an_answer_does_not_reveal_the_version_of_the_server(running: Service) -> None:
+def test_an_answer_does_not_reveal_the_version_of_the_server(running: Gunicorn) -> None:
     assert b"\r\nServer: gunicorn\r\n" in send(running.address, GOOD)
 
 
 @pytest.mark.parametrize("name", TRUNCATED)
-def test_a_truncated_request_is_refused_or_not_answered(running: Service, name: str) -> None:
+def test_a_truncated_request_is_refused_or_not_answered(running: Gunicorn, name: str) -> None:
     answer = send(running.address, TRUNCATED[name], end=True)
     assert all(400 <= status < 500 for status in statuses(answer))
     assert_still_works(running, answer)
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_an_unusual_request_is_answered_or_refused(running: Service, name: str) -> None:
+def test_an_unusual_request_is_answered_or_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, UNUSUAL[name])
     assert statuses(answer) and all(status < 500 for status in statuses(answer))
     assert_still_works(running, answer)
 
 
-def test_http_1_0_needs_no_host(running: Service) -> None:
+def test_http_1_0_needs_no_host(running: Gunicorn) -> None:
     assert statuses(send(running.address, UNUSUAL["HTTP/1.0 without Host"])) == [200]
 
 
 @pytest.mark.parametrize("name", SMUGGLED)
-def test_a_request_with_an_ambiguous_body_is_refused(running: Service, name: str) -> None:
+def test_a_request_with_an_ambiguous_body_is_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, SMUGGLED[name], end=True)
     # 405: the method; 501: an unknown transfer coding (RFC 9112, section 6.1). With an underscore it is another header,
     # so the body is not ambiguous and the second request is a request.
@@ -71,14 +72,14 @@ def test_a_request_with_an_ambiguous_body_is_refused(running: Service, name: str
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_request_after_a_good_one_is_refused(running: Service, name: str) -> None:
+def test_a_malformed_request_after_a_good_one_is_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, GOOD_KEEP_ALIVE + MALFORMED[name])
     assert statuses(answer)[0] == 200
     assert all(400 <= status < 500 for status in statuses(answer)[1:])
     assert_still_works(running, answer)
 
 
-def test_malformed_requests_add_one_short_line_per_second_to_the_log(running: Service, log: Path) -> None:
+def test_malformed_requests_add_one_short_line_per_second_to_the_log(running: Gunicorn, log: Path) -> None:
     length = len(log.read_text())
     began = time.monotonic()
     for _ in range(200):

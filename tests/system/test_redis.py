@@ -1,19 +1,21 @@
-"""Rate limits in a real Redis: shared by two services, exact, and not missed while it is down."""
+"""Rate limits in a real Redis: exact when two services share it, and decided by the local store while it is down."""
 
 import threading
 import time
 
 import pytest
 import redis
+from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from limit_helpers import local_store
 from servers import Redis
 from service import service
-from test_service import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
-from traffic import Client, asking, run
+from traffic import Client, run, traffic
 
-from racedata.ratelimit import Limit, LocalStore
-from racedata.redisstore import RedisStore
+from racedata.ratelimit.bucket import Limit
+from racedata.ratelimit.local_store import LocalStore
+from racedata.ratelimit.redis_store import RedisStore
 
 
 @pytest.fixture
@@ -33,8 +35,8 @@ def shared_redis(tmp_path_factory):
 TWO_WORKERS = {**FOUR_WORKERS, "WEB_CONCURRENCY": "2"}
 
 
-def together(*pairs):
-    """Lets each (address, client) run at the same time as the others."""
+def run_together(*pairs):
+    """Runs each client of the (address, client) pairs, all at the same time."""
     threads = [threading.Thread(target=run, args=pair) for pair in pairs]
     for thread in threads:
         thread.start()
@@ -42,8 +44,8 @@ def together(*pairs):
         thread.join()
 
 
-class Both:
-    """What two clients at two services got together."""
+class Sum:
+    """The statuses of several clients together, and the time from the first request to the last answer."""
 
     def __init__(self, *clients):
         self.statuses = sum((client.statuses for client in clients), start=type(clients[0].statuses)())
@@ -68,12 +70,12 @@ def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
         service(sample_database, tmp_path / "1", **options) as one,
         service(sample_database, tmp_path / "2", **options) as two,
     ):
-        together(
+        run_together(
             (one.address, floods[0]),
             (two.address, floods[1]),
             *([one.address, other] for other in others if not limits),
         )
-    assert_limited(Both(*floods), quota, per_second)
+    assert_limited(Sum(*floods), quota, per_second)
     if not limits:
         assert all(set(other.statuses) == {200} for other in others)
 
@@ -82,27 +84,27 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
     flood = Client(ADDRESS, SECONDS + 6, connections=32)
     options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
     with service(sample_database, tmp_path / "log", **options) as running:
-        with asking(running.address, flood):
+        with traffic(running.address, flood):
             time.sleep(SECONDS / 2)
             redis_server.kill()
             time.sleep(3)
             redis_server.start()
-        # Kept by Redis again: the flood has left no token there.
+        # Redis decides again: it has a bucket of the flooding client.
         assert redis.Redis.from_url(redis_server.url).keys() == [b"racedata:4" + bytes([127, 0, 0, 1])]
     assert set(flood.statuses) == {200, 429}
     assert flood.broken == 0
     log = (tmp_path / "log").read_text()
-    assert 1 <= log.count("the limit store cannot be reached") <= 2  # once to a worker
+    assert 1 <= log.count("the limit store cannot be reached") <= 2  # once per worker
     assert log.count("the limit store is reached again") == log.count("the limit store cannot be reached")
 
 
 def test_keys_expire_when_their_buckets_are_full(redis_server):
-    limits = [Limit("burst", 4, 1), Limit("sustained", 500, 3600)]
-    kept = RedisStore(redis_server.url, limits, LocalStore(limits, clients=16))
-    kept.take(b"a")
+    local = local_store()
+    store = RedisStore(redis_server.url, local.limits, fallback=local)
+    store.take(b"a")
     server = redis.Redis.from_url(redis_server.url)
     assert 7000 < server.pttl("racedata:a") <= 7200
-    kept.take(b"a")
+    store.take(b"a")
     assert 14_000 < server.pttl("racedata:a") <= 14_400
 
 
@@ -114,8 +116,8 @@ def test_keys_expire_when_their_buckets_are_full(redis_server):
 def test_the_script_allows_what_the_local_store_allows(shared_redis, quotas, requests):
     limits = [Limit(f"limit{number}", *quota) for number, quota in enumerate(quotas)]
     local = LocalStore(limits, clients=16)
-    kept = RedisStore(shared_redis.url, limits, fallback=None)
+    shared = RedisStore(shared_redis.url, limits, fallback=local)
     client = repr(quotas).encode() + str(time.monotonic_ns()).encode()
     for _ in range(requests):
-        ours, theirs = local.take(client), kept.take(client)
-        assert (ours.refused_by, ours.remaining) == (theirs.refused_by, theirs.remaining)
+        here, there = local.take(client), shared.take(client)
+        assert (here.refused_by, here.remaining) == (there.refused_by, there.remaining)

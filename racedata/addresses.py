@@ -1,0 +1,189 @@
+"""The grammar of addresses: what stands behind the base address becomes an `Address`, or an error says why it cannot.
+
+    [ "/" season [ "/" round ] ] *( "/" filter "/" value ) [ "/" endpoint [ "/" value ] ]
+
+Here are words and the forms of their values. HTTP, SQL, and which seasons or drivers exist are not here.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import NamedTuple
+
+Value = int | str
+
+
+class AddressError(ValueError):
+    """An address that is not served; the text says what is wrong and what is accepted."""
+
+
+class UnknownAddress(AddressError):
+    """The grammar cannot read it: an unknown word, or a value of the wrong form."""
+
+
+class RefusedAddress(AddressError):
+    """The grammar can read it, but the endpoint does not take it: a filter too many, or a season or round missing."""
+
+
+class Rules(NamedTuple):
+    """What may stand before an endpoint, beside season and round."""
+
+    filters: frozenset[str]
+    needs_round: bool = False
+    # Filters that only go with some of the others: `{filter: the filters that may stand beside it}`.
+    only_beside: Mapping[str, frozenset[str]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """An address that has been read. `path` alone tells it from every other one."""
+
+    path: str  # as in the request, lower case and without `.json`: `2023/drivers/alonso/results`
+    endpoint: str
+    season: Value | None = None  # a number, or `current`
+    round: Value | None = None  # a number, `last` or `next`
+    filters: Mapping[str, Value] = field(default_factory=dict)  # ids lower case; numbers; places such as `1` and `R`
+
+
+def number(text: str) -> int | None:
+    """A number of 1 to 18 digits: SQLite can hold each of them."""
+    return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
+
+
+def identifier(text: str) -> str | None:
+    """The id of a circuit, constructor or driver."""
+    return text if re.fullmatch("[a-z0-9_-]+", text) else None
+
+
+def place(text: str) -> str | None:
+    """A place in a championship, as `positionText` has it."""
+    value = number(text)
+    return None if value is None else str(value)
+
+
+def position(text: str) -> str | None:
+    """A `positionText`: a place in a race, or the letter of a driver who has none."""
+    return text.upper() if re.fullmatch("[defnrw]", text) else place(text)
+
+
+# Every filter, and how its value is read. All but `grid` and `fastest` are endpoints too.
+FILTERS: Mapping[str, Callable[[str], Value | None]] = {
+    "circuits": identifier,
+    "constructors": identifier,
+    "drivers": identifier,
+    "grid": number,
+    "fastest": number,
+    "results": position,
+    "status": number,
+    "laps": number,
+    "pitstops": number,
+    "qualifying": number,
+    "sprint": position,
+    "driverstandings": place,
+    "constructorstandings": place,
+}
+FORMS: Mapping[Callable[[str], Value | None], str] = {
+    identifier: "an id of letters, digits, _ and -",
+    number: "a number of at most 18 digits",
+    place: "a number of at most 18 digits",
+    position: "a number of at most 18 digits, or one of the letters d, e, f, n, r and w",
+}
+WITHOUT_VALUE = ("races", "seasons")
+
+
+class Grammar:
+    """Reads addresses under `base`, for the endpoints whose rules it is given by name."""
+
+    def __init__(self, base: str, endpoints: Mapping[str, Rules]) -> None:
+        self.base, self.endpoints = base, endpoints
+        # Clients repeat addresses. The bound keeps the memory small.
+        self.parse = lru_cache(maxsize=4096)(self._parse)
+
+    def _parse(self, path: str) -> Address:
+        """The Address of a path behind the base, such as `/2023/18/Results.json`. Raises AddressError."""
+        if not path.isascii():  # lower() makes ASCII of some other letters
+            raise self.unknown("An address has ASCII letters alone")
+        path = path.lower()
+        path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
+        segments = path.split("/")[1:]
+        season, round, rest = split_front(segments)
+        if not rest:
+            return Address("/".join([*segments, "races"]), "races", season, round)
+        # The last name is the endpoint; a value behind it is one more filter.
+        endpoint = rest[-1] if len(rest) % 2 else rest[-2]
+        if endpoint not in self.endpoints:
+            raise self.unknown(f"{endpoint[:50]!r} is no endpoint")
+        filters = self.read_filters(rest)
+        self.check(endpoint, season, round, filters)
+        return Address("/".join(segments), endpoint, season, round, filters)
+
+    def read_filters(self, segments: list[str]) -> dict[str, Value]:
+        """The values of filters by name. The last one counts if a filter stands there twice."""
+        filters: dict[str, Value] = {}
+        without_value = None
+        for name, text in zip(segments[::2], segments[1::2]):
+            read = identifier if name in WITHOUT_VALUE else FILTERS.get(name)
+            if read is None:
+                raise self.unknown(f"{name[:50]!r} is no filter")
+            value = read(text)
+            if value is None:
+                raise self.unknown(f"{name}/{text[:50]} is no filter: the value of {name} is {FORMS[read]}")
+            if name in WITHOUT_VALUE:
+                without_value = name
+            else:
+                filters[name] = value
+        if without_value:
+            raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
+        return filters
+
+    def check(self, endpoint: str, season: Value | None, round: Value | None, filters: Iterable[str]) -> None:
+        """Raises RefusedAddress if the endpoint does not take what stands before it."""
+        rules = self.endpoints[endpoint]
+        for name in filters:
+            if name not in rules.filters:
+                raise RefusedAddress(f"{endpoint} does not take the filter {name}. {self.accepted(endpoint)}")
+        for name, others in rules.only_beside.items():
+            if name in filters:
+                for other in filters:
+                    if other != name and other not in others:
+                        beside = ", ".join(["season", "round", *sorted(others - {name})])
+                        raise RefusedAddress(
+                            f"{endpoint} does not take the filter {other} beside {name}; accepted beside it: {beside}."
+                        )
+        if rules.needs_round and round is None:
+            missing = "a round" if season is not None else "a season and a round"
+            raise RefusedAddress(f"{endpoint} needs {missing} at the front. {self.example(endpoint)}")
+
+    def accepted(self, endpoint: str) -> str:
+        filters = [name for name in FILTERS if name in self.endpoints[endpoint].filters]
+        return f"It takes season, round, {', '.join(filters)}. {self.example(endpoint)}"
+
+    def example(self, endpoint: str) -> str:
+        season = "/2023/18" if self.endpoints[endpoint].needs_round else "/2023"
+        return f"Try {self.base}{season}/{endpoint}.json."
+
+    def unknown(self, what: str) -> UnknownAddress:
+        return UnknownAddress(
+            f"{what}. An address is {self.base}, then a season (four digits, or current), a round (from 1, last or "
+            f"next), filters with their values, and an endpoint: {', '.join(self.endpoints)}. "
+            f"Try {self.base}/2023/18/results.json."
+        )
+
+
+def split_front(segments: list[str]) -> tuple[Value | None, Value | None, list[str]]:
+    """Season and round at the front, and what stands behind them."""
+    if not segments:
+        return None, None, []
+    season: Value | None = None
+    if segments[0] == "current":
+        season = "current"
+    elif re.fullmatch("[1-9][0-9]{3}", segments[0]):
+        season = int(segments[0])
+    if season is None or len(segments) == 1:
+        return season, None, segments[1:] if season else segments
+    if segments[1] in ("last", "next"):
+        return season, segments[1], segments[2:]
+    if re.fullmatch("[1-9][0-9]{0,17}", segments[1]):
+        return season, int(segments[1]), segments[2:]
+    return season, None, segments[1:]

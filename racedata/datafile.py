@@ -1,0 +1,130 @@
+"""The database file: read once, checked by its bytes, and served from those very bytes in memory.
+
+What happens to the file afterwards cannot change an answer. Queries are in queries.py.
+"""
+
+import hashlib
+import mmap
+import os
+import sqlite3
+import stat
+import struct
+import threading
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from importlib.resources import files
+from typing import Any
+
+SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+CHECKSUM_BYTES = 32  # the loader appends the SHA-256 of all other bytes; see schema.sql
+
+
+class DataFileError(Exception):
+    """A file that cannot be served: one line that says what is wrong and what to run.
+
+    `fault` is what is wrong alone. `transient` is true if the same file may be readable later.
+    """
+
+    def __init__(self, path: str, fault: str, transient: bool = False) -> None:
+        super().__init__(f"{path} {fault}; to build it, run: make load-data SOURCE=… DATABASE={path}")
+        self.fault, self.transient = fault, transient
+
+
+class DataFile:
+    """A checked database in memory, on one connection that threads share.
+
+    `checksum` is the SHA-256 of its bytes: two databases with the same checksum are the same. If the file now at its
+    path was rejected, `refused` says why.
+    """
+
+    def __init__(self, content: memoryview, checksum: bytes) -> None:
+        self.checksum = checksum
+        self.refused: str | None = None
+        self._lock = threading.Lock()
+        # Forked processes may share it: it has no file and takes no locks, and nobody writes to it.
+        self._connection = sqlite3.connect(":memory:", check_same_thread=False)
+        self._connection.deserialize(content)
+        self._connection.execute("PRAGMA query_only = ON")
+        self._connection.row_factory = sqlite3.Row
+
+    def __del__(self) -> None:
+        # The last request that uses it may end long after another database took its place.
+        self._connection.close()
+
+    @classmethod
+    def read(cls, path: str) -> "DataFile":
+        """The database at `path`. Raises DataFileError."""
+        try:
+            with opened(path) as (descriptor, size):
+                return cls.checked(descriptor, size)
+        except FileNotFoundError:
+            raise DataFileError(path, "is missing") from None
+        except OSError as error:
+            raise DataFileError(path, f"cannot be read ({error.strerror})", transient=True) from None
+        except Fault as fault:
+            raise DataFileError(path, str(fault)) from None
+
+    @classmethod
+    def checked(cls, descriptor: int, size: int) -> "DataFile":
+        # By the bytes alone: SQLite may say anything about a damaged file. The header has the numbers of schema.sql.
+        header = os.pread(descriptor, 72, 0)
+        if len(header) < 72 or not header.startswith(b"SQLite format 3\0"):
+            raise Fault("is not an SQLite database")
+        page_size, pages, version, application_id = struct.unpack(">16xH10xI28xI4xI", header)
+        with closing(sqlite3.connect(":memory:")) as expected:
+            expected.executescript(SCHEMA)
+            if (application_id,) != expected.execute("PRAGMA application_id").fetchone():
+                raise Fault("is an SQLite database, but not one of racedata")
+            (wanted,) = expected.execute("PRAGMA user_version").fetchone()
+        if version != wanted:
+            age = "older" if version < wanted else "newer"
+            raise Fault(f"has schema version {version}, {age} than this service's, {wanted}")
+        # Before it is read: it may be very large.
+        if size != page_size * pages + CHECKSUM_BYTES:
+            raise Fault("is damaged (it is not as long as it was built)")
+        # Memory that is given back at once; of large bytes objects, the C library keeps some for each thread.
+        with closing(mmap.mmap(-1, size)) as content, memoryview(content) as view:
+            with open(descriptor, "rb", closefd=False) as file:
+                file.readinto(view)
+            with view[:-CHECKSUM_BYTES] as database:
+                checksum = hashlib.sha256(database).digest()
+                if checksum != view[-CHECKSUM_BYTES:]:
+                    raise Fault("is damaged (it is not as it was built: its checksum differs)")
+                return cls(database, checksum)
+
+    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
+        """The rows of a query, with `values` for its question marks."""
+        with self._lock:
+            return self._connection.execute(sql, values).fetchall()
+
+    def row(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Row:
+        """The one row of a query that always has one."""
+        return self.rows(sql, values)[0]
+
+    def build(self) -> sqlite3.Row:
+        """Where and when the file was built: `(schemaVersion, source, sourceChecksum, builtAt)`."""
+        return self.row(
+            "SELECT user_version AS schemaVersion, source, sourceChecksum, builtAt FROM build, pragma_user_version"
+        )
+
+    def row_counts(self) -> dict[str, int]:
+        """Rows per table: `{name: rows}`."""
+        return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
+
+
+class Fault(Exception):
+    """What is wrong with a file."""
+
+
+@contextmanager
+def opened(path: str) -> Iterator[tuple[int, int]]:
+    """The descriptor of a regular file, and its size in bytes. Raises OSError or Fault."""
+    # A FIFO without a writer would block open() for good.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise Fault("is not a file")  # a device may be read without end
+        yield descriptor, status.st_size
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,251 @@
+"""Queries: the filters of an address as SQL over the tables of schema.sql, and the directory of what answers repeat.
+
+SQL text is made of constants only; values are always bound. HTTP and the shape of answers are not here.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from sqlite3 import Row
+from typing import Any
+
+from racedata import serializers
+from racedata.addresses import Address, Value
+from racedata.datafile import DataFile
+
+# The filters that speak of a row of `results`, one driver in one race, and the column each compares.
+ENTRY: Mapping[str, str] = {
+    "constructors": "constructorId",
+    "drivers": "driverId",
+    "grid": "grid",
+    "fastest": "rank",
+    "results": "positionText",
+    "status": "statusId",
+}
+
+
+class NotRun(LookupError):
+    """`last` was requested of a season in which no race has results."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What an address selects, in numbers of the database.
+
+    `filters` has the filters with their columns' values; of season and round it has `race` (a raceId) if the round is
+    known, else `season`. None if nothing can match, because an id or a round does not exist.
+    """
+
+    season: int | None
+    round: int | None
+    filters: Mapping[str, Value] | None
+
+
+class Directory:
+    """What thousands of answers repeat, read once per database: the objects of the wire by id, in the wire's order."""
+
+    def __init__(self, data: DataFile) -> None:
+        def by_id(table: str, id: str) -> dict[Any, Row]:
+            return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
+
+        circuits, constructors, drivers = (
+            by_id(table, id)
+            for table, id in [("circuits", "circuitId"), ("constructors", "constructorId"), ("drivers", "driverId")]
+        )
+        self.circuits = {id: serializers.circuit(row) for id, row in circuits.items()}
+        self.constructors = {id: serializers.constructor(row) for id, row in constructors.items()}
+        self.drivers = {id: serializers.driver(row) for id, row in drivers.items()}
+        self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
+        races = data.rows(
+            """SELECT *, sprint_date IS NOT NULL
+                   OR EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId) AS hasSprint
+               FROM races ORDER BY year, round"""
+        )
+        self.race_rows = {row["raceId"]: row for row in races}
+        self.races = {id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()}
+        self.race_order = {id: number for number, id in enumerate(self.races)}
+        self.race_ids = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
+        # Ids of the wire match in any case of letters.
+        self.ids = {
+            "circuits": {row["circuitRef"].lower(): id for id, row in circuits.items()},
+            "constructors": {row["constructorRef"].lower(): id for id, row in constructors.items()},
+            "drivers": {row["driverRef"].lower(): id for id, row in drivers.items()},
+        }
+        run = {id for (id,) in data.rows("SELECT DISTINCT raceId FROM results")}
+        self.last_rounds: dict[int, int] = {}  # by season, of the races that are run
+        for id, row in self.race_rows.items():
+            if id in run:
+                self.last_rounds[row["year"]] = row["round"]
+
+    def select(self, address: Address) -> Selection:
+        """The Selection of an address. Raises NotRun."""
+        season, round = self.place(address.season, address.round)
+        filters: dict[str, Value] = {}
+        if round is not None:
+            race = self.race_ids.get((season or 0, round))
+            if race is None:
+                return Selection(season, round, None)
+            filters["race"] = race
+        elif season is not None:
+            filters["season"] = season
+        for name, value in address.filters.items():
+            if name in self.ids:
+                id = self.ids[name].get(str(value))
+                if id is None:
+                    return Selection(season, round, None)
+                filters[name] = id
+            elif name != "fastest" or value != 0:  # Ergast: rank 0 is no rank, and `fastest/0` no filter
+                filters[name] = value
+        return Selection(season, round, filters)
+
+    def place(self, season: Value | None, round: Value | None) -> tuple[int | None, int | None]:
+        """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
+        year = max(self.last_rounds) if season == "current" else season
+        if year is None or isinstance(year, str):
+            return None, None
+        if round == "last":
+            if year not in self.last_rounds:
+                raise NotRun(f"No race of season {year} has results yet, so it has no last round.")
+            return year, self.last_rounds[year]
+        if round == "next":
+            last = self.last_rounds.get(year, 0)
+            ahead = [number for season, number in self.race_ids if season == year and number > last]
+            return (year, min(ahead)) if ahead else (year + 1, 1)
+        return year, None if round is None else int(round)
+
+
+class Where:
+    """The conditions of a query, and the values they bind."""
+
+    def __init__(self) -> None:
+        self.terms: list[str] = []
+        self.values: list[Value] = []
+
+    def add(self, term: str, values: Iterable[Value]) -> None:
+        self.terms.append(term)
+        self.values.extend(values)
+
+    def equal(self, columns: Mapping[str, str], filters: Mapping[str, Value]) -> None:
+        """Each column that a filter names has that filter's value."""
+        for name, column in columns.items():
+            if name in filters:
+                self.add(f"{column} = ?", [filters[name]])
+
+    def race(self, filters: Mapping[str, Value]) -> None:
+        """`raceId` is a race that season, round and circuit name."""
+        self.equal({"race": "raceId"}, filters)
+        calendar = Where()
+        calendar.equal({"season": "year", "circuits": "circuitId"}, filters)
+        if calendar.terms:
+            self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
+
+    def __str__(self) -> str:
+        return f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
+
+
+@dataclass(frozen=True)
+class Source:
+    """The rows that an endpoint serves: a table whose `record` counts them in the order of the wire."""
+
+    table: str
+    own: Mapping[str, str]  # filters that are columns of the table itself
+    columns: str = "*"
+    # Filters that speak of the row of `results` of the same race and driver.
+    entry: Collection[str] = ()
+    counted_per_race: bool = False  # `record` counts from 1 in each race, else over the whole table
+
+    @property
+    def filters(self) -> frozenset[str]:
+        """Every filter there is for these rows."""
+        return frozenset({"circuits", *self.own, *self.entry})
+
+    def where(self, filters: Mapping[str, Value]) -> Where:
+        where = Where()
+        where.race(filters)
+        where.equal(self.own, filters)
+        # What is left must hold of one entry, so all of it goes into one subquery.
+        left = {name: ENTRY[name] for name in self.entry if name in filters and name not in self.own}
+        if left:
+            entry = Where()
+            entry.race(filters)
+            entry.equal({"drivers": "driverId", **left}, filters)
+            where.add(f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{entry})", entry.values)
+        return where
+
+    def page(self, data: DataFile, filters: Mapping[str, Value], limit: int, offset: int) -> tuple[int, list[Row]]:
+        """The number of rows that match, and those of a page."""
+        where = self.where(filters)
+        # Of rows that are numbered without gaps, the last number is the total, and a page is a range: no row before
+        # it is read. So the last page of all lap timings costs what the first one does.
+        numbered = where.terms == (["raceId = ?"] if self.counted_per_race else [])
+        count = "ifnull(max(record), 0)" if numbered else "count(*)"
+        (total,) = data.row(f"SELECT {count} FROM {self.table}{where}", tuple(where.values))
+        if limit == 0 or offset >= total:
+            return total, []
+        if numbered:
+            where.add("record > ? AND record <= ?", (offset, offset + limit))
+            page = ""
+        else:
+            where.values += (limit, offset)
+            page = " LIMIT ? OFFSET ?"
+        sql = f"SELECT {self.columns} FROM {self.table}{where} ORDER BY record{page}"
+        return total, data.rows(sql, tuple(where.values))
+
+
+def with_winner(table: str) -> str:
+    """All columns of a classification, and the winner's time: gaps are counted from it."""
+    return f"""*, (SELECT milliseconds FROM {table} AS winner WHERE winner.raceId = {table}.raceId
+                   ORDER BY record LIMIT 1) AS winnerMilliseconds"""
+
+
+RESULTS = Source("results", ENTRY, with_winner("results"))
+SPRINT = Source(
+    "sprint_results",
+    # Not `results` and `fastest`: nobody could tell whether they mean the race or the sprint.
+    {
+        "constructors": "constructorId",
+        "drivers": "driverId",
+        "grid": "grid",
+        "status": "statusId",
+        "sprint": "positionText",
+    },
+    f"{with_winner('sprint_results')}, NULL AS fastestLapSpeed",
+)
+QUALIFYING = Source(
+    "qualifying",
+    # In a few races the two tables name different constructors; the qualifying row's own counts here.
+    {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},
+    entry=ENTRY,
+)
+LAPS = Source(
+    "lap_times",
+    {"drivers": "driverId", "laps": "lap"},
+    "lap, driverId, position, time, raceId",
+    entry=ENTRY,
+    counted_per_race=True,
+)
+
+
+def races(data: DataFile, directory: Directory, filters: Mapping[str, Value]) -> list[int]:
+    """The raceIds that match, in order: by a row of `results` if a filter speaks of one, else by the calendar."""
+    where = Where()
+    where.race(filters)
+    where.equal(ENTRY, filters)
+    if not where.terms:
+        return list(directory.races)
+    table = "results" if any(name in filters for name in ENTRY) else "races"
+    found = data.rows(f"SELECT DISTINCT raceId FROM {table}{where}", tuple(where.values))
+    return sorted((id for (id,) in found), key=directory.race_order.__getitem__)
+
+
+def loaded(data: DataFile) -> dict[str, Any]:
+    """How many seasons there are, the first and the last; and `(season, round)` of the last race that has most."""
+    seasons = data.row("SELECT count(DISTINCT year) AS seasons, min(year) AS first, max(year) AS last FROM races")
+    fullest = data.row(
+        """SELECT year AS season, round FROM races ORDER BY
+               EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)
+               + EXISTS (SELECT 1 FROM qualifying WHERE raceId = races.raceId)
+               + EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId)
+               + EXISTS (SELECT 1 FROM lap_times WHERE raceId = races.raceId) DESC,
+               year DESC, round DESC LIMIT 1"""
+    )
+    return {**dict(seasons), **dict(fullest)}

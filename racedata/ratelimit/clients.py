@@ -1,0 +1,62 @@
+"""What identifies a client: its IP address, also behind trusted proxies, and the key of its bucket."""
+
+import ipaddress
+from functools import lru_cache
+
+from racedata.settings import names_in
+
+IP = ipaddress.IPv4Address | ipaddress.IPv6Address
+
+
+class TrustedProxies:
+    """Proxies whose X-Forwarded-For is trusted: IP addresses, networks and `unix`, separated by commas.
+
+    `unix` stands for every peer on a unix socket, which has no IP address.
+    """
+
+    def __init__(self, text: str) -> None:
+        names = names_in(text)
+        self.unix = "unix" in names
+        self.networks = [ipaddress.ip_network(name) for name in names if name != "unix"]
+
+    def trusts(self, hop: IP | None) -> bool:
+        """Whether `hop` is a trusted proxy; None is a unix socket."""
+        return self.unix if hop is None else any(hop in network for network in self.networks)
+
+    def client(self, peer: str, forwarded_for: str) -> IP | None:
+        """The client's IP address, or None for a unix socket.
+
+        `peer` is the other end of the connection, `forwarded_for` the X-Forwarded-For header. A proxy appends its own
+        peer to that header, so the header is read from the right: the client is the first hop that is not a trusted
+        proxy. An entry that is no IP address ends the search, and the client is the proxy that sent it.
+        """
+        client = parse_ip(peer)
+        entries = forwarded_for.split(",")
+        while self.trusts(client) and entries:
+            hop = parse_ip(entries.pop())
+            if hop is None:
+                break
+            client = hop
+        return client
+
+
+@lru_cache(maxsize=4096)
+def parse_ip(text: str) -> IP | None:
+    """The IP address in `text`, with or without a port; None if there is none. IPv4 mapped into IPv6 becomes IPv4."""
+    text = text.strip()
+    if text.startswith("["):
+        text = text[1:].partition("]")[0]
+    elif text.count(":") == 1:
+        text = text.partition(":")[0]
+    try:
+        ip = ipaddress.ip_address(text)
+    except ValueError:
+        return None
+    return ip.ipv4_mapped or ip if isinstance(ip, ipaddress.IPv6Address) else ip
+
+
+def bucket_key(client: IP | None) -> bytes:
+    """The key of a client's bucket. An IPv6 client is its /64, because one host can use every address in it."""
+    if client is None:
+        return b"unix"
+    return b"6" + client.packed[:8] if client.version == 6 else b"4" + client.packed

@@ -1,0 +1,52 @@
+"""The Falcon middleware: which requests count, the headers of a response, and 429. HTTP belongs here only."""
+
+from functools import lru_cache
+from typing import Any
+
+import falcon
+
+from racedata.ratelimit.bucket import whole_seconds
+from racedata.ratelimit.clients import TrustedProxies, bucket_key
+from racedata.ratelimit.stores import LimitStore
+
+FORWARDED_CHARACTERS = 500  # of X-Forwarded-For that are read: some ten proxies in a row
+
+
+class RateLimits:
+    """Middleware: counts each request under the base address, sets the RateLimit headers, and refuses with 429.
+
+    The headers are those of the IETF draft "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers).
+    """
+
+    def __init__(self, store: LimitStore, proxies: TrustedProxies, base_address: str) -> None:
+        self.store = store
+        base = base_address.lower()
+        self.under_base, self.forms_of_base = base + "/", (base, base + ".json")
+        self.policy = ", ".join(f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits)
+        self.header = ", ".join(f'"{limit.name}";r=%d;t=%d' for limit in store.limits)
+        # Clients come back, so this is cached. A client that sends ever new headers only slows down itself.
+        self.bucket_key = lru_cache(maxsize=4096)(lambda peer, via: bucket_key(proxies.client(peer, via)))
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        env, path = req.env, req.path.lower()
+        if not (path.startswith(self.under_base) or path in self.forms_of_base) or is_preflight(env):
+            return
+        # Only the end, which trusted proxies have written. A client can send anything before it, at any length.
+        via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
+        refused_by, wait, remaining, reset = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via))
+        values: list[int] = []
+        for tokens, fill_time in zip(remaining, reset):
+            values += tokens, whole_seconds(fill_time)
+        resp.set_header("RateLimit-Policy", self.policy)
+        resp.set_header("RateLimit", self.header % tuple(values))
+        if refused_by:
+            raise falcon.HTTPTooManyRequests(
+                description=f"The {refused_by.name} limit of {refused_by.quota} requests in {refused_by.window} s is "
+                f"reached; this request succeeds after {whole_seconds(wait)} s.",
+                retry_after=whole_seconds(wait),
+            )
+
+
+def is_preflight(env: dict[str, Any]) -> bool:
+    """Whether this is a CORS preflight, which a browser sends on its own before the request of a script."""
+    return "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in env and "HTTP_ORIGIN" in env and env["REQUEST_METHOD"] == "OPTIONS"

@@ -1,0 +1,49 @@
+"""What a limit store is, and which one the settings name."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+from racedata.ratelimit.bucket import Decision, Limit
+from racedata.ratelimit.local_store import LocalStore
+from racedata.settings import SettingError, Settings
+
+WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
+
+
+class LimitStore(Protocol):
+    """Holds the buckets of all clients. `take` may be called by several threads and processes at once."""
+
+    @property
+    def limits(self) -> Sequence[Limit]: ...
+
+    def take(self, client: bytes) -> Decision:
+        """Takes a token for `client` from the bucket of each limit, or from none."""
+
+
+def store_for(settings: Settings) -> LimitStore | None:
+    """The limit store that the settings name; None if both limits are off. Raises SettingError."""
+    texts = {"burst": settings.burst_limit, "sustained": settings.sustained_limit}
+    parts = {name: text.split("/") for name, text in texts.items() if text != "off"}
+    limits = [Limit(name, int(quota), WINDOWS[unit]) for name, (quota, unit) in parts.items()]
+    if not limits:
+        return None
+    try:
+        local = LocalStore(limits)
+    except (AttributeError, OSError):
+        raise SettingError(
+            "rate limits need a system with robust mutexes, such as Linux: "
+            "expected RACEDATA_BURST_LIMIT=off and RACEDATA_SUSTAINED_LIMIT=off"
+        ) from None
+    if settings.limit_store == "local":
+        return local
+    try:
+        # Imported here because `redis` is an extra, and takes half as long to import as everything else together.
+        from racedata.ratelimit.redis_store import RedisStore
+
+        return RedisStore(settings.limit_store, limits, fallback=local)
+    except ImportError:
+        raise SettingError(
+            "RACEDATA_LIMIT_STORE names a Redis, and its package is not installed; run: pip install '.[redis]'"
+        ) from None
+    except ValueError as error:
+        raise SettingError(f"RACEDATA_LIMIT_STORE={settings.limit_store!r}: {error}") from None

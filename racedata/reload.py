@@ -1,0 +1,102 @@
+"""A WSGI application that is exchanged when the database file is: it watches the path, and knows no routes."""
+
+import ctypes
+import gc
+import logging
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from racedata.datafile import DataFile, DataFileError
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+log = logging.getLogger(__name__)
+
+
+class Identity(NamedTuple):
+    """What changes if another file takes the place of one, or if somebody writes to it."""
+
+    device: int
+    inode: int
+    size: int  # bytes
+    modified: int  # nanoseconds
+    changed: int  # nanoseconds
+
+
+def identity(path: str) -> Identity | None:
+    """The Identity of the file at `path`; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return Identity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
+class ReloadingApp:
+    """The application that `make_app` makes of the database at `path`, and of each good one that takes its place.
+
+    A request is answered wholly by one application. A file that cannot be served is rejected with one line in the log,
+    and the last good data is served on. Raises DataFileError if there is no good file at first.
+    """
+
+    INTERVAL = 0.5  # seconds between checks of the file
+
+    def __init__(
+        self, path: str, make_app: Callable[[DataFile], "WSGIApplication"], clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.path, self.make_app, self.clock = path, make_app, clock
+        self._check_again_at = clock() + self.INTERVAL
+        self._checking = threading.Lock()
+        self._seen = identity(path)  # before it is read: a change meanwhile is found by the next check
+        self.data = DataFile.read(path)
+        self.app = self._application(self.data)
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        # One thread checks; the others go on with what there is.
+        if self.clock() >= self._check_again_at and self._checking.acquire(blocking=False):
+            try:
+                self.check()
+            finally:
+                self._checking.release()
+        return self.app(environ, start_response)
+
+    def check(self) -> None:
+        """Serves the file that is now at the path, if it is a new and good one."""
+        self._check_again_at = self.clock() + self.INTERVAL
+        seen = identity(self.path)
+        if seen == self._seen:
+            return
+        try:
+            data = DataFile.read(self.path)
+            if data.checksum != self.data.checksum:  # else the same database, moved or copied
+                self.app, self.data = self._application(data), data
+                log.warning("%s has changed; the new data is served", self.path)
+                free_memory()
+            self.data.refused = None
+            self._seen = seen
+        except DataFileError as error:
+            if error.fault != self.data.refused:
+                log.error("%s; the data from before is still served", error)
+            self.data.refused = error.fault
+            if not error.transient:
+                self._seen = seen
+
+    def _application(self, data: DataFile) -> "WSGIApplication":
+        try:
+            return self.make_app(data)
+        except Exception as error:  # whatever it is, the application from before is better than none
+            raise DataFileError(self.path, f"lacks what is needed ({error})") from error
+
+
+def free_memory() -> None:
+    """Gives back what the application from before took, now and not at some later time."""
+    gc.unfreeze()  # what get_app() has frozen
+    gc.collect()
+    # glibc keeps freed memory, once per thread: a database's size each time another thread reloads.
+    with suppress(AttributeError):  # other C libraries do not have it
+        ctypes.CDLL(None).malloc_trim(0)

@@ -1,0 +1,91 @@
+"""racedata.ratelimit.bucket, against a slow and obvious model of a token bucket."""
+
+from fractions import Fraction
+
+from hypothesis import given
+from hypothesis import strategies as st
+from limit_helpers import BURST, NOW, SECOND, SUSTAINED
+
+from racedata.ratelimit.bucket import Limit, take, whole_seconds
+
+
+class Model:
+    """A token bucket as one would explain it: a number of tokens, and the time at which they were counted."""
+
+    def __init__(self, limit):
+        self.limit, self.tokens, self.now = limit, Fraction(limit.quota), NOW
+
+    def refill(self, now):
+        self.tokens = min(Fraction(self.limit.quota), self.tokens + Fraction(now - self.now, self.limit.interval))
+        self.now = now
+
+
+LIMITS = st.builds(Limit, st.just("limit"), st.integers(1, 40), st.sampled_from([1, 7, 60, 3600]))
+
+
+@given(st.lists(LIMITS, min_size=1, max_size=2), st.lists(st.integers(0, 3 * SECOND) | st.integers(0, 10**10)))
+def test_the_bucket_decides_like_the_model(limits, pauses):
+    now, full_at = NOW, [0] * len(limits)
+    models = [Model(limit) for limit in limits]
+    for pause in pauses:
+        now += pause
+        for model in models:
+            model.refill(now)
+        allowed = all(model.tokens >= 1 for model in models)
+        if allowed:
+            for model in models:
+                model.tokens -= 1
+        decision, full_at = take(limits, full_at, now)
+        assert (decision.refused_by is None) == allowed
+        assert decision.remaining == [model.tokens // 1 for model in models]
+        assert decision.reset == [(m.limit.quota - m.tokens) * m.limit.interval for m in models]
+        waits = [max(0, (1 - model.tokens) * model.limit.interval) for model in models]
+        assert decision.wait == (0 if allowed else max(waits))
+        if not allowed:
+            assert decision.refused_by is limits[waits.index(max(waits))]
+
+
+@given(st.lists(LIMITS, min_size=1, max_size=2), st.integers(0, 100), st.integers(0, SECOND))
+def test_a_request_is_allowed_after_the_wait_in_whole_seconds_and_refused_a_second_earlier(limits, requests, pause):
+    now, full_at = NOW, [0] * len(limits)
+    for _ in range(requests):
+        now += pause
+        decision, full_at = take(limits, full_at, now)
+        if decision.refused_by:
+            wait = whole_seconds(decision.wait)
+            assert take(limits, full_at, now + wait * SECOND)[0].refused_by is None
+            assert take(limits, full_at, now + (wait - 1) * SECOND)[0].refused_by is not None
+
+
+def test_a_client_that_sends_a_request_per_quarter_second_is_never_refused_by_the_burst_limit():
+    full_at = [0]
+    for request in range(10_000):
+        decision, full_at = take([BURST], full_at, NOW + request * SECOND // 4)
+        assert decision.refused_by is None
+
+
+def test_a_refused_request_takes_no_token_from_either_bucket():
+    full_at = [0, 0]
+    for _ in range(4):
+        _, full_at = take([BURST, SUSTAINED], full_at, NOW)
+    for _ in range(1000):
+        decision, after = take([BURST, SUSTAINED], full_at, NOW)
+        assert (decision.refused_by, after) == (BURST, full_at)
+    assert decision.remaining == [0, 496]
+
+
+@given(LIMITS, st.integers(1, 200))
+def test_a_window_allows_at_most_a_full_bucket_and_its_refill_at_any_pace(limit, requests):
+    full_at, allowed = [0], 0
+    now, end = NOW, NOW + limit.window * SECOND
+    pause = max(1, limit.window * SECOND // requests)
+    while now < end:
+        decision, full_at = take([limit], full_at, now)
+        allowed += decision.refused_by is None
+        now += pause
+    assert allowed <= 2 * limit.quota
+
+
+def test_a_state_stored_under_a_larger_limit_does_not_lock_a_client_out():
+    decision, _ = take([BURST], [NOW + 86400 * SECOND], NOW)
+    assert decision.wait == SECOND // 4

@@ -1,0 +1,23 @@
+"""racedata.ratelimit.stores: the limit store that the settings name."""
+
+import sys
+
+import pytest
+
+from racedata.ratelimit.stores import store_for
+from racedata.settings import SettingError, Settings
+
+
+def test_limits_are_settings_and_either_or_both_may_be_off():
+    minute = store_for(Settings(burst_limit="off", sustained_limit="20/minute"))
+    assert [(limit.name, limit.quota, limit.window) for limit in minute.limits] == [("sustained", 20, 60)]
+    assert store_for(Settings(burst_limit="off", sustained_limit="off")) is None
+    both = store_for(Settings(burst_limit="9/hour", sustained_limit="1000/day"))
+    assert [(limit.quota, limit.window) for limit in both.limits] == [(9, 3600), (1000, 86400)]
+
+
+def test_a_redis_url_without_the_redis_package_is_refused_with_the_command_that_installs_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "redis", None)
+    monkeypatch.delitem(sys.modules, "racedata.ratelimit.redis_store", raising=False)
+    with pytest.raises(SettingError, match=r"run: pip install '.\[redis\]'"):
+        store_for(Settings(limit_store="redis://127.0.0.1"))
