@@ -110,6 +110,12 @@ def test_an_http_1_0_request_needs_no_host(sample_database):
     assert url == "http://127.0.0.1:8000/ergast/f1/2023/18/races.json"
 
 
+def test_an_http_1_1_request_without_a_host_is_400(sample):
+    answer = request(sample, PATH_INFO="/ergast/f1/2023/18", SERVER_PROTOCOL="HTTP/1.1", HTTP_HOST="")
+    assert answer.status_int == 400
+    assert "Host" in answer.json["detail"]
+
+
 @pytest.mark.parametrize("address", ["2023/races", "2023/18", "2023/18/results", "2023/18/sprint", "2023/18/laps"])
 @pytest.mark.parametrize(
     ("parameter", "value"),
