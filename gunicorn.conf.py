@@ -16,6 +16,7 @@ from gunicorn.glogging import Logger
 from gunicorn.sock import create_sockets
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
+from racedata.reload import ReloadingApp
 from racedata.settings import CANNOT_START, names_in, read_settings
 
 settings = read_settings()
@@ -136,8 +137,9 @@ def on_starting(server: Arbiter) -> None:
 
 def pre_fork(server: Arbiter, worker: ThreadWorker) -> None:
     # The master serves no requests. It follows the database file here, so that a new worker shares its memory, and has
-    # good data even if the file is bad at this moment.
-    server.app.wsgi().check()
+    # good data even if the file is bad at this moment. (scripts/bench has gunicorn serve another application, too.)
+    if isinstance(app := server.app.wsgi(), ReloadingApp):
+        app.check()
 
     # Give the worker the socket that the fewest workers have. During a reload, each socket has an old and a new worker.
     # A socket without a worker would not be answered: set the number of workers with WEB_CONCURRENCY and not with the
