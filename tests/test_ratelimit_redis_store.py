@@ -1,17 +1,130 @@
-"""racedata.ratelimit.redis_store without a Redis; tests/system/test_redis.py tests it with one."""
+"""racedata.ratelimit.redis_store with a Redis that fails; tests/system/test_redis.py tests it with a real one."""
 
+import time
+from threading import Event
+
+import pytest
 from conftest import Clock
-from limits import BURST, SUSTAINED, allowed, local_store
+from fake_redis import fake_redis
+from limits import NOW, allowed, redis_store
 
 from racedata.ratelimit.redis_store import RedisStore
+
+FULL = b"*3\r\n:%d\r\n:0\r\n:0\r\n" % NOW  # the buckets are full: the request is allowed
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """A timeout that no call meets on a busy machine; what is slow is said by the clock of the test."""
+    monkeypatch.setattr(RedisStore, "TIMEOUT", 20)
+
+
+def outages(caplog):
+    return [record.message for record in caplog.records if record.message.startswith("limit store unavailable")]
 
 
 def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logged(caplog):
     clock = Clock(0)
-    store = RedisStore("redis://127.0.0.1:1", [BURST, SUSTAINED], local_store(), clock=clock)
-    assert allowed(store, b"a", 6) == 4
-    clock.now += 5
-    assert allowed(store, b"a", 6) == 0
-    assert [record.message.split(":")[0] for record in caplog.records] == [
-        "the limit store cannot be reached, each machine counts for itself"
-    ]
+    with redis_store("redis://127.0.0.1:1", clock=clock) as store:
+        assert allowed(store, b"a", 6) == 4
+        clock.now += 5
+        assert allowed(store, b"a", 6) == 0
+    (record,) = caplog.records
+    assert record.message.startswith("limit store unavailable, each machine counts for itself: ")
+    assert record.message.endswith("Connection refused")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        b"*0\r\n",
+        b"*-1\r\n",
+        b"*1\r\n:1\r\n",
+        b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
+        b"*3\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
+        b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n",
+        b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
+        b"*3\r\n:1\r\n:2\r\n:three\r\n",
+        b"*3\r\n:1\r\n:2\r\n:" + b"9" * 900 + b"\r\n",
+        b"*1\r\n" * 5000,
+        b"*1000000000\r\n",
+        b"$5\r\nhello\r\n",
+        b"$-5\r\n",
+        b"$-1\r\n",
+        b":1\r\n",
+        b"+OK\r\n",
+        b"-ERR unknown command\r\n",
+        b"%1\r\n+a\r\n:1\r\n",
+        b"\r\n",
+        b"HTTP/1.1 400 Bad Request\r\n\r\n",
+        b"\x00" * 2000,
+        b"*3\r\n:1\r\n:2\r\n",  # and then nothing
+        b"no line end",
+    ],
+    ids=lambda reply: repr(reply[:30]),
+)
+def test_if_redis_sends_anything_but_the_expected_reply_the_local_store_decides(caplog, reply):
+    with (
+        fake_redis(lambda connection, command: connection.sendall(reply)) as fake,
+        redis_store(fake.url) as store,
+    ):
+        assert allowed(store, b"a", 6) == 4
+    assert len(outages(caplog)) == 1
+
+
+def test_if_redis_drips_its_reply_the_request_is_decided_within_half_a_second(caplog):
+    never = Event()
+
+    def drip(connection, command):
+        for byte in FULL:
+            connection.sendall(bytes([byte]))
+            never.wait(0.15)  # seconds
+
+    with fake_redis(drip) as fake, redis_store(fake.url) as store:
+        began = time.monotonic()
+        store.take(b"a")
+        assert time.monotonic() - began < 0.5
+    assert outages(caplog) == ["limit store unavailable, each machine counts for itself: timed out"]
+
+
+def test_if_redis_announces_four_gigabytes_they_are_not_read(caplog):
+    sent = []
+
+    def flood(connection, command):
+        connection.sendall(b"$4294967296\r\n")
+        for _ in range(64):
+            connection.sendall(bytes(1 << 20))
+            sent.append(1 << 20)
+
+    with fake_redis(flood) as fake, redis_store(fake.url) as store:
+        assert allowed(store, b"a", 6) == 4
+    assert sum(sent) < 16 << 20  # what fits into the buffers of the sockets
+    assert len(outages(caplog)) == 1
+
+
+def test_during_an_outage_one_request_at_a_time_tries_redis_again(patient):
+    clock, meanwhile = Clock(0), []
+
+    def answer(connection, command):
+        if len(fake.commands) > 1:
+            meanwhile.extend(store.take(b"b") for _ in range(6))
+        connection.sendall(b"-LOADING\r\n")
+
+    with fake_redis(answer) as fake, redis_store(fake.url, clock=clock) as store:
+        store.take(b"a")
+        clock.now += 1
+        store.take(b"a")
+        assert len(fake.commands) == 2
+        assert [decision.refused_by is None for decision in meanwhile] == [True] * 4 + [False] * 2
+
+
+def test_a_connection_that_redis_has_closed_is_replaced(patient, caplog):
+    def answer(connection, command):
+        connection.sendall(FULL)
+        return False
+
+    with fake_redis(answer) as fake, redis_store(fake.url) as store:
+        for _ in range(5):
+            assert store.take(b"a").remaining == [3, 499]
+        assert len(fake.commands) == 5
+    assert caplog.records == []
