@@ -102,6 +102,47 @@ def test_if_redis_announces_four_gigabytes_they_are_not_read(caplog):
     assert len(outages(caplog)) == 1
 
 
+def test_if_redis_is_slow_for_five_requests_in_a_row_the_local_store_decides_until_an_answer_is_fast(patient, caplog):
+    clock, delay = Clock(0), 0.24
+
+    def answer(connection, command):
+        clock.now += delay
+        connection.sendall(FULL)
+
+    with fake_redis(answer) as fake, redis_store(fake.url, clock=clock) as store:
+        for _ in range(30):
+            store.take(b"a")
+        assert len(fake.commands) == 5
+        clock.now += 1
+        for _ in range(30):
+            store.take(b"a")
+        assert len(fake.commands) == 6
+        assert len(caplog.records) == 1
+        delay = 0.01
+        clock.now += 1
+        for _ in range(30):
+            store.take(b"a")
+        assert len(fake.commands) == 36
+    assert [record.message for record in caplog.records] == [
+        "limit store unavailable, each machine counts for itself: 5 answers in a row took 0.1 s or longer",
+        "limit store available again",
+    ]
+
+
+def test_slow_answers_between_fast_ones_are_no_outage(patient, caplog):
+    clock = Clock(0)
+
+    def answer(connection, command):
+        clock.now += 0.01 if len(fake.commands) % 5 == 0 else 0.24
+        connection.sendall(FULL)
+
+    with fake_redis(answer) as fake, redis_store(fake.url, clock=clock) as store:
+        for _ in range(50):
+            store.take(b"a")
+        assert len(fake.commands) == 50
+    assert caplog.records == []
+
+
 def test_during_an_outage_one_request_at_a_time_tries_redis_again(patient):
     clock, meanwhile = Clock(0), []
 

@@ -38,11 +38,14 @@ SCRIPT = """
 class RedisStore:
     """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
 
-    One call of SCRIPT per request. If a call fails, an outage begins: `fallback` decides, and one request per RETRY
-    seconds tries Redis again. `clock` returns seconds. Raises ValueError if `url` cannot be used.
+    One call of SCRIPT per request. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage begins: `fallback`
+    decides, and one request per RETRY seconds tries Redis again. A fast answer ends the outage. Both are logged once.
+    `clock` returns seconds. Raises ValueError if `url` cannot be used.
     """
 
     TIMEOUT = 0.25  # seconds for a call, connecting included
+    SLOW = 0.1  # seconds after which an answer is slow
+    SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
     RETRY = 1  # seconds between attempts during an outage
 
     def __init__(
@@ -51,6 +54,7 @@ class RedisStore:
         self.limits, self.fallback, self.clock = limits, fallback, clock
         self._client = RedisClient(url, self.TIMEOUT, clock)
         self._arguments = [str(number) for limit in limits for number in (limit.interval, limit.capacity)]
+        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
         self._retry_at: float | None = None  # during an outage, a moment of `clock`
         self._lock = threading.Lock()  # of `_retry_at`
 
@@ -59,14 +63,21 @@ class RedisStore:
         outage = self._retry_at is not None
         if outage and not self._retry_is_due():
             return self.fallback.take(client)
+        began = self.clock()
         try:
             command = encode("EVAL", SCRIPT, "1", b"racedata:" + client, *self._arguments)
             now, *full_at = self._client.call(command, 1 + len(self.limits))
         except (OSError, UnexpectedReply) as error:
             self._begin_outage(str(error))
             return self.fallback.take(client)
-        if outage:
-            self._end_outage()
+        if self.clock() - began >= self.SLOW:
+            self._slow_answers += 1
+            if self._slow_answers >= self.SLOW_ANSWERS:
+                self._begin_outage(f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer")
+        else:
+            self._slow_answers = 0
+            if outage:
+                self._end_outage()
         return take(self.limits, full_at, now)[0]
 
     def _retry_is_due(self) -> bool:
