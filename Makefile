@@ -4,7 +4,7 @@ PYTHON = python3
 SOURCE ?=
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve python settings routes test test-system bench lint check audit clean
+.PHONY: help install load-data serve python settings routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## this list
@@ -48,12 +48,20 @@ test-system: .venv/installed-test .venv/installed-system  ## run the tests that 
 	@SERVICE_SECONDS=10 .venv/bin/pytest tests/system tests/test_service.py
 
 bench: .venv/installed  ## measure the service beside the server that carries it (needs wrk; takes some ten minutes)
-	@.venv/bin/python scripts/bench.py '$(DATABASE)'
+	@.venv/bin/python scripts/bench/bench.py '$(DATABASE)'
 
-lint: .venv/installed-test  ## look for faults in the code without running it
-	@.venv/bin/ruff check . && .venv/bin/ruff format --check .
+lint: .venv/installed-test  ## check style, formatting and types
+	@.venv/bin/ruff check --quiet .
+	@.venv/bin/ruff format --quiet --check .
+	@.venv/bin/mypy
 
-check: lint test  ## what must pass before a change is taken
+coverage: .venv/installed-test  ## run the same tests, and measure which branches of the code they reach
+	@.venv/bin/coverage erase
+	@.venv/bin/coverage run -m pytest
+	@.venv/bin/coverage combine --quiet
+	@.venv/bin/coverage report
+
+check: lint coverage  ## what must pass before a change is taken
 
 audit: install  ## look up known vulnerabilities of all that is installed (needs the network, and writes to build/ alone)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit

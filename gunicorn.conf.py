@@ -1,69 +1,132 @@
-"""How gunicorn serves racedata. It finds this file by itself in the folder it is started in."""
+"""How gunicorn serves racedata. gunicorn loads this file by itself if it is started in this folder.
+
+Some hooks use internals of gunicorn. That is why setup.cfg limits its version.
+"""
 
 import os
+import resource
+import selectors
 import socket
 import sys
+import time
+from functools import partial
 
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from gunicorn.sock import create_sockets
+from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from racedata.settings import CANNOT_START, names_in, read_settings
 
 settings = read_settings()
 
+# Use all open files that the system allows: the usual soft limit of 1,024 is for programs that call select().
+open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
+# The master has a socket and a temporary file per worker, during a reload also one per new worker.
+if open_files < (needed := 3 * settings.workers + 100):
+    print(
+        f"racedata: WEB_CONCURRENCY={settings.workers} needs {needed} open files: expected fewer workers, or more than "
+        f"the {open_files} files that the system allows (ulimit -n)",
+        file=sys.stderr,
+    )
+    sys.exit(CANNOT_START)
+
 wsgi_app = "racedata.app:get_app()"
 
-# `gunicorn --bind unix:…` puts a socket in place of this.
+# `gunicorn --bind unix:…` replaces this.
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 
-# The application is made once, and the workers are forked from it: they share the memory in which the rate limits are
-# counted, whether they are restarted or reloaded, and a fault of a setting or of the database is told once.
+# Load the application once, before the workers are forked. They then share the memory that counts the rate limits, also
+# after a restart or reload of workers, and a wrong setting or database is reported once.
 preload_app = True
 
-# An answer is made in some hundred microseconds of pure computing, so that one process to a core is enough. Idle
-# connections cost a threaded worker nothing, but each client that is slow to send a request holds a thread: where there
-# may be such, nginx goes before it (deploy/nginx.conf).
-workers = settings.workers
-worker_class = "gthread"
-threads = 4
-worker_connections = 1000
 
-# Seconds an idle connection is kept: a client that paces itself by the limits asks again well within.
+class Worker(ThreadWorker):
+    """gunicorn's threaded worker, except that a new connection waits for its first byte without a thread.
+
+    In gunicorn it holds one for up to 5 s, so that a few silent connections stop a worker. TCP_DEFER_ACCEPT only delays
+    that: after its timeout the kernel passes on silent connections too.
+    """
+
+    def enqueue_req(self, conn: TConn) -> None:
+        if conn.initialized or conn.data_ready:
+            super().enqueue_req(conn)
+        else:  # as gunicorn itself does after these 5 s
+            conn.set_timeout()
+            self.pending_conns.append(conn)
+            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+
+# An answer takes some hundred microseconds of pure computing, so one process per core is enough. Idle and silent
+# connections cost a worker nothing, but a client that has begun a request holds a thread until it has sent all of it.
+# If there may be slow clients, put nginx in front (deploy/nginx.conf).
+workers = settings.workers
+worker_class = Worker
+threads = 4
+# Per worker, and never more than it can open: without a free file, accepting a connection fails with a traceback. Each
+# worker inherits the sockets of all workers.
+worker_connections = min(1000, open_files - settings.workers - 50)
+
+# Seconds until an idle or silent connection is closed. A client that keeps to the rate limits sends its next request
+# well before.
 keepalive = 15
 
-# The longest address is some 60 characters, and nobody sends a body; but who asks for nonsense at length is told by the
-# service what is wrong, up to the most that gunicorn takes.
+# The longest useful address has a few hundred characters, and no request needs a body. These are gunicorn's largest
+# values, so that it is the service that answers a long address, with a message that says what is wrong.
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
 
-# A worker that says nothing for 30 s hangs and is replaced; one that ends has 30 s for the requests it has accepted.
+# A worker that gives no sign of life for 30 s is replaced. A worker that is stopped has 30 s to finish its requests.
 timeout = 30
 graceful_timeout = 30
 
-# Workers are not replaced now and then (max_requests): what they keep is bounded, and while one ends, the connections
-# that wait on its socket wait on.
+# No max_requests: the memory of a worker is bounded, so there is no need to replace it.
 
-# Who may say that a request came by https: the same proxies that may say for whom.
+
+class Log(Logger):
+    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
+
+    gunicorn logs each of them whole, before the rate limits apply: one client could fill the disk.
+    """
+
+    next_malformed = 0.0  # not before this time.monotonic()
+
+    def warning(self, msg: str, *args: object, **kwargs: object) -> None:
+        if msg.startswith("Invalid request from ip="):
+            now = time.monotonic()
+            if now < self.next_malformed:
+                return
+            self.next_malformed = now + 1
+            msg = msg[:150]  # behind time, process and level
+        super().warning(msg, *args, **kwargs)
+
+
+logger_class = Log
+
+# Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is trusted. gunicorn always trusts a
+# unix socket.
 forwarded_allow_ips = ",".join(name for name in names_in(settings.trusted_proxies) if name != "unix")
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
-forwarder_headers = ""  # nor may a header say what the path is
+forwarder_headers = ""  # no header may change the path
 
-# Nothing here is steered through gunicorn's control socket, and two services of one user would quarrel over its path.
+# Not used, and two services of one user would use the same path for it.
 control_socket_disable = True
 
 
-def on_starting(server):
-    # A listening socket to each worker, with the kernel spreading connections over them. From one that they share, one
-    # worker at times takes nearly all connections, and keeps them. gunicorn's own reuse_port has each worker open its
-    # socket, and with a worker that ends, the connections it has not accepted yet are lost; these are the master's.
+def on_starting(server: Arbiter) -> None:
+    # One listening socket per worker: the kernel spreads connections over them. If workers share one socket, a single
+    # worker sometimes accepts nearly all connections and keeps them. gunicorn's own reuse_port opens the socket in
+    # the worker, so connections that a stopping worker has not accepted are lost. These sockets belong to the master.
     inherited = "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ
     if server.cfg.bind == [bind] and not inherited:
-        # gunicorn itself would try for five seconds, and then another time for each worker.
+        # Try the address first: gunicorn itself would retry for five seconds per socket.
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         try:
             socket.create_server((settings.host, settings.port), family=family).close()
         except OSError as error:
-            address, reason = f"HOST={settings.host} PORT={settings.port}", error.strerror.partition(" (")[0]
+            address, reason = f"HOST={settings.host} PORT={settings.port}", (error.strerror or "").partition(" (")[0]
             print(f"racedata: {address}: cannot listen there: {reason}", file=sys.stderr)
             sys.exit(CANNOT_START)
         server.cfg.set("reuse_port", True)
@@ -71,15 +134,20 @@ def on_starting(server):
         server.cfg.set("reuse_port", False)
 
 
-def pre_fork(server, worker):
-    # The socket that fewest have; while workers are exchanged, each has an old and a new one. So the number of workers
-    # is for WEB_CONCURRENCY to say and not for signals (TTIN, TTOU) to change.
+def pre_fork(server: Arbiter, worker: ThreadWorker) -> None:
+    # The master serves no requests. It follows the database file here, so that a new worker shares its memory, and has
+    # good data even if the file is bad at this moment.
+    server.app.wsgi().check()
+
+    # Give the worker the socket that the fewest workers have. During a reload, each socket has an old and a new worker.
+    # A socket without a worker would not be answered: set the number of workers with WEB_CONCURRENCY and not with the
+    # signals TTIN and TTOU.
     if len({listener.getsockname() for listener in worker.sockets}) == 1:
-        taken = [listener for other in server.WORKERS.values() for listener in other.sockets]
-        worker.sockets = [min(worker.sockets, key=taken.count)]
+        in_use = [listener for other in server.WORKERS.values() for listener in other.sockets]
+        worker.sockets = [min(worker.sockets, key=in_use.count)]
 
 
-def when_ready(server):
+def when_ready(server: Arbiter) -> None:
     if server.cfg.bind == [bind]:
         address = f"http://{bind}{settings.base_address}"
         server.log.info("Try: curl '%s/2023/races/'", address)

@@ -164,10 +164,10 @@ class Grammar:
         return f"Try {self.base}{season}/{endpoint}.json."
 
     def unknown(self, what: str) -> UnknownAddress:
-        names = ", ".join(self.endpoints)
         return UnknownAddress(
-            f"{what}. An address is {self.base}, then a season (four digits, or current), "
-            f"a round (from 1, last or next), filters with their values, and an endpoint: {names}. Try {self.base}/2023/18/results.json."
+            f"{what}. An address is {self.base}, then a season (four digits, or current), a round (from 1, last or "
+            f"next), filters with their values, and an endpoint: {', '.join(self.endpoints)}. "
+            f"Try {self.base}/2023/18/results.json."
         )
 
 

@@ -19,7 +19,7 @@ from racedata.datafile import DataFile, DataFileError
 from racedata.queries import Directory
 from racedata.ratelimit.clients import TrustedProxies
 from racedata.ratelimit.middleware import RateLimits
-from racedata.ratelimit.stores import store_for
+from racedata.ratelimit.stores import LimitStore, store_for
 from racedata.reload import ReloadingApp
 from racedata.requested import METHODS, RequestReader
 from racedata.resources import ENDPOINTS, Document, Health
@@ -49,7 +49,7 @@ class Cors:
 App = falcon.App[falcon.Request, falcon.Response]
 
 
-def create_app(settings: Settings, data: DataFile, limit_store: Any = None) -> App:
+def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | None = None) -> App:
     """The application over `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     directory = Directory(data)
     answers = answers_of(settings, data)

@@ -4,6 +4,7 @@ What happens to the file afterwards cannot change an answer. Queries are in quer
 """
 
 import hashlib
+import mmap
 import os
 import sqlite3
 import stat
@@ -81,12 +82,15 @@ class DataFile:
         # Before it is read: it may be very large.
         if size != page_size * pages + CHECKSUM_BYTES:
             raise Fault("is damaged (it is not as long as it was built)")
-        with open(descriptor, "rb", closefd=False) as file:
-            content = file.read(size)
-        database, checksum = memoryview(content)[:-CHECKSUM_BYTES], content[-CHECKSUM_BYTES:]
-        if hashlib.sha256(database).digest() != checksum:
-            raise Fault("is damaged (it is not as it was built: its checksum differs)")
-        return cls(database, checksum)
+        # Memory that is given back at once; of large bytes objects, the C library keeps some for each thread.
+        with closing(mmap.mmap(-1, size)) as content, memoryview(content) as view:
+            with open(descriptor, "rb", closefd=False) as file:
+                file.readinto(view)
+            with view[:-CHECKSUM_BYTES] as database:
+                checksum = hashlib.sha256(database).digest()
+                if checksum != view[-CHECKSUM_BYTES:]:
+                    raise Fault("is damaged (it is not as it was built: its checksum differs)")
+                return cls(database, checksum)
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""

@@ -1,11 +1,13 @@
 """A WSGI application that is exchanged when the database file is: it watches the path, and knows no routes."""
 
+import ctypes
 import gc
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from racedata.datafile import DataFile, DataFileError
@@ -74,7 +76,7 @@ class ReloadingApp:
             if data.checksum != self.data.checksum:  # else the same database, moved or copied
                 self.app, self.data = self._application(data), data
                 log.warning("%s has changed; the new data is served", self.path)
-                collect_garbage()
+                free_memory()
             self.data.refused = None
             self._seen = seen
         except DataFileError as error:
@@ -91,7 +93,10 @@ class ReloadingApp:
             raise DataFileError(self.path, f"lacks what is needed ({error})") from error
 
 
-def collect_garbage() -> None:
+def free_memory() -> None:
     """Gives back what the application from before took, now and not at some later time."""
     gc.unfreeze()  # what get_app() has frozen
     gc.collect()
+    # glibc keeps freed memory, once per thread: a database's size each time another thread reloads.
+    with suppress(AttributeError):  # other C libraries do not have it
+        ctypes.CDLL(None).malloc_trim(0)

@@ -83,9 +83,12 @@ def whole_number(req: falcon.Request, name: str, default: int) -> int:
 
 
 def host(req: falcon.Request) -> str:
-    """The Host header, which the answer repeats. Raises HTTPBadRequest if it can be none."""
-    name = req.env.get("HTTP_HOST") or req.netloc  # HTTP/1.0 needs no Host; then it is the server's own name
-    if not is_host(name):
+    """The Host header, which the answer repeats. Raises HTTPBadRequest if it is missing or malformed."""
+    env = req.env
+    name: str = env.get("HTTP_HOST", "")
+    if not name and env["SERVER_PROTOCOL"] == "HTTP/1.0":  # which needs no Host; then it is the server's own name
+        name = req.netloc
+    if not name or not is_host(name):
         raise falcon.HTTPBadRequest(description="The Host header is not a host name or address with an optional port.")
     return name
 

@@ -163,6 +163,7 @@ CREATE TABLE qualifying (
     q3            TEXT
 ) STRICT;
 CREATE INDEX qualifying_raceId ON qualifying (raceId);
+CREATE INDEX qualifying_raceId_driverId ON qualifying (raceId, driverId);  -- for filters of the race's results
 CREATE INDEX qualifying_driverId ON qualifying (driverId);
 CREATE INDEX qualifying_constructorId ON qualifying (constructorId);
 CREATE INDEX qualifying_position ON qualifying (position);

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Builds the database out of a dump: `load_data.py SOURCE DATABASE`.
+"""Builds the database from a dump: `load_data.py SOURCE DATABASE`.
 
 SOURCE is a folder of CSV files in the layout of the Ergast database image, a zip of them, or the http(s) URL of such
-a zip. What the tables hold stands in racedata/schema.sql, and the columns of the dump are read by it: INTEGER, NOT NULL
-and REFERENCES there are what a value is held to here, and CHECKED below says the rest. Needs Python alone.
+a zip. racedata/schema.sql says what the tables hold. The loader checks each value by it: INTEGER, NOT NULL, REFERENCES;
+CHECKED below has the rest. Needs Python alone, and imports nothing of the service.
 
-The new file grows beside the old one and takes its place at the very end; until then nothing has happened.
+The new file is written beside the old one and replaces it at the very end. Until then nothing has changed.
 """
 
 import argparse
@@ -16,19 +16,19 @@ import re
 import signal
 import sqlite3
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-from dump import Column, LoadError, Table, dump_folder
+from dump import AnyPath, Column, LoadError, Parse, Progress, Table, dump_folder
 
 PROJECT = Path(__file__).resolve().parent.parent
 SCHEMA = PROJECT / "racedata" / "schema.sql"
 SAMPLE = str(PROJECT / "data" / "sample")
 
-# In the order they are loaded: what a table refers to comes before it.
+# In the order they are loaded: a table after those it refers to.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
 OPTIONAL = (
     "seasons",
@@ -41,36 +41,36 @@ OPTIONAL = (
 )
 
 
-# What a value may be. Each function returns what is stored, or raises ValueError; its docstring says what it expects.
+# What a value may be. Each function returns the stored value or raises ValueError. Its docstring is what was expected.
 
 
-def whole_number(text):
+def whole_number(text: str) -> int:
     """a whole number such as 25"""
-    # int() alone would take signs, spaces and underscores; SQLite holds no more than 18 digits for certain.
+    # int() alone accepts signs, spaces and underscores. 18 digits always fit into SQLite's 64 bits.
     if not (text.isascii() and text.isdigit() and len(text) <= 18):
         raise ValueError
     return int(text)
 
 
-def from_one(text):
+def from_one(text: str) -> int:
     """a whole number from 1"""
     if not whole_number(text):
         raise ValueError
     return int(text)
 
 
-def year(text):
+def year(text: str) -> int:
     """a year of four digits"""
     if not 1000 <= whole_number(text) <= 9999:
         raise ValueError
     return int(text)
 
 
-def matching(pattern, expected):
-    """A parser of texts that match `pattern` whole."""
+def matching(pattern: str, expected: str) -> Callable[[str], str]:
+    """A parser of texts that match all of `pattern`."""
     fullmatch = re.compile(pattern).fullmatch
 
-    def parse(text):
+    def parse(text: str) -> str:
         if not fullmatch(text):
             raise ValueError
         return text
@@ -85,12 +85,12 @@ plain_text = matching(r"[^\x00-\x1f\x7f]+", "text without control characters")
 lap_time = matching(r"([0-9]+:)?[0-9]+:[0-5][0-9]\.[0-9]{3}", "a time such as 1:07.012")
 
 
-def points(text):
+def points(text: str) -> str:
     """points such as 25 or 12.5"""
     return number(text).rstrip("0").rstrip(".") if "." in text else number(text)
 
 
-def day(text):
+def day(text: str) -> str:
     """a date such as 2023-07-02"""
     if not re.fullmatch("[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
         raise ValueError
@@ -99,7 +99,7 @@ def day(text):
 
 
 SESSIONS = ("fp1", "fp2", "fp3", "quali", "sprint")
-CHECKED = {
+CHECKED: dict[str, dict[str, Parse]] = {
     "circuits": {"lat": number, "lng": number},
     "drivers": {"dob": day},
     "races": {
@@ -171,24 +171,25 @@ CONSTRUCTORS_SO_FAR = (
 )
 
 
-def columns_of(db, table):
-    """What the schema has a row of `table` read from."""
+def columns_of(db: sqlite3.Connection, table: str) -> Iterator[Column]:
+    """The columns of `table`, and how to read them, as the schema declares them."""
+    parse: Parse
     parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({table})")}
     for _, name, kind, not_null, _, key in db.execute(f"PRAGMA table_info({table})").fetchall():
         if name in parents:
-            # Both sides of each reference have the same name.
+            # A reference has the same name on both sides.
             ids = {id for (id,) in db.execute(f"SELECT {name} FROM {parents[name]}")}
             parse, expected = reference(ids), f"a {name} of {parents[name]}.csv"
         else:
             parse = CHECKED.get(table, {}).get(name, whole_number if kind == "INTEGER" else plain_text)
-            expected = parse.__doc__
+            expected = parse.__doc__ or ""
         yield Column(name, kind, parse, expected, required=bool(not_null or key))
 
 
-def reference(ids):
+def reference(ids: set[int]) -> Callable[[str], int]:
     """A parser of numbers that must be among `ids`."""
 
-    def parse(text):
+    def parse(text: str) -> int:
         if whole_number(text) not in ids:
             raise ValueError
         return int(text)
@@ -196,8 +197,8 @@ def reference(ids):
     return parse
 
 
-def load_table(db, table, path, progress):
-    """Fills `table` from the CSV file at `path`; returns that as a Table that has been read."""
+def load_table(db: sqlite3.Connection, table: str, path: AnyPath, progress: Progress) -> Table:
+    """Fills `table` from the CSV file at `path`. Returns that as a Table after reading."""
     numbered = NUMBERED.get(table)
     columns = [
         column
@@ -230,8 +231,8 @@ def load_table(db, table, path, progress):
     return file
 
 
-def checksum(paths):
-    """SHA-256, in hexadecimal, of the files' contents one behind the other."""
+def checksum(paths: Iterable[AnyPath]) -> str:
+    """SHA-256, in hexadecimal, of the files' joined contents."""
     digest = hashlib.sha256()
     for path in paths:
         with path.open("rb") as file:
@@ -240,8 +241,8 @@ def checksum(paths):
     return digest.hexdigest()
 
 
-def fill(path, folder, source, progress):
-    """Makes the database at `path` out of the dump in `folder`; returns what there is to say of it, in lines."""
+def fill(path: Path, folder: AnyPath, source: str, progress: Progress) -> list[str]:
+    """Makes the database at `path` from the dump in `folder`. Returns the lines of a report."""
     files = {table: folder / f"{table}.csv" for table in REQUIRED + OPTIONAL}
     files = {table: file for table, file in files.items() if file.exists()}
     for table in REQUIRED:
@@ -250,7 +251,7 @@ def fill(path, folder, source, progress):
     said = [f"{'table':<22}{'rows read':>12}{'rows stored':>13}"]
     remarks = []
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        # What becomes of an unfinished file does not matter, so nothing is spent on saving it.
+        # An unfinished file is thrown away, so a journal would be wasted.
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE")
         db.executescript(SCHEMA.read_text(encoding="utf-8"))
         db.execute("BEGIN")
@@ -269,7 +270,7 @@ def fill(path, folder, source, progress):
             db.execute("INSERT INTO row_counts VALUES (?, ?)", (table, stored))
             said.append(f"{table:<22}{rows_read:>12}{stored:>13,}")
         built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # Without what a URL may have of a user's name and password, or a path of bytes that are no text.
+        # A URL without its user and password; a path with `?` for bytes that are not UTF-8.
         named = re.sub("//[^/@]*@", "//", source).encode("utf-8", "replace").decode()
         db.execute("INSERT INTO build VALUES (?, ?, ?)", (named, checksum(files.values()), built_at))
         db.execute("COMMIT")
@@ -278,20 +279,25 @@ def fill(path, folder, source, progress):
         progress("checking the new database")
         faults = db.execute("PRAGMA integrity_check").fetchall() + db.execute("PRAGMA foreign_key_check").fetchall()
         if faults != [("ok",)]:
-            raise LoadError(f"{path}: SQLite finds the new file faulty: {faults[0]}")
+            raise LoadError(f"{path}: SQLite finds a fault in the new file: {faults[0]}")
         seasons = "{} to {} ({} seasons, {:,} races)".format(
             *db.execute("SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races").fetchone()
         )
-    digest = bytes.fromhex(checksum([path]))
-    with path.open("ab") as file:
-        file.write(digest)  # see schema.sql
-        file.flush()
-        os.fsync(file.fileno())
+    append_checksum(path)
     return [*said, *remarks, seasons]
 
 
-def replaceable(path):
-    """Whether what is at `path` is a database that an earlier load has built, damaged or not, or an empty file."""
+def append_checksum(path: Path) -> None:
+    """Appends its SHA-256 to the file at `path` (see schema.sql), and waits until all of it is on disk."""
+    digest = bytes.fromhex(checksum([path]))
+    with path.open("ab") as file:
+        file.write(digest)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def replaceable(path: Path) -> bool:
+    """Whether the file at `path` is empty or was built by an earlier load. It may be damaged."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -303,21 +309,21 @@ def replaceable(path):
 
 
 @contextmanager
-def replacement(path):
-    """A path for a new file, which takes the place of the one at `path` if all goes well and else disappears."""
-    path = Path(os.path.realpath(path))  # where it is a link, the link stays
-    if path.exists() and not replaceable(path):
-        raise LoadError(f"{path}: is there and is no database of racedata; remove it, or name another file")
-    folder = os.open(path.parent, os.O_RDONLY)
+def replacement(path: str) -> Iterator[Path]:
+    """A path for a new file. It replaces the file at `path` if the block ends well; if not, it is removed."""
+    old = Path(os.path.realpath(path))  # if it is a link, the link stays
+    if old.exists() and not replaceable(old):
+        raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
+    folder = os.open(old.parent, os.O_RDONLY)
     try:
-        lock(folder, path.parent)
-        new = path.with_name(f".{path.name}.loading")
-        new.unlink(missing_ok=True)  # of a loader that was killed
+        lock(folder, old.parent)
+        new = old.with_name(f".{old.name}.loading")
+        new.unlink(missing_ok=True)  # left by a loader that was killed
         try:
             yield new
-            if path.exists():
-                new.chmod(path.stat().st_mode)
-            os.replace(new, path)
+            if old.exists():
+                new.chmod(old.stat().st_mode)
+            os.replace(new, old)
             os.fsync(folder)
         finally:
             new.unlink(missing_ok=True)
@@ -325,33 +331,34 @@ def replacement(path):
         os.close(folder)
 
 
-def lock(folder, name):
-    # A lock on the folder leaves nothing behind, and ends with the process however that ends.
+def lock(folder: int, name: Path) -> None:
+    # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        raise LoadError(f"{name}: another load is at work in this folder; try again when it has ended") from None
+        raise LoadError(f"{name}: another load is running in this folder; try again when it has ended") from None
 
 
-def source_of(database):
-    """What the database that is there was built from; the sample, where there is none."""
+def source_of(database: str) -> str:
+    """The source that the file at `database` was built from; the sample if there is no file."""
     if not os.path.exists(database):
         return SAMPLE
     try:
         with closing(sqlite3.connect(f"{Path(database).absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-            return db.execute("SELECT source FROM build").fetchone()[0]
+            source: str = db.execute("SELECT source FROM build").fetchone()[0]
+            return source
     except (sqlite3.Error, UnicodeDecodeError):
-        raise LoadError(f"{database}: does not tell what it was built from; name a source") from None
+        raise LoadError(f"{database}: does not say what it was built from; name a source") from None
 
 
-def load(source, database, progress):
-    """Builds `database` out of `source`; returns what `fill` does. Raises LoadError, sqlite3.Error or OSError."""
+def load(source: str, database: str, progress: Progress) -> list[str]:
+    """Builds `database` from `source`. Returns what `fill` does. Raises LoadError, sqlite3.Error or OSError."""
     with replacement(database) as new, dump_folder(source, progress) as folder:
         return fill(new, folder, source, progress)
 
 
-def identity(path):
-    """What tells a file from the one that takes its place; None where there is none."""
+def identity(path: str) -> tuple[int, int, int] | None:
+    """What differs between a file and the one that replaces it; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -359,21 +366,21 @@ def identity(path):
     return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
-def show_progress(text):
+def show_progress(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def main():
-    parser = argparse.ArgumentParser(description="Build the database out of a dump.")
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Build the database from a dump.")
     parser.add_argument(
         "source",
         help="folder of CSV files, zip of them, or http(s) URL of such a zip; "
-        "where it is empty, what the database was built from before, or the sample",
+        "if empty, what the database was built from before, or the sample",
     )
     parser.add_argument("database", help="file to build")
     arguments = parser.parse_args()
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # these end it as Ctrl-C does, and leave nothing behind
+        signal.signal(number, signal.default_int_handler)  # these end it as Ctrl-C does
     progress = show_progress if sys.stderr.isatty() else lambda text: None
     before = identity(arguments.database)
     fault = None
@@ -393,7 +400,7 @@ def main():
         outcome = "nothing was changed" if identity(arguments.database) == before else "the new database is in place"
         line = "".join(character if character.isprintable() else " " for character in fault)
         sys.exit(f"load_data: {line}; {outcome}")
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # whoever reads this may have read enough
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
     *table, seasons = said
     print(*table, f"{arguments.database}: {seasons} from {source}", sep="\n")
 

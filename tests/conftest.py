@@ -1,6 +1,7 @@
 """What several test modules need: databases built by the loader itself, and the application over one of them."""
 
 import os
+import random
 import shutil
 import subprocess
 import sys
@@ -54,6 +55,14 @@ def bodies(path, addresses):
 def request(app, **environ):
     """The answer to a request of any kind: webtest's own methods send no more than a decent client would."""
     return webtest.TestRequest.blank("/", environ=environ).get_response(app.app)
+
+
+@pytest.fixture(autouse=True)
+def seed():
+    """Seeds `random` and prints the seed, which pytest shows if the test fails. TEST_SEED repeats it."""
+    number = int(os.environ.get("TEST_SEED") or random.SystemRandom().randrange(1 << 32))
+    print(f"TEST_SEED={number}")
+    random.seed(number)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""racedata.answers: what is given again is what would be made anew, and what HTTP says about its age."""
+"""racedata.answers: a cached answer equals a new one, and what HTTP says about its age."""
 
 import threading
 from datetime import UTC, datetime
@@ -7,39 +7,46 @@ from functools import lru_cache
 
 import pytest
 import webtest
-from conftest import client, opened
+from conftest import client, request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racedata.answers import Answers, key_of, size_of
+from racedata.answers import Answers, size_of
 from racedata.app import create_app
+from racedata.datafile import DataFile
 from racedata.settings import Settings
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
 
 
+class Counted(DataFile):
+    """A database that counts its queries."""
+
+    queries = 0
+
+    def rows(self, sql, values=()):
+        self.queries += 1
+        return super().rows(sql, values)
+
+
 @pytest.fixture
-def database(sample_database):
-    """A Database, whose `asked` has the statements it was asked since."""
-    database = opened(sample_database)
-    database.asked = []
-    database._open().set_trace_callback(database.asked.append)
-    return database
+def data(sample_database):
+    return Counted.read(sample_database)
 
 
-def client_over(database, **settings):
-    app = webtest.TestApp(create_app(Settings(**settings), database))
-    database.asked.clear()  # what it asks at start
+def client_over(data, **settings):
+    app = webtest.TestApp(create_app(Settings(**settings), data))
+    data.queries = 0  # without those at start
     return app
 
 
-def test_the_second_time_an_answer_costs_no_query_and_is_the_same(database):
-    app = client_over(database)
+def test_the_second_time_an_answer_costs_no_query_and_is_the_same(data):
+    app = client_over(data)
     first = app.get(ADDRESS)
-    assert database.asked
-    database.asked.clear()
+    assert data.queries
+    data.queries = 0
     again, head = app.get(ADDRESS), app.head(ADDRESS)
-    assert database.asked == []
+    assert data.queries == 0
     assert (again.body, dict(again.headers)) == (first.body, dict(first.headers))
     assert (head.body, dict(head.headers)) == (b"", dict(first.headers))
 
@@ -56,6 +63,10 @@ PATHS = st.sampled_from(
         "/2023/18/x",
         "/2021/12/sprint",
         "/2023/18/results/",
+        "/drivers/leclerc/results",
+        "/results/drivers/leclerc/results",
+        "/current/last/laps",
+        "/2023/18/laps/1/laps",
     ]
 )
 QUERIES = st.sampled_from(
@@ -64,7 +75,7 @@ QUERIES = st.sampled_from(
 
 
 @given(st.lists(st.tuples(SCHEMES, HOSTS, PATHS, QUERIES, st.sampled_from(["GET", "HEAD", "POST"])), max_size=25))
-def test_no_request_is_answered_with_anothers_answer(sample_database, requests):
+def test_no_request_gets_the_answer_of_another(sample_database, requests):
     apps = [create_app(Settings(cache_size=size), shared_database(sample_database)) for size in (0, 32)]
     for scheme, host, path, query, method in requests:
         environ = {
@@ -74,15 +85,15 @@ def test_no_request_is_answered_with_anothers_answer(sample_database, requests):
             "QUERY_STRING": query,
             "REQUEST_METHOD": method,
         }
-        made, given_again = (webtest.TestRequest.blank("/", environ=environ).get_response(app) for app in apps)
+        made, cached = (webtest.TestRequest.blank("/", environ=environ).get_response(app) for app in apps)
         assert (made.status, made.body, dict(made.headers)) == (
-            given_again.status,
-            given_again.body,
-            dict(given_again.headers),
+            cached.status,
+            cached.body,
+            dict(cached.headers),
         )
 
 
-shared_database = lru_cache(opened)
+shared_database = lru_cache(DataFile.read)
 
 
 def etag(database, **settings):
@@ -120,21 +131,21 @@ def test_the_etag_of_the_page_changes_with_the_limits_that_it_tells(sample_datab
 
 
 def test_the_etag_changes_with_the_database(sample_database, other_database):
-    assert etag(opened(other_database)) != etag(shared_database(sample_database))
+    assert etag(shared_database(other_database)) != etag(shared_database(sample_database))
 
 
 @pytest.mark.parametrize("cache_size", [0, 32])
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*", ' "x" ,W/{}'])
-def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(database, cache_size, form):
-    app = client_over(database, cache_size=cache_size)
+def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(data, cache_size, form):
+    app = client_over(data, cache_size=cache_size)
     known = app.get(ADDRESS)
-    database.asked.clear()
+    data.queries = 0
     for method in (app.get, app.head):
         answer = method(ADDRESS, headers={"If-None-Match": form.format(known.headers["ETag"])}, status=304)
         assert answer.body == b""
         for name in ("ETag", "Last-Modified", "Cache-Control", "Access-Control-Allow-Origin"):
             assert answer.headers[name] == known.headers[name]
-    assert database.asked == []
+    assert data.queries == 0
 
 
 @pytest.mark.parametrize("header", ['"other"', "nonsense", "", "W/", '"', '"*"', 'W/"*"'])
@@ -151,7 +162,7 @@ def test_a_client_with_another_answer_gets_this_one(sample, header):
         ("/nothing", 404),
     ],
 )
-def test_errors_are_not_kept_and_match_nothing(sample, address, status):
+def test_errors_are_not_cached_and_match_nothing(sample, address, status):
     tag = sample.get(ADDRESS).headers["ETag"]
     for headers in ({}, {"If-None-Match": tag}, {"If-None-Match": "*"}):
         answer = sample.get(address, headers=headers, status=status)
@@ -164,47 +175,59 @@ def test_last_modified_is_when_the_database_was_built(sample):
 
 
 @pytest.mark.parametrize(("max_age", "header"), [(300, "public, max-age=300"), (0, "no-cache")])
-def test_how_long_an_answer_may_be_kept_is_a_setting(sample_database, max_age, header):
+def test_how_long_an_answer_may_be_reused_is_a_setting(sample_database, max_age, header):
     app = webtest.TestApp(create_app(Settings(max_age=max_age), shared_database(sample_database)))
     assert app.get(ADDRESS).headers["Cache-Control"] == header
 
 
-class Request:
-    """As much of a request as a key is made of."""
-
-    def __init__(self, path):
-        self.env = {"wsgi.url_scheme": "http", "HTTP_HOST": "example.org", "PATH_INFO": path, "QUERY_STRING": ""}
+FORMS = ["/2023/18", "/2023/18.json", "/2023/18/", "/2023/18/races", "/Ergast/F1/2023/18/RACES.json", "/2023/18?a=b"]
 
 
-def kept(capacity):
+def test_all_forms_of_an_address_share_one_cached_answer(data):
+    app = client_over(data)
+    first = app.get("/ergast/f1/2023/18")
+    data.queries = 0
+    for form in FORMS:
+        path, _, query = form.removeprefix("/Ergast/F1").partition("?")
+        answer = request(app, PATH_INFO=f"/ergast/f1{path}", QUERY_STRING=query, HTTP_HOST="localhost:80")
+        assert answer.body == first.body
+    assert app.get("/ergast/f1/2023/18?limit=100&offset=0").body == first.body
+    assert data.queries == 0
+
+
+def cache(capacity):
     return Answers(b"", datetime(2023, 7, 2, tzinfo=UTC), 300, capacity)
 
 
+def key(path):
+    return "http://localhost/ergast/f1", path, 100, 0
+
+
 @given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5000)), max_size=80))
-def test_what_is_kept_never_takes_more_than_its_capacity(asked):
-    answers = kept(20_000)
-    for number, size in asked:
-        answers.keep(Request(str(number)), bytes(size))
+def test_the_cache_never_takes_more_than_its_capacity(bodies):
+    answers = cache(20_000)
+    for number, size in bodies:
+        answers.keep(key(str(number)), bytes(size))
         assert sum(size_of(*entry) for entry in answers._bodies.items()) == answers.size <= answers.capacity
 
 
-def test_what_was_not_asked_for_the_longest_makes_room():
-    answers = kept(3 * size_of(key_of(Request("a")), bytes(1000)))
+def test_the_least_recently_used_answer_makes_room():
+    answers = cache(3 * size_of(key("a"), bytes(1000)))
     for name in "abc":
-        answers.keep(Request(name), name.encode() * 1000)
-    assert answers.find(Request("a"))
-    answers.keep(Request("d"), b"d" * 1000)
-    assert [bool(answers.find(Request(name))) for name in "abcd"] == [True, False, True, True]
+        answers.keep(key(name), name.encode() * 1000)
+    assert answers.find(key("a"))
+    answers.keep(key("d"), b"d" * 1000)
+    assert [bool(answers.find(key(name))) for name in "abcd"] == [True, False, True, True]
 
 
-def test_threads_do_not_disturb_its_books():
-    answers = kept(50_000)
+def test_threads_do_not_disturb_the_count_of_its_bytes():
+    answers = cache(50_000)
 
     def busy(seed):
         for number in range(2000):
-            request = Request(str(number * seed % 97))
-            if answers.find(request) is None:
-                answers.keep(request, bytes(number % 1500))
+            each = key(str(number * seed % 97))
+            if answers.find(each) is None:
+                answers.keep(each, bytes(number % 1500))
 
     threads = [threading.Thread(target=busy, args=(seed,)) for seed in range(1, 9)]
     for thread in threads:

@@ -5,7 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import spoiling
-from conftest import built
+from conftest import SAMPLE, built
+from service import open_files
 
 from racedata.datafile import DataFile, DataFileError
 
@@ -47,7 +48,7 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
     assert "\n" not in message
 
 
-def test_one_changed_bit_is_found_wherever_it_is(copy, random_seed):
+def test_one_changed_bit_is_found_wherever_it_is(copy):
     good = copy.read_bytes()
     for _ in range(100):
         spoiling.flipped(copy)
@@ -82,9 +83,9 @@ def test_what_happens_to_the_file_afterwards_changes_no_row(copy, spoil):
     assert data.rows("SELECT * FROM lap_times") == before
 
 
-def test_no_file_stays_open(copy, open_file_names):
+def test_no_file_stays_open(copy):
     data = DataFile.read(copy)
-    assert str(copy) not in open_file_names()
+    assert str(copy) not in open_files("self")
     assert data.row_counts()
 
 
@@ -105,7 +106,5 @@ def test_two_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(sa
 
 
 def test_it_tells_where_and_when_it_was_built(tmp_path):
-    from conftest import SAMPLE
-
     build = DataFile.read(built(SAMPLE, tmp_path / "x.db")).build()
     assert (build["schemaVersion"], build["source"]) == (2, str(SAMPLE))

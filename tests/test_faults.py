@@ -1,68 +1,30 @@
-"""The whole service while things happen to its database file: the old data or a 503, and then 200 again by itself."""
+"""The whole service while its database file is damaged, deleted or replaced: clients always get good data."""
 
 import os
 import random
 import shutil
+import signal
 import subprocess
 
 import pytest
+import spoiling
 from conftest import bodies
-from service import GUNICORN, OFF, ROOT, open_files, service, until
-from test_database import device, folder, missing, pipe
+from service import GUNICORN, OFF, ROOT, service, until
 from traffic import Client, run
 
 PATHS = ["/ergast/f1/2023/9.json", *(f"/ergast/f1/2023/9/results.json?limit={limit}" for limit in range(1, 40))]
-
-
-def replaced_by_a_file_without_end(path):
-    path.unlink()
-    with open(path, "wb") as file:
-        file.truncate(1 << 40)
-
-
-def cut_off(path):
-    os.truncate(path, random.randrange(path.stat().st_size))
-
-
-def emptied(path):
-    os.truncate(path, 0)
-
-
-def overwritten(path):
-    path.write_bytes(random.randbytes(path.stat().st_size))
-
-
-def bits_flipped(path):
-    with open(path, "r+b") as file:
-        for _ in range(100):
-            file.seek(random.randrange(path.stat().st_size))
-            file.write(random.randbytes(1))
-
-
-def grown_to_no_end(path):
-    content = path.read_bytes()
-    path.unlink()
-    path.write_bytes(content)
-    os.truncate(path, 1 << 40)
-
-
-def moved_away_and_written_over(path):
-    away = path.rename(path.with_name("away.db"))
-    away.write_bytes(random.randbytes(away.stat().st_size))
-
-
 FAULTS = [
-    missing,
-    folder,
-    pipe,
-    device,
-    replaced_by_a_file_without_end,
-    grown_to_no_end,
-    cut_off,
-    emptied,
-    overwritten,
-    bits_flipped,
-    moved_away_and_written_over,
+    spoiling.missing,
+    spoiling.folder,
+    spoiling.fifo,
+    spoiling.device,
+    spoiling.endless,
+    spoiling.grown,
+    spoiling.cut_off,
+    spoiling.emptied,
+    spoiling.overwritten,
+    spoiling.bytes_changed,
+    spoiling.moved_away_and_overwritten,
 ]
 
 
@@ -74,7 +36,7 @@ def remove(path):
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_it_does_not_start_over_such_a_file_and_says_why_in_one_line(sample_database, tmp_path, fault):
+def test_it_does_not_start_with_such_a_file_and_says_why_in_one_line(sample_database, tmp_path, fault):
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     fault(path)
     environ = {"PATH": os.environ["PATH"], "RACEDATA_DATABASE": str(path)}
@@ -83,47 +45,77 @@ def test_it_does_not_start_over_such_a_file_and_says_why_in_one_line(sample_data
     assert done.stderr.startswith(f"racedata: {path} ") and done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("fault", [missing, folder])
-def test_a_service_that_nobody_has_asked_yet_has_the_old_data_too(sample_database, tmp_path, fault):
+@pytest.mark.parametrize("fault", [spoiling.missing, spoiling.folder, spoiling.overwritten])
+def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp_path, fault):
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     with service(path, tmp_path / "log", WEB_CONCURRENCY="2", **OFF) as running:
-        until(lambda: [str(path) in open_files(worker) for worker in running.workers()] == [True, True])
+        until(lambda: len(running.workers()) == 2)
         fault(path)
-        clients = [Client(each, 0.5) for each in [*PATHS[:16], "/healthz"]]
+        clients = [Client(each, requests=20, pause=0.03) for each in [*PATHS[:16], "/healthz"]]
         run(running.address, *clients)
     for each in clients:
         assert set(each.statuses) == {200}
-    assert all(b'"refused":"What is at the database\'s path now is ' in body for body in clients[-1].bodies)
-    assert (tmp_path / "log").read_text().count("what was served before still is") == 2  # a line to each worker
+    assert any(b'"refused":"The file now at the database\'s path is ' in body for body in clients[-1].bodies)
+    assert (tmp_path / "log").read_text().count("the data from before is still served") >= 2  # a line per process
 
 
-def test_a_running_service_gives_the_old_data_or_503_and_comes_back_by_itself(
+@pytest.mark.parametrize("fault", [spoiling.missing, spoiling.overwritten])
+def test_a_worker_that_starts_beside_a_bad_file_has_the_data_of_the_others(
+    sample_database, other_database, tmp_path, fault
+):
+    """Also if the database has changed since the service started: the parent process follows with each new worker."""
+    path = shutil.copy(sample_database, tmp_path / "racedata.db")
+    expected = bodies(other_database, PATHS)
+
+    def served():
+        clients = [Client(each, requests=4) for each in PATHS[:16]]
+        run(running.address, *clients)
+        return clients
+
+    with service(path, tmp_path / "log", WEB_CONCURRENCY="2", **OFF) as running:
+        until(lambda: len(running.workers()) == 2)
+        os.replace(shutil.copy(other_database, tmp_path / "new.db"), path)
+        until(lambda: all(each.bodies == {expected[each.path]} for each in served()))
+        first, second = running.workers()
+        os.kill(first, signal.SIGKILL)  # the next worker starts from the new data
+        until(lambda: len(running.workers()) == 2 and first not in running.workers())
+        fault(path)
+        os.kill(second, signal.SIGKILL)  # the next worker finds no good file
+        until(lambda: len(running.workers()) == 2 and second not in running.workers())
+        clients = [client for _ in range(10) for client in served()]
+    for each in clients:
+        assert set(each.statuses) == {200}
+        assert each.bodies == {expected[each.path]}
+
+
+def test_whatever_happens_to_the_file_clients_get_good_data_and_the_next_good_file_is_served(
     sample_database, other_database, tmp_path
 ):
-    expected = [bodies(database, PATHS) for database in (sample_database, other_database)]
+    databases = [sample_database, other_database]
+    expected = [bodies(database, PATHS) for database in databases]
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     log = tmp_path / "log"
 
-    def ask(seconds):
-        clients = [Client(each, seconds) for each in random.sample(PATHS, 16)]
+    def served(requests, pause=0):
+        clients = [Client(each, requests=requests, pause=pause) for each in random.sample(PATHS, 16)]
         run(running.address, *clients)
         return clients
 
     def all_are_from(number):
-        return all(each.bodies == {expected[number][each.path]} for each in ask(0.05))
+        return all(each.bodies == {expected[number][each.path]} for each in served(4))
 
     with service(path, log, WEB_CONCURRENCY="2", RACEDATA_CACHE_SIZE="0", **OFF) as running:
         until(lambda: len(running.workers()) == 2)
         workers = running.workers()
-        for turn, fault in enumerate(FAULTS, 1):
+        for turn, fault in enumerate(FAULTS):
+            before, after = turn % 2, (turn + 1) % 2
             fault(path)
-            for each in ask(0.6):
-                assert set(each.statuses) <= {200, 503}
+            for each in served(20, pause=0.03):
+                assert set(each.statuses) == {200}
                 assert each.broken == 0
-                others = each.bodies - {known[each.path] for known in expected}
-                assert all(b"The database cannot be read at the moment." in body for body in others)
+                assert each.bodies == {expected[before][each.path]}
             remove(path)
-            os.replace(shutil.copy([sample_database, other_database][turn % 2], tmp_path / "new.db"), path)
-            until(lambda: all_are_from(turn % 2))
+            os.replace(shutil.copy(databases[after], tmp_path / "new.db"), path)
+            until(lambda number=after: all_are_from(number))
         assert running.workers() == workers
     assert "Traceback" not in log.read_text()

@@ -1,51 +1,66 @@
-"""gunicorn.conf.py and `make serve`: a real gunicorn that starts, answers, or says in one line why it does not."""
+"""gunicorn.conf.py and `make serve`: a real gunicorn that starts and answers, or says in one line why it cannot."""
 
 import os
 import socket
 import subprocess
 import sys
 import urllib.request
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from service import GUNICORN, free_port
+from service import GUNICORN, ROOT, free_port
 
 
-def environment(**changes):
+def environment(**changes: str) -> dict[str, str]:
     return {"PATH": os.environ["PATH"], **changes}
 
 
+def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
+    """`command` in the project's folder, finished."""
+    return subprocess.run(command, cwd=ROOT, env=environment(**environ), capture_output=True, text=True, timeout=60)
+
+
+def with_open_files(number: int) -> list[str]:
+    """The command that starts gunicorn, allowed to open so many files."""
+    return ["sh", "-c", f'ulimit -n {number}; exec "$@"', "sh", *GUNICORN]
+
+
 @contextmanager
-def running(command, **environ):
-    """`command` in this project's folder until the service listens; yields its output until then."""
+def running(command: list[str], **environ: str) -> Iterator[list[str]]:
+    """Runs `command` in the project's folder during the block; yields the lines it has printed.
+
+    At first these are the lines of its start, after the block all of them.
+    """
     with subprocess.Popen(
         command, cwd=ROOT, env=environment(**environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
-        said = []
+        assert process.stdout
+        lines = []
         try:
             for line in process.stdout:
-                said.append(line)
-                if "offset=45" in line:  # the last thing it says once it listens
+                lines.append(line)
+                if "offset=45" in line:  # the last line of the start
                     break
-            yield said
+            yield lines
         finally:
             process.terminate()
-            process.communicate(timeout=30)
+            lines += process.communicate(timeout=30)[0].splitlines(keepends=True)
 
 
-def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path):
+def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path: Path) -> None:
     environ = {
         "PORT": str(free_port()),
         "RACEDATA_DATABASE": str(tmp_path / "new.db"),
         "RACEDATA_BASE_PATH": "/api",
         "WEB_CONCURRENCY": "1",
     }
-    # The environment that runs this test stands for .venv, which `make install` made it from.
+    # `make serve` uses .venv, so this test must run there too.
     assert sys.prefix == str(ROOT / ".venv"), "run the tests with `make test`"
-    with running(["make", "serve"], **environ) as said:
-        assert any(line.startswith("lap_times") for line in said)
-        requests = [line.split("curl '")[1].rstrip("'\n") for line in said if "Try: curl" in line]
+    with running(["make", "serve"], **environ) as lines:
+        assert any(line.startswith("lap_times") for line in lines)
+        requests = [line.split("curl '")[1].rstrip("'\n") for line in lines if "Try: curl" in line]
         assert [request.split("/api/f1/")[1] for request in requests] == [
             "2023/races/",
             "2023/18/laps.json?limit=5&offset=45",
@@ -53,12 +68,12 @@ def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path
         for request in requests:
             with urllib.request.urlopen(request, timeout=10) as answer:
                 assert b'"Races":[{' in answer.read()
-    with running(["make", "serve"], **environ) as said:
-        assert not any("lap_times" in line or "Installing" in line for line in said)
+    with running(["make", "serve"], **environ) as lines:
+        assert not any("lap_times" in line or "Installing" in line for line in lines)
 
 
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "line"),
     [
         ("RACEDATA_SERIES", "f 1", "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n"),
         ("PORT", "http", "racedata: PORT='http': expected a whole number from 1 to 65535\n"),
@@ -69,38 +84,73 @@ def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path
         ),
     ],
 )
-def test_gunicorn_ends_with_one_line_where_it_cannot_start(variable, value, said):
-    run = subprocess.run(
-        GUNICORN, cwd=ROOT, env=environment(**{variable: value}), capture_output=True, text=True, timeout=30
-    )
-    assert (run.returncode, run.stdout, run.stderr) == (3, "", said)
+def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable: str, value: str, line: str) -> None:
+    ended = run(GUNICORN, **{variable: value})
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
 
 
-def test_make_serve_says_in_one_line_what_is_wrong_with_a_number_that_gunicorn_reads_first():
-    run = subprocess.run(
-        ["make", "serve"], cwd=ROOT, env=environment(WEB_CONCURRENCY="many"), capture_output=True, text=True, timeout=30
-    )
-    assert run.stderr.splitlines()[0] == "racedata: WEB_CONCURRENCY='many': expected a whole number from 1 to 512"
-    assert "Traceback" not in run.stderr
+def test_make_serve_reports_a_wrong_number_of_workers_in_one_line() -> None:
+    ended = run(["make", "serve"], WEB_CONCURRENCY="many")
+    assert ended.stderr.splitlines()[0] == "racedata: WEB_CONCURRENCY='many': expected a whole number from 1 to 512"
+    assert "Traceback" not in ended.stderr
 
 
-def test_it_listens_on_an_ipv6_address_too(sample_database):
+def test_it_listens_on_an_ipv6_address_too(sample_database: Path) -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
     port = free_port()
-    with running(GUNICORN, HOST="::1", PORT=str(port), RACEDATA_DATABASE=str(sample_database)) as said:
-        assert any(f"Listening at: http://[::1]:{port}" in line for line in said)
+    with running(GUNICORN, HOST="::1", PORT=str(port), RACEDATA_DATABASE=str(sample_database)) as lines:
+        assert any(f"Listening at: http://[::1]:{port}" in line for line in lines)
         with urllib.request.urlopen(f"http://[::1]:{port}/ergast/f1/2023/18.json", timeout=10) as answer:
             assert f'"url":"http://[::1]:{port}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
 
 
-def test_a_second_service_on_the_same_port_does_not_start(sample_database):
+def test_a_second_service_on_the_same_port_does_not_start(sample_database: Path) -> None:
     environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database)}
     with running(GUNICORN, **environ):
-        second = subprocess.run(
-            GUNICORN, cwd=ROOT, env=environment(**environ), capture_output=True, text=True, timeout=60
-        )
+        second = run(GUNICORN, **environ)
     assert second.returncode == 3
-    said = f"racedata: HOST=127.0.0.1 PORT={environ['PORT']}: cannot listen there: Address already in use"
-    assert said in second.stderr.splitlines()
-    assert len(second.stderr.splitlines()) <= 2  # gunicorn says that it starts
+    line = f"racedata: HOST=127.0.0.1 PORT={environ['PORT']}: cannot listen there: Address already in use"
+    assert line in second.stderr.splitlines()
+    assert len(second.stderr.splitlines()) <= 2  # the other line is gunicorn's "Starting"
+
+
+@pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
+def test_it_does_not_start_with_more_workers_than_open_files_allow(
+    sample_database: Path, workers: str, open_files: int
+) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": workers}
+    ended = run(with_open_files(open_files), **environ)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr == (
+        f"racedata: WEB_CONCURRENCY={workers} needs {3 * int(workers) + 100} open files: expected fewer workers, or "
+        f"more than the {open_files} files that the system allows (ulimit -n)\n"
+    )
+
+
+def test_silent_connections_do_not_delay_others(sample_database: Path) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    address = ("127.0.0.1", int(environ["PORT"]))
+    with running(GUNICORN, **environ), ExitStack() as stack:
+        silent = [stack.enter_context(socket.create_connection(address)) for _ in range(100)]
+        # gunicorn's own worker would get to this request after two minutes: four threads wait 5 s for each connection.
+        with urllib.request.urlopen(f"http://127.0.0.1:{environ['PORT']}/healthz", timeout=10) as answer:
+            assert answer.status == 200
+        # They are still connected, and answered once they send a request.
+        silent[0].sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert silent[0].recv(15) == b"HTTP/1.1 200 OK"
+
+
+def test_more_connections_than_open_files_cause_no_errors(sample_database: Path) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    address = ("127.0.0.1", int(environ["PORT"]))
+    with running(with_open_files(120), **environ) as lines, ExitStack() as stack:
+        connections = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(150)]
+        for connection in connections:
+            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        answers = []
+        for connection in connections:  # as some are closed, the next ones are accepted
+            with connection:
+                answers.append(connection.recv(15))
+    assert answers == [b"HTTP/1.1 200 OK"] * 150
+    assert not any("Traceback" in line or "[ERROR]" in line for line in lines)

@@ -1,67 +1,91 @@
-"""A real gunicorn under bytes that no decent client sends: refused, and the next good request is answered."""
+"""A real gunicorn under malformed, truncated and ambiguous requests: it refuses them and answers the next good one."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
-from hostile import CUT_SHORT, GOOD, KEPT, REFUSED, SMUGGLED, UNUSUAL, send, statuses
-from service import OFF, service, until
+from hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
+from processes import Gunicorn
+from service import OFF, ROOT, service, until
 
 
 @pytest.fixture(scope="module")
-def running(sample_database, tmp_path_factory):
-    log = tmp_path_factory.mktemp("hostile") / "log"
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hostile") / "log"
+
+
+@pytest.fixture(scope="module")
+def running(sample_database: Path, log: Path) -> Iterator[Gunicorn]:
     with service(sample_database, log, WEB_CONCURRENCY="1", **OFF) as started:
         until(lambda: len(started.workers()) == 1)
         before = started.workers()
         yield started
         assert started.workers() == before
-    said = log.read_text()
-    assert "Traceback" not in said and "[ERROR]" not in said
+    written = log.read_text()
+    assert "Traceback" not in written and "[ERROR]" not in written
 
 
-def assert_goes_on(running, answer):
-    """Nothing of the inside is told, and who asks next is answered."""
-    for inside in (b"Traceback", b".py", b"site-packages", bytes(ROOT), b"sqlite3"):
-        assert inside not in answer
+def assert_still_works(running: Gunicorn, answer: bytes) -> None:
+    """The answer reveals nothing, and the next request is answered."""
+    for secret in (b"Traceback", b".py", b"site-packages", bytes(ROOT), b"sqlite3"):
+        assert secret not in answer
     assert statuses(send(running.address, GOOD)) == [200]
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_is_wrong_is_refused(running, name):
-    answer = send(running.address, REFUSED[name])
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_request_is_refused(running: Gunicorn, name: str) -> None:
+    answer = send(running.address, MALFORMED[name])
     assert statuses(answer) and all(400 <= status < 500 for status in statuses(answer))
-    assert_goes_on(running, answer)
+    assert_still_works(running, answer)
 
 
-def test_an_answer_tells_no_version_of_the_server(running):
+def test_an_answer_does_not_reveal_the_version_of_the_server(running: Gunicorn) -> None:
     assert b"\r\nServer: gunicorn\r\n" in send(running.address, GOOD)
 
 
-@pytest.mark.parametrize("name", CUT_SHORT)
-def test_what_is_cut_short_is_refused_or_not_answered(running, name):
-    answer = send(running.address, CUT_SHORT[name], cut_short=True)
+@pytest.mark.parametrize("name", TRUNCATED)
+def test_a_truncated_request_is_refused_or_not_answered(running: Gunicorn, name: str) -> None:
+    answer = send(running.address, TRUNCATED[name], end=True)
     assert all(400 <= status < 500 for status in statuses(answer))
-    assert_goes_on(running, answer)
+    assert_still_works(running, answer)
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_what_is_unusual_is_understood_or_refused(running, name):
+def test_an_unusual_request_is_answered_or_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, UNUSUAL[name])
     assert statuses(answer) and all(status < 500 for status in statuses(answer))
-    assert_goes_on(running, answer)
+    assert_still_works(running, answer)
+
+
+def test_http_1_0_needs_no_host(running: Gunicorn) -> None:
+    assert statuses(send(running.address, UNUSUAL["HTTP/1.0 without Host"])) == [200]
 
 
 @pytest.mark.parametrize("name", SMUGGLED)
-def test_a_body_that_is_ambiguous_is_refused(running, name):
-    answer = send(running.address, SMUGGLED[name], cut_short=True)
-    # 405 is for the method; 501 is HTTP's own word for codings that a server does not know (RFC 9112, 6.1). With an
-    # underscore it is another header, so that nothing is ambiguous: the second request is one.
+def test_a_request_with_an_ambiguous_body_is_refused(running: Gunicorn, name: str) -> None:
+    answer = send(running.address, SMUGGLED[name], end=True)
+    # 405: the method; 501: an unknown transfer coding (RFC 9112, section 6.1). With an underscore it is another header,
+    # so the body is not ambiguous and the second request is a request.
     assert set(statuses(answer)) <= ({405, 200} if b"_" in SMUGGLED[name] else {400, 405, 501})
-    assert_goes_on(running, answer)
+    assert_still_works(running, answer)
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_garbage_behind_a_good_request_gets_no_more_than_a_refusal(running, name):
-    answer = send(running.address, KEPT + REFUSED[name])
+@pytest.mark.parametrize("name", MALFORMED)
+def test_a_malformed_request_after_a_good_one_is_refused(running: Gunicorn, name: str) -> None:
+    answer = send(running.address, GOOD_KEEP_ALIVE + MALFORMED[name])
     assert statuses(answer)[0] == 200
     assert all(400 <= status < 500 for status in statuses(answer)[1:])
-    assert_goes_on(running, answer)
+    assert_still_works(running, answer)
+
+
+def test_malformed_requests_add_one_short_line_per_second_to_the_log(running: Gunicorn, log: Path) -> None:
+    length = len(log.read_text())
+    began = time.monotonic()
+    for _ in range(200):
+        assert statuses(send(running.address, MALFORMED["7,000 bytes above 127"])) == [400]
+    seconds = time.monotonic() - began
+    lines = log.read_text()[length:].splitlines()
+    assert all("Invalid request from ip=127.0.0.1: Invalid HTTP request line" in line for line in lines)
+    assert all(len(line) <= 200 for line in lines)
+    assert len(lines) <= seconds + 1

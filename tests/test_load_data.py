@@ -177,7 +177,7 @@ FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
             "races.csv",
             "quali_time",
             "round",
-            "races.csv, line 1, column round: stands in the header twice; expected once",
+            "races.csv, line 1, column round: twice in the header; expected once",
         ),
         ("status.csv", "\n2,", "\n2,x,", "status.csv, line 3: 3 fields; expected 2, as in the header"),
         ("status.csv", "\n2,", '\n2,"x"y', "status.csv, line 3: broken CSV"),
@@ -264,7 +264,7 @@ def test_a_table_that_is_needed_and_has_no_rows_is_refused(source, database, tab
 
 
 def test_a_source_that_is_not_there_is_refused(tmp_path, database):
-    assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not there; expected a folder of CSV files")
+    assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not found; expected a folder of CSV files")
 
 
 def zipped(folder, path, inside=""):
@@ -292,7 +292,7 @@ def test_a_zip_that_is_none_or_broken_or_of_something_else_is_refused(source, da
     ("name", "options", "said"),
     [
         ("//races.csv", {}, "the zip has a file without a proper name"),
-        ("races.csv", {"compress_type": zipfile.ZIP_BZIP2}, "the zip is compressed in an unusual way"),
+        ("races.csv", {"compress_type": zipfile.ZIP_BZIP2}, "the zip uses an unusual compression"),
     ],
 )
 def test_a_zip_that_nobody_would_make_is_refused(database, tmp_path, name, options, said):
@@ -391,7 +391,7 @@ def test_a_download_has_a_limit_of_size_and_of_time(server):
     (folder / "large").write_bytes(bytes(100_000))
     with pytest.raises(dump.LoadError, match="more than 99,999 bytes"):
         dump.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
-    with pytest.raises(dump.LoadError, match=r"not complete in 0\.2 seconds, or nothing for 30; got 0 bytes"):
+    with pytest.raises(dump.LoadError, match=r"not complete in 0\.2 seconds, or no data for 30; got 0 bytes"):
         dump.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
     file = io.BytesIO()
     shown = []
@@ -472,7 +472,7 @@ def test_a_second_load_at_the_same_time_is_refused(source, database):
     with waiting_loader(source, database) as process:
         second = run_loader(other, database)
         assert second.returncode == 1
-        assert "another load is at work in this folder" in second.stderr
+        assert "another load is running in this folder" in second.stderr
         assert database.read_bytes() == before
         process.kill()
         process.wait()
@@ -507,7 +507,7 @@ def test_without_a_source_it_is_built_again_from_what_it_was_built_from(source, 
     new = run_loader("", tmp_path / "new.db")
     assert new.stdout.rstrip().endswith(f" from {SAMPLE}")
     database.write_bytes(database.read_bytes()[:4000])
-    assert_refused("", database, f"{database}: does not tell what it was built from; name a source")
+    assert_refused("", database, f"{database}: does not say what it was built from; name a source")
 
 
 def test_a_link_to_the_database_stays_one(source, database):
@@ -543,7 +543,7 @@ def test_what_no_load_has_built_is_not_replaced(source, tmp_path, make):
     before = path.lstat()
     run = run_loader(source, path)
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
-    assert f"{path}: is there and is no database of racedata; remove it, or name another file" in run.stderr
+    assert f"{path}: exists and is not a racedata database; remove it, or name another file" in run.stderr
     assert path.lstat() == before
 
 

@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 import webtest
-from limits import SECOND, local_store
+from limit_helpers import SECOND, local_store
 
 from racedata.app import create_app
 from racedata.datafile import DataFile

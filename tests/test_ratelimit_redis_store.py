@@ -6,7 +6,7 @@ from threading import Event
 import pytest
 from conftest import Clock
 from fake_redis import fake_redis
-from limits import NOW, allowed, redis_store
+from limit_helpers import NOW, allowed, redis_store
 
 from racedata.ratelimit.redis_store import RedisStore
 

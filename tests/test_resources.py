@@ -3,11 +3,12 @@
 tests/expected has one answer to each endpoint, as the sample gives it, laid out to be read.
 """
 
+import csv
 import json
 from pathlib import Path
 
 import pytest
-from conftest import client
+from conftest import SAMPLE, client
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,102 +37,6 @@ def test_the_answer_is_the_expected_one_in_every_key_its_order_and_its_value(sam
 
 def test_the_answer_is_utf8_and_not_escaped(sample):
     assert "São Paulo".encode() in sample.get("/ergast/f1/2023").body
-
-
-@pytest.mark.parametrize(
-    ("host", "scheme", "url"),
-    [
-        ("example.org", "http", "http://example.org/ergast/f1/2023/18/races.json"),
-        ("example.org:8080", "https", "https://example.org:8080/ergast/f1/2023/18/races.json"),
-        ("[::1]:8000", "http", "http://[::1]:8000/ergast/f1/2023/18/races.json"),
-    ],
-)
-def test_the_url_is_made_from_the_request_without_its_query(sample, host, scheme, url):
-    environ = {"HTTP_HOST": host, "wsgi.url_scheme": scheme}
-    assert sample.get("/ergast/f1/2023/18?limit=1", extra_environ=environ).json["MRData"]["url"] == url
-
-
-def test_the_url_begins_with_the_setting_where_there_is_one(sample_database):
-    app = client(sample_database, base_url="https://api.example.org/f1")
-    assert app.get("/ergast/f1/2023").json["MRData"]["url"] == "https://api.example.org/f1/2023/races.json"
-
-
-@pytest.mark.parametrize("host", ["a b", "a/b", "a:b", "a:80:80", "ü", 'a"', "[::1", "<script>", "a@b", "a,b"])
-def test_a_host_that_is_none_is_400(sample, host):
-    environ = {"HTTP_HOST": host.encode().decode("latin-1")}
-    assert "Host" in sample.get("/ergast/f1/2023", extra_environ=environ, status=400).json["detail"]
-
-
-def test_an_http_1_0_request_needs_no_host(sample_database):
-    app = client(sample_database)
-    environ = {"HTTP_HOST": "", "SERVER_NAME": "127.0.0.1", "SERVER_PORT": "8000"}
-    request = app.RequestClass.blank("/ergast/f1/2023/18", environ=environ)
-    del request.environ["HTTP_HOST"]
-    url = request.get_response(app.app).json["MRData"]["url"]
-    assert url == "http://127.0.0.1:8000/ergast/f1/2023/18/races.json"
-
-
-@pytest.mark.parametrize("address", ["2023/races", "2023/18", "2023/18/results", "2023/18/sprint", "2023/18/laps"])
-@pytest.mark.parametrize(
-    ("parameter", "value"),
-    [
-        ("limit", "-1"),
-        ("limit", "x"),
-        ("limit", ""),
-        ("limit", "1.0"),
-        ("limit", "1e3"),
-        ("limit", "%20 1"),
-        ("limit", "1_0"),
-        ("limit", "٣"),
-        ("limit", "0x10"),
-        ("limit", "null"),
-        ("limit", "1,2"),
-        ("limit", "9" * 5000),
-        ("offset", "-1"),
-        ("offset", "ten"),
-        ("offset", ""),
-        ("offset", "+5"),
-        ("offset", "1;DROP TABLE races"),
-    ],
-)
-def test_a_page_that_is_no_number_is_400_and_names_parameter_value_and_what_is_accepted(
-    sample, address, parameter, value
-):
-    problem = sample.get(f"/ergast/f1/{address}", {parameter: value}, status=400)
-    said = f"{parameter} is {value[:50]!r}; accepted is a whole number from 0, such as "
-    assert problem.json["detail"].startswith(said)
-
-
-def test_a_parameter_given_twice_is_400(sample):
-    problem = sample.get("/ergast/f1/2023?limit=1&limit=2", status=400)
-    assert problem.json["detail"] == "limit is given 2 times; it is accepted once."
-
-
-def test_parameters_the_service_does_not_know_are_let_be(sample):
-    assert sample.get("/ergast/f1/2023?callback=x&limit=1").json == sample.get("/ergast/f1/2023?limit=1").json
-
-
-@pytest.mark.parametrize(
-    ("asked", "used"),
-    [
-        (None, "100"),
-        ("0", "0"),
-        ("1", "1"),
-        ("007", "7"),
-        ("2000", "2000"),
-        ("2001", "2000"),
-        ("9" * 4000, "2000"),
-    ],
-)
-def test_the_envelope_shows_the_limit_that_was_used(sample, asked, used):
-    answer = sample.get("/ergast/f1/2023/18/laps.json", {} if asked is None else {"limit": asked})
-    assert answer.json["MRData"]["limit"] == used
-
-
-def test_a_maximum_below_the_default_lowers_the_default(sample_database):
-    app = client(sample_database, max_limit=30)
-    answer = app.get("/ergast/f1/2023/18/laps.json").json["MRData"]
-    assert (answer["limit"], sum(len(lap["Timings"]) for lap in answer["RaceTable"]["Races"][0]["Laps"])) == ("30", 30)
 
 
 RECORDS = {
@@ -234,17 +139,11 @@ def test_a_sprint_weekend_shows_in_its_race_and_no_other_does(sample):
 
 def test_healthz_says_what_is_served(sample):
     answer = sample.get("/healthz", status=200).json
-    assert (answer["status"], answer["schemaVersion"]) == ("ok", 1)
+    assert (answer["status"], answer["schemaVersion"]) == ("ok", 2)
     assert len(answer["sourceChecksum"]) == 64
     assert answer["builtAt"].endswith("Z")
-    assert answer["rows"] == {
-        "circuits": 37,
-        "constructors": 20,
-        "drivers": 65,
-        "lap_times": 1034,
-        "qualifying": 120,
-        "races": 71,
-        "results": 142,
-        "sprint_results": 60,
-        "status": 25,
-    }
+    rows = {}
+    for file in SAMPLE.glob("*.csv"):
+        with file.open(newline="", encoding="utf-8") as lines:
+            rows[file.stem] = sum(1 for _ in csv.DictReader(lines))
+    assert answer["rows"] == rows

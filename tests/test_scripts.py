@@ -1,4 +1,4 @@
-"""scripts/ that are run by hand: that they do what they say, at a small size."""
+"""scripts/bench/ that need no other server: that they do what they say, at a small size."""
 
 import sqlite3
 import subprocess
@@ -11,7 +11,7 @@ from service import ROOT
 
 
 def run(script, *arguments):
-    command = [sys.executable, ROOT / "scripts" / script, *arguments]
+    command = [sys.executable, ROOT / "scripts" / "bench" / script, *arguments]
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
@@ -30,7 +30,7 @@ def test_a_made_dump_is_the_same_to_the_byte_each_time(made, tmp_path):
     assert set(files) == {file.name for file in SAMPLE.iterdir()}
 
 
-def test_another_seed_makes_other_timings(made, tmp_path):
+def test_another_seed_makes_other_lap_times(made, tmp_path):
     run("make_full_size_dump.py", SAMPLE, tmp_path, "--seed", "7")
     assert (tmp_path / "lap_times.csv").read_bytes() != (made / "lap_times.csv").read_bytes()
 
@@ -51,6 +51,6 @@ def test_a_made_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path
     assert counts[1957, 5][1] == 0
 
 
-def test_the_limits_benchmark_prints_a_row_to_each_step():
-    rows = run("bench_limits.py", "100000").splitlines()
+def test_the_limits_benchmark_prints_a_row_per_step():
+    rows = run("limits.py", "100000").splitlines()
     assert [row.split()[0] for row in rows[1:]] == ["0", "100,000"]

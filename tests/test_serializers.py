@@ -45,7 +45,7 @@ def test_keys_keep_their_order():
         (serializers.gap_time, 4797040, None, "1:19:57.040"),
     ],
 )
-def test_a_time_reads(clock, time, winner, text):
+def test_a_time_is_written(clock, time, winner, text):
     assert clock(time, winner) == text
 
 
@@ -79,7 +79,7 @@ def test_the_second_session_is_called_after_the_format_of_its_weekend(year, has_
     assert sessions == {name: {"date": "2023-07-01", "time": "10:00:00Z"}}
 
 
-def test_a_session_has_a_time_only_where_it_is_known():
+def test_a_session_has_a_time_only_if_it_is_known():
     assert serializers.session("2021-04-16", None) == {"date": "2021-04-16"}
     assert serializers.session(None, None) is None
 
@@ -105,11 +105,22 @@ def test_there_is_no_fastest_lap_without_a_lap_or_at_rank_0(change):
 
 
 def test_timings_are_grouped_by_lap():
-    class Directory:
-        drivers = {1: {"driverId": "a"}, 2: {"driverId": "b"}}
-
-    rows = [(1, 2, 2, "1:40.000"), (2, 1, 1, "1:39.000"), (2, 2, None, None)]
-    assert serializers.laps(rows, Directory) == [
+    drivers = {1: {"driverId": "a"}, 2: {"driverId": "b"}}
+    rows = [(1, 2, 2, "1:40.000", 7), (2, 1, 1, "1:39.000", 7), (2, 2, None, None, 7)]
+    assert serializers.laps(rows, drivers) == [
         {"number": "1", "Timings": [{"driverId": "b", "position": "2", "time": "1:40.000"}]},
         {"number": "2", "Timings": [{"driverId": "a", "position": "1", "time": "1:39.000"}, {"driverId": "b"}]},
+    ]
+
+
+def test_a_table_names_the_filters_of_its_request_in_one_order():
+    filters = {"laps": 3, "drivers": "alonso", "results": "R", "circuits": "spa", "grid": 0}
+    assert list(serializers.echo(2023, 18, filters).items()) == [
+        ("season", "2023"),
+        ("round", "18"),
+        ("circuitId", "spa"),
+        ("driverId", "alonso"),
+        ("grid", "0"),
+        ("position", "R"),
+        ("lap", "3"),
     ]

@@ -1,4 +1,4 @@
-"""Clients of a real service: many connections at once, each asking again as soon as it has its answer, or at a pace."""
+"""Clients of a real service: many connections at once, each sending its next request at once or after a pause."""
 
 import asyncio
 import threading
@@ -6,34 +6,43 @@ import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from math import inf
 
 
 class Client:
-    """One client that asks for `path` over some connections at once, for so many seconds.
+    """One client that requests `path` over several connections at once, for some seconds or a number of requests.
 
-    After `run`: `statuses` counts the answers, `bodies` has those that came, `broken` counts connections that broke;
-    `began` is when the first request was sent, `ended` when the last answer came, in seconds of time.monotonic.
+    `headers` are pairs, or a function that makes new ones for each request. After `run`: `statuses` counts the answers
+    by status, `bodies` has each different body, `broken` counts connections that broke. `began` is when the first
+    request was sent, `ended` when the last answer came, in seconds of time.monotonic.
     """
 
-    def __init__(self, path, seconds, connections=1, pause=0, source=None, headers=()):
+    def __init__(self, path, seconds=inf, connections=1, pause=0, source=None, headers=(), requests=inf):
         self.path, self.seconds, self.connections, self.pause = path, seconds, connections, pause
-        self.source, self.headers = source, headers
+        self.source, self.requests = source, requests
+        self.headers = headers if callable(headers) else lambda: headers
         self.statuses, self.bodies, self.broken = Counter(), set(), 0
 
     async def run(self, address):
         """`address` is (host, port), or the path of a unix socket."""
-        lines = [f"GET {self.path} HTTP/1.1", "Host: localhost", *(f"{name}: {value}" for name, value in self.headers)]
-        request = "\r\n".join([*lines, "", ""]).encode("latin-1")
         self.began = self.ended = time.monotonic()
-        await asyncio.gather(*(self.keep_asking(address, request) for _ in range(self.connections)))
+        await asyncio.gather(*(self.keep_requesting(address) for _ in range(self.connections)))
 
-    async def keep_asking(self, address, request):
-        while time.monotonic() < self.began + self.seconds:
+    def goes_on(self):
+        return self.requests > 0 and time.monotonic() < self.began + self.seconds
+
+    def request(self):
+        self.requests -= 1
+        fields = ("Host: localhost", *(f"{name}: {value}" for name, value in self.headers()))
+        return "\r\n".join([f"GET {self.path} HTTP/1.1", *fields, "", ""]).encode("latin-1")
+
+    async def keep_requesting(self, address):
+        while self.goes_on():
             writer = None
             try:
                 reader, writer = await asyncio.open_connection(*address, local_addr=self.source and (self.source, 0))
-                while time.monotonic() < self.began + self.seconds:
-                    status, body, closed = await asyncio.wait_for(ask(reader, writer, request), timeout=20)
+                while self.goes_on():
+                    status, body, closed = await asyncio.wait_for(exchange(reader, writer, self.request()), timeout=20)
                     self.statuses[status] += 1
                     self.bodies.add(body)
                     self.ended = time.monotonic()
@@ -49,8 +58,8 @@ class Client:
                     writer.close()
 
 
-async def ask(reader, writer, request):
-    """Sends a request and reads its answer whole; returns its status, its body, and whether it was the last one."""
+async def exchange(reader, writer, request):
+    """Sends a request and reads the whole answer: status, body, and whether the server closes the connection."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if line)
@@ -59,24 +68,24 @@ async def ask(reader, writer, request):
 
 
 @contextmanager
-def asking(address, *clients):
-    """The clients ask while the block is at work; yields an Event that is set when they have ended."""
+def traffic(address, *clients):
+    """The clients send requests while the block runs; yields an Event that is set when they have ended."""
     ended = threading.Event()
 
-    def ask():
+    def send():
         try:
             run(address, *clients)
         finally:
             ended.set()
 
     with ThreadPoolExecutor(1) as thread:
-        asked = thread.submit(ask)
+        sent = thread.submit(send)
         yield ended
-        asked.result()
+        sent.result()
 
 
 def run(address, *clients):
-    """Lets the clients ask at the same time, until all have ended."""
+    """Runs the clients at the same time, until all have ended."""
 
     async def together():
         await asyncio.gather(*(client.run(address) for client in clients))

@@ -4,19 +4,27 @@ import gzip
 import http.client
 import json
 import random
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from hostile import MALFORMED, request, send, statuses
 from servers import nginx
-from service import service
+from service import service, until
 from traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
 
+Site = tuple[str, int]  # nginx's host and port
+
 
 @pytest.fixture(scope="module")
-def site(sample_database, tmp_path_factory):
-    """nginx's (host, port)."""
-    folder = tmp_path_factory.mktemp("nginx")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("nginx")
+
+
+@pytest.fixture(scope="module")
+def site(sample_database: Path, folder: Path) -> Iterator[Site]:
     socket_path = folder / "gunicorn.sock"
     settings = {
         "WEB_CONCURRENCY": "2",
@@ -28,31 +36,35 @@ def site(sample_database, tmp_path_factory):
         yield address
 
 
-def ask(site, path=ADDRESS, source="127.0.0.1", **headers):
+def get(
+    site: Site, path: str = ADDRESS, source: str = "127.0.0.1", headers: dict[str, str] | None = None
+) -> tuple[http.client.HTTPResponse, bytes]:
+    """The response to a GET and its body. Each `source` address is a client of its own."""
     connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    connection.request("GET", path, headers={name.replace("_", "-"): value for name, value in headers.items()})
-    answer = connection.getresponse()
-    body = answer.read()
+    connection.request("GET", path, headers=headers or {})
+    response = connection.getresponse()
+    body = response.read()
     connection.close()
-    return answer, body
+    return response, body
 
 
-def test_two_clients_have_a_bucket_each(site):
+def test_two_clients_have_a_bucket_each(site: Site) -> None:
     clients = [Client(ADDRESS, 1, connections=8, source=source) for source in ("127.0.0.2", "127.0.0.3")]
     run(site, *clients)
     assert [client.statuses[200] for client in clients] == [6, 6]
 
 
-def invented():
-    address = ".".join(str(random.randrange(256)) for _ in range(4))
-    return random.choice(
+def invented(chance: random.Random) -> str:
+    """A header value with which a client claims another address."""
+    address = ".".join(str(chance.randrange(256)) for _ in range(4))
+    return chance.choice(
         [
             address,
             f"{address}, 198.51.100.7",
             "127.0.0.1, 10.0.0.1",
             "unix",
-            f"2001:db8::{random.randrange(9999):x}",
-            "".join(chr(random.randrange(33, 127)) for _ in range(30)),
+            f"2001:db8::{chance.randrange(9999):x}",
+            "".join(chr(chance.randrange(33, 127)) for _ in range(30)),
             "," * 50,
             f"for={address}",
             "a" * 900,
@@ -60,47 +72,90 @@ def invented():
     )
 
 
-def test_a_client_that_invents_forwarded_addresses_has_still_one_bucket(site):
-    statuses = []
-    for _ in range(60):
-        name = random.choice(["X-Forwarded-For", "X-Real-IP", "Forwarded", "X_Forwarded_For", "X-Client-IP"])
-        statuses.append(ask(site, source="127.0.0.4", **{name.replace("-", "_"): invented()})[0].status)
+def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Site) -> None:
+    chance = random.Random(1)
+    names = ["X-Forwarded-For", "X-Real-IP", "Forwarded", "X_Forwarded_For", "X-Client-IP"]
+    statuses = [
+        get(site, source="127.0.0.4", headers={chance.choice(names): invented(chance)})[0].status for _ in range(60)
+    ]
     assert statuses == [200] * 6 + [429] * 54
 
 
-def test_large_answers_are_compressed_for_who_takes_that(site):
-    answer, body = ask(site, "/ergast/f1/2023/18/laps.json", source="127.0.0.5", Accept_Encoding="gzip")
-    assert answer.headers["Content-Encoding"] == "gzip"
+def test_large_answers_are_compressed_if_the_client_accepts_it(site: Site) -> None:
+    address = "/ergast/f1/2023/18/laps.json"
+    response, body = get(site, address, source="127.0.0.5", headers={"Accept-Encoding": "gzip"})
+    assert response.headers["Content-Encoding"] == "gzip"
     assert json.loads(gzip.decompress(body))["MRData"]["total"] == "1014"
-    plain, body = ask(site, "/ergast/f1/2023/18/laps.json", source="127.0.0.5")
-    assert plain.headers["Content-Encoding"] is None
+    response, body = get(site, address, source="127.0.0.5")
+    assert response.headers["Content-Encoding"] is None
     assert json.loads(body)["MRData"]["total"] == "1014"
 
 
-def test_the_url_has_the_host_that_the_client_asked_and_the_scheme_that_nginx_has(site):
-    _, body = ask(site, source="127.0.0.6", Host="f1.example.org:8080", X_Forwarded_Proto="https", X_Forwarded_Ssl="on")
+def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site) -> None:
+    headers = {"Host": "f1.example.org:8080", "X-Forwarded-Proto": "https", "X-Forwarded-Ssl": "on"}
+    _, body = get(site, source="127.0.0.6", headers=headers)
     assert json.loads(body)["MRData"]["url"] == "http://f1.example.org:8080/ergast/f1/2023/18/races.json"
 
 
-def test_a_body_that_nobody_needs_is_refused_by_nginx(site):
-    connection = http.client.HTTPConnection(*site, timeout=10)
-    connection.request("POST", ADDRESS, body=b"x" * 5000)
-    assert connection.getresponse().status == 413
-    connection.close()
+REFUSED_BY_NGINX = {
+    **{name: (400, MALFORMED[name]) for name in ("two Hosts", "7,000 bytes above 127", "TLS", "HTTP/2")},
+    "the address of these answers": (404, request("/problem")),
+    "TRACE": (405, request(method="TRACE")),
+    "a long body": (413, request(ADDRESS, "Content-Length: 5000", method="POST", body=b"x" * 5000)),
+    **{name: (414, MALFORMED[name]) for name in ("a path of 1 MB", "a query of 1 MB")},
+    **{name: (431, MALFORMED[name]) for name in ("a header of 64 KB", "64 KB of headers")},
+    "chunked, but not last": (501, MALFORMED["chunked, but not last"]),
+    "HTTP/3.7": (505, MALFORMED["HTTP/3.7"]),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_BY_NGINX)
+def test_what_nginx_refuses_itself_is_a_problem_too(site: Site, name: str) -> None:
+    status, content = REFUSED_BY_NGINX[name]
+    head, _, body = send(site, content).partition(b"\r\n\r\n")
+    problem = json.loads(body)
+    assert [*problem] == ["type", "title", "status", "detail"]
+    assert (statuses(head), problem["status"]) == ([status], status)
+    assert b"\r\nContent-Type: application/problem+json\r\n" in head
+    assert b"\r\nAccess-Control-Allow-Origin: *\r\n" in head
+    assert (b"\r\nAllow: GET, HEAD, OPTIONS\r\n" in head) == (status == 405)
+
+
+def test_http_1_0_needs_no_host(site: Site) -> None:
+    head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
+    assert statuses(head) == [200]
+    assert json.loads(body)["MRData"]["url"] == f"http://{site[0]}:{site[1]}/ergast/f1/2023/18/races.json"
+
+
+def test_every_answer_has_vary_also_304(site: Site) -> None:
+    for headers, status in [({}, 200), ({"Accept-Encoding": "gzip"}, 200), ({"If-None-Match": "*"}, 304)]:
+        response, _ = get(site, "/openapi.json", source="127.0.0.8", headers=headers)
+        assert (response.status, response.headers.get_all("Vary")) == (status, ["Accept-Encoding"])
+
+
+def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site: Site, folder: Path) -> None:
+    log = folder / "access.log"
+    length = len(log.read_text())
+    for content in (MALFORMED["7,000 bytes above 127"], request("/?x=" + "a" * 7000)):
+        send(site, content)
+    until(lambda: log.read_text()[length:].count("\n") == 2)
+    lines = log.read_text()[length:].splitlines()
+    # nginx writes a byte above 127 as \xFF.
+    assert all('"GET /' in line and len(line) < 4 * 200 + 100 for line in lines)
 
 
 @pytest.mark.parametrize("path", [ADDRESS, "/", "/openapi.json", "/healthz", "/none"])
-def test_answers_tell_nothing_that_is_nobodys_business(site, path):
-    answer, _ = ask(site, path, source="127.0.0.7")
-    assert answer.headers["Server"] == "nginx"
-    assert answer.headers.get_all("X-Content-Type-Options") == ["nosniff"]
-    assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in answer.headers}
+def test_the_headers_of_an_answer_reveal_nothing(site: Site, path: str) -> None:
+    response, _ = get(site, path, source="127.0.0.7")
+    assert response.headers["Server"] == "nginx"
+    assert response.headers.get_all("X-Content-Type-Options") == ["nosniff"]
+    assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in response.headers}
 
 
-def test_while_the_service_is_down_nginx_answers_a_problem(tmp_path):
+def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path: Path) -> None:
     with nginx(tmp_path, tmp_path / "none.sock") as address:
-        answer, body = ask(address)
-    assert answer.status == 503
-    assert answer.headers["Content-Type"] == "application/problem+json"
-    assert answer.headers["Retry-After"] == "10"
+        response, body = get(address)
+    assert response.status == 503
+    assert response.headers["Content-Type"] == "application/problem+json"
+    assert response.headers["Retry-After"] == "10"
     assert json.loads(body)["detail"] == "The service does not answer at the moment."

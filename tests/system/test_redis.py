@@ -10,10 +10,10 @@ from fake_redis import fake_redis
 from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limits import NOW, SECOND, allowed, redis_store
+from limit_helpers import NOW, SECOND, allowed, redis_store
 from servers import Redis
 from service import service
-from traffic import Client, asking, run
+from traffic import Client, run, traffic
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore
@@ -91,7 +91,7 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
     flood = Client(ADDRESS, SECONDS + 6, connections=32)
     options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
     with service(sample_database, tmp_path / "log", **options) as running:
-        with asking(running.address, flood):
+        with traffic(running.address, flood):
             time.sleep(SECONDS / 2)
             redis_server.kill()
             time.sleep(3)

@@ -1,9 +1,10 @@
-"""deploy/racedata.service: that systemd takes it, finds it safe, and that its command starts the service."""
+"""deploy/racedata.service: systemd accepts it and rates it as safe, and its command starts the service."""
 
 import configparser
 import os
 import shlex
 import subprocess
+from pathlib import Path
 
 import pytest
 from service import ROOT
@@ -12,31 +13,32 @@ UNIT = ROOT / "deploy" / "racedata.service"
 
 
 @pytest.fixture
-def unit(tmp_path):
-    """The unit as it stands, with this folder for the one it names."""
+def unit(tmp_path: Path) -> Path:
+    """The unit, with this project's folder in place of /opt/racedata."""
     path = tmp_path / "racedata.service"
     path.write_text(UNIT.read_text().replace("/opt/racedata", str(ROOT)))
     return path
 
 
-def analyze(*arguments):
+def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True)
 
 
-def test_systemd_has_nothing_to_say_against_it(unit):
+def test_systemd_finds_no_mistake_in_the_unit(unit: Path) -> None:
     verified = analyze("verify", unit)
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
 
 
-def test_systemd_finds_little_that_it_could_harm(unit):
+def test_systemd_rates_the_unit_as_safe(unit: Path) -> None:
     assert analyze("security", "--offline=yes", "--threshold=20", unit).returncode == 0
 
 
-def test_its_command_is_a_gunicorn_that_takes_its_options(unit, sample_database):
+def test_gunicorn_accepts_the_command_of_the_unit(unit: Path, sample_database: Path) -> None:
     parser = configparser.ConfigParser(strict=False, interpolation=None)
-    parser.optionxform = str
+    # configparser would convert names to lower case.
+    parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(unit)
     command = shlex.split(parser["Service"]["ExecStart"])
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
-    done = subprocess.run([*command, "--check-config"], cwd=ROOT, env=environ, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
+    checked = subprocess.run([*command, "--check-config"], cwd=ROOT, env=environ, capture_output=True, text=True)
+    assert (checked.returncode, checked.stderr) == (0, "")

@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
-"""What the local limit store costs as ever more clients come: time per decision and memory, a row to 100,000 clients.
+"""What the local limit store costs as the number of clients grows: time per decision and memory, per 100,000 clients.
 
-.venv/bin/python scripts/bench_limits.py [clients]
+.venv/bin/python scripts/bench/limits.py [CLIENTS]
 """
 
 import sys
 import time
+
+from processes import memory
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore
@@ -13,24 +15,20 @@ from racedata.ratelimit.local_store import LocalStore
 STEP = 100_000
 
 
-def memory():
-    """Megabytes that this process holds."""
-    with open("/proc/self/statm") as statm:
-        return int(statm.read().split()[1]) * 4096 / 1e6
-
-
-def median_and_p99(times):
+def median_and_p99(times: list[int]) -> tuple[float, float]:
+    """In microseconds, of times in nanoseconds."""
     times.sort()
     return times[len(times) // 2] / 1000, times[len(times) * 99 // 100] / 1000
 
 
-def main():
+def main() -> None:
     clients = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
     store = LocalStore([Limit("burst", 4, 1), Limit("sustained", 500, 3600)])
-    print("   clients   a new client: median, p99   one seen before: median, p99   memory")
-    print("{:10,}{:>64}".format(0, f"{memory():.1f} MB"))
+    print("   clients   a new client: median, p99   a known client: median, p99    memory")
+    print("{:10,}{:>64}".format(0, f"{memory('self'):.1f} MB"))
     for first in range(0, clients, STEP):
-        new, known = [], []
+        new: list[int] = []
+        known: list[int] = []
         for number in range(first, first + STEP):
             client = number.to_bytes(4, "big")
             for times in (new, known):
@@ -39,7 +37,7 @@ def main():
                 times.append(time.perf_counter_ns() - begin)
         print(
             "{:10,}        {:5.1f} µs  {:5.1f} µs           {:5.1f} µs  {:5.1f} µs   {:5.1f} MB".format(
-                first + STEP, *median_and_p99(new), *median_and_p99(known), memory()
+                first + STEP, *median_and_p99(new), *median_and_p99(known), memory("self")
             )
         )
 

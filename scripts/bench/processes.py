@@ -1,0 +1,118 @@
+"""Processes that measurements and tests start or watch: gunicorn, and what Linux knows about any process.
+
+Belongs here: only what both need.
+"""
+
+import os
+import random
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import IO
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+GUNICORN = [sys.executable, "-m", "gunicorn"]
+
+Address = tuple[str, int] | str  # (host, port), or the path of a unix socket
+
+
+def free_port() -> int:
+    """A port that nobody listens on, below the range that the system gives to outgoing connections."""
+    while True:
+        port = random.randrange(20_000, 32_000)
+        with socket.socket() as tried:
+            try:
+                tried.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            return port
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Waits until `condition` is true of another process, which cannot tell us. Raises TimeoutError."""
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise TimeoutError(f"not true after {seconds} s: {condition}")
+        time.sleep(0.005)
+
+
+def listens(address: Address) -> bool:
+    """Whether a server accepts connections at `address`."""
+    with socket.socket(socket.AF_INET if isinstance(address, tuple) else socket.AF_UNIX) as tried:
+        try:
+            tried.connect(address)
+        except (ConnectionRefusedError, FileNotFoundError):
+            return False
+        return True
+
+
+def open_files(process: int | str) -> list[str]:
+    """The names of the files that a process has open; of sockets and pipes, `socket:[…]` and `pipe:[…]`."""
+    names = []
+    for link in Path(f"/proc/{process}/fd").iterdir():
+        with suppress(FileNotFoundError):  # closed meanwhile
+            names.append(os.readlink(link))
+    return names
+
+
+def threads(process: int) -> int:
+    """How many threads a process has."""
+    return len(list(Path(f"/proc/{process}/task").iterdir()))
+
+
+def memory(process: int | str) -> float:
+    """Megabytes of a process: its own, and its share of what it shares with others (PSS)."""
+    lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
+
+
+class Gunicorn:
+    """A running gunicorn. `process` is its master, `seconds` the time from its start until it was ready."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", address: Address, seconds: float) -> None:
+        self.process, self.address, self.seconds = process, address, seconds
+
+    def workers(self) -> list[int]:
+        """The ids of the worker processes."""
+        pid = self.process.pid
+        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+    def wait_for_new_workers(self, before: set[int]) -> None:
+        """Waits until there are as many workers as in `before`, and none of those."""
+        until(lambda: len(self.workers()) == len(before) and not before & set(self.workers()))
+
+
+@contextmanager
+def gunicorn(
+    *options: str,
+    environ: Mapping[str, str],
+    ready: Callable[[Address], bool] = listens,
+    socket_path: Path | None = None,
+    output: IO[str] | None = None,
+) -> Iterator[Gunicorn]:
+    """gunicorn with this project's configuration, on a free port or a unix socket. It ends with the block.
+
+    Enters the block once `ready` is true of its address. Raises RuntimeError if gunicorn ends before that.
+    """
+    address: Address = str(socket_path) if socket_path else ("127.0.0.1", free_port())
+    place = {"PORT": str(address[1])} if isinstance(address, tuple) else {}
+    bind = [] if place else ["--bind", f"unix:{address}"]
+    environ = {"PATH": os.environ["PATH"], **place, **environ}
+    begin = time.perf_counter()
+    process = subprocess.Popen([*GUNICORN, *bind, *options], cwd=ROOT, env=environ, stdout=output, stderr=output)
+    try:
+        until(lambda: process.poll() is not None or ready(address))
+        if process.poll() is not None:
+            raise RuntimeError(f"gunicorn {' '.join(options)} has ended with status {process.returncode}")
+        yield Gunicorn(process, address, time.perf_counter() - begin)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=40)
+        finally:
+            process.kill()

@@ -1,0 +1,227 @@
+"""racedata.requested: the forms of an address, the page and the host of a request, and what is refused."""
+
+import pytest
+from conftest import client, request
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+ADDRESSES = {
+    "races": ["races.json", "races/", "", ".json"],
+    "2023/races": ["2023/races.json", "2023/races/", "2023", "2023.json", "2023/", "2023/RACES.JSON"],
+    "2023/18": ["2023/18.json", "2023/18/", "2023/18/races", "2023/18/races.json", "2023/18/races/", "2023/18/Races"],
+    "2023/18/results": ["2023/18/results.json", "2023/18/results/", "2023/18/Results.JSON"],
+    "2023/18/qualifying": ["2023/18/qualifying.json", "2023/18/qualifying/", "2023/18/QUALIFYING"],
+    "2023/18/sprint": ["2023/18/sprint.json", "2023/18/sprint/", "2023/18/spRint/"],
+    "2023/18/laps": ["2023/18/laps.json", "2023/18/laps/", "2023/18/Laps.json"],
+}
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_every_form_of_an_address_gets_the_same_body(sample, address):
+    answer = sample.get(f"/ergast/f1/{address}", status=200)
+    assert answer.content_type == "application/json"
+    assert answer.json["MRData"]["total"] != "0"
+    for form in ADDRESSES[address]:
+        form = form if form == ".json" else f"/{form}"
+        assert sample.get(f"/ergast/f1{form}", status=200).body == answer.body
+        assert sample.get(f"/Ergast/F1{form}", status=200).body == answer.body
+
+
+def test_refusals_name_the_endpoint_and_what_it_takes(sample):
+    problem = sample.get("/ergast/f1/2023/pitstops/1/laps", status=400)
+    assert problem.json["detail"].startswith("laps does not take the filter pitstops. It takes season, round, ")
+    assert sample.get("/ergast/f1/laps", status=400).json["detail"].startswith("laps needs a season and a round")
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/index.html",
+        "/2023",
+        "/ergast/f1/.json",
+        "/ergast/f2/2023",
+        "/ergast/f1//2023",
+        "/ergast/f1/23",
+        "/ergast/f1/0957",
+        "/ergast/f1/20233",
+        "/ergast/f1/+202",
+        "/ergast/f1/2_23",
+        "/ergast/f1/2023/0",
+        "/ergast/f1/2023/01",
+        "/ergast/f1/2023/-1",
+        "/ergast/f1/2023/1.5",
+        "/ergast/f1/2023/" + "9" * 19,
+        "/ergast/f1/2023/" + "9" * 5000,
+        "/ergast/f1/2023/18/results.xml",
+        "/ergast/f1/2023/18/results.json/",
+        "/ergast/f1/2023/18/results//",
+        "/ergast/f1/2023/18/../18",
+        "/healthz/",
+        "/Healthz",
+    ],
+)
+def test_an_address_of_no_endpoint_is_404_and_says_what_is_accepted(sample, address):
+    problem = sample.get(address, status=404)
+    assert problem.content_type == "application/problem+json"
+    assert "four digits" in problem.json["detail"]
+
+
+@pytest.mark.parametrize("path", ["//ergast/f1/2023", "///ergast/f1/2023/18/laps", "//", "//healthz"])
+def test_slashes_at_the_front_make_an_address_unknown(sample, path):
+    answer = request(sample, PATH_INFO=path)
+    assert answer.status_int == 404
+    assert "Nothing has this address. An address is /ergast/f1, " in answer.json["detail"]
+
+
+def test_a_season_in_the_digits_of_another_script_is_404(sample):
+    assert request(sample, PATH_INFO=as_wsgi("/ergast/f1/٢٠٢٣")).status_int == 404
+
+
+@pytest.mark.parametrize(
+    ("host", "scheme", "url"),
+    [
+        ("example.org", "http", "http://example.org/ergast/f1/2023/18/races.json"),
+        ("example.org:8080", "https", "https://example.org:8080/ergast/f1/2023/18/races.json"),
+        ("[::1]:8000", "http", "http://[::1]:8000/ergast/f1/2023/18/races.json"),
+    ],
+)
+def test_the_url_is_made_from_the_request_without_its_query(sample, host, scheme, url):
+    environ = {"HTTP_HOST": host, "wsgi.url_scheme": scheme}
+    assert sample.get("/ergast/f1/2023/18?limit=1", extra_environ=environ).json["MRData"]["url"] == url
+
+
+def test_the_url_begins_with_the_setting_if_there_is_one(sample_database):
+    app = client(sample_database, base_url="https://api.example.org/f1")
+    assert app.get("/ergast/f1/2023").json["MRData"]["url"] == "https://api.example.org/f1/2023/races.json"
+
+
+@pytest.mark.parametrize("host", ["a b", "a/b", "a:b", "a:80:80", "ü", 'a"', "[::1", "<script>", "a@b", "a,b"])
+def test_a_host_that_cannot_be_one_is_400(sample, host):
+    environ = {"HTTP_HOST": host.encode().decode("latin-1")}
+    assert "Host" in sample.get("/ergast/f1/2023", extra_environ=environ, status=400).json["detail"]
+
+
+def test_an_http_1_0_request_needs_no_host(sample_database):
+    app = client(sample_database)
+    environ = {"HTTP_HOST": "", "SERVER_NAME": "127.0.0.1", "SERVER_PORT": "8000"}
+    request = app.RequestClass.blank("/ergast/f1/2023/18", environ=environ)
+    del request.environ["HTTP_HOST"]
+    url = request.get_response(app.app).json["MRData"]["url"]
+    assert url == "http://127.0.0.1:8000/ergast/f1/2023/18/races.json"
+
+
+def test_an_http_1_1_request_without_a_host_is_400(sample):
+    answer = request(sample, PATH_INFO="/ergast/f1/2023/18", SERVER_PROTOCOL="HTTP/1.1", HTTP_HOST="")
+    assert answer.status_int == 400
+    assert "Host" in answer.json["detail"]
+
+
+@pytest.mark.parametrize("address", ["2023/races", "2023/18", "2023/18/results", "2023/18/sprint", "2023/18/laps"])
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("limit", "-1"),
+        ("limit", "x"),
+        ("limit", ""),
+        ("limit", "1.0"),
+        ("limit", "1e3"),
+        ("limit", "%20 1"),
+        ("limit", "1_0"),
+        ("limit", "٣"),
+        ("limit", "0x10"),
+        ("limit", "null"),
+        ("limit", "1,2"),
+        ("limit", "9" * 5000),
+        ("offset", "-1"),
+        ("offset", "ten"),
+        ("offset", ""),
+        ("offset", "+5"),
+        ("offset", "1;DROP TABLE races"),
+    ],
+)
+def test_a_page_that_is_no_number_is_400_with_parameter_value_and_what_is_accepted(sample, address, parameter, value):
+    problem = sample.get(f"/ergast/f1/{address}", {parameter: value}, status=400)
+    said = f"{parameter} is {value[:50]!r}; accepted is a whole number from 0, such as "
+    assert problem.json["detail"].startswith(said)
+
+
+def test_a_parameter_given_twice_is_400(sample):
+    problem = sample.get("/ergast/f1/2023?limit=1&limit=2", status=400)
+    assert problem.json["detail"] == "limit is given 2 times; it is accepted once."
+
+
+def test_unknown_parameters_are_ignored(sample):
+    assert sample.get("/ergast/f1/2023?callback=x&limit=1").json == sample.get("/ergast/f1/2023?limit=1").json
+
+
+@pytest.mark.parametrize(
+    ("asked", "used"),
+    [
+        (None, "100"),
+        ("0", "0"),
+        ("1", "1"),
+        ("007", "7"),
+        ("2000", "2000"),
+        ("2001", "2000"),
+        ("9" * 4000, "2000"),
+    ],
+)
+def test_the_envelope_shows_the_limit_that_was_used(sample, asked, used):
+    answer = sample.get("/ergast/f1/2023/18/laps.json", {} if asked is None else {"limit": asked})
+    assert answer.json["MRData"]["limit"] == used
+
+
+def test_a_maximum_below_the_default_lowers_the_default(sample_database):
+    app = client(sample_database, max_limit=30)
+    answer = app.get("/ergast/f1/2023/18/laps.json").json["MRData"]
+    assert (answer["limit"], sum(len(lap["Timings"]) for lap in answer["RaceTable"]["Races"][0]["Laps"])) == ("30", 30)
+
+
+SEGMENTS = st.one_of(
+    st.sampled_from(["ergast", "f1", "2023", "1957", "18", "races", "results", "laps", "sprint", "..", ""]),
+    st.from_regex("[0-9]{1,20}", fullmatch=True),
+    st.text(max_size=12),
+)
+
+
+PATHS = st.one_of(
+    st.lists(SEGMENTS, max_size=6).map(lambda segments: "/" + "/".join(segments)),
+    st.lists(SEGMENTS, max_size=4).map(lambda segments: "/ergast/f1/" + "/".join(segments)),
+)
+
+
+QUERIES = st.one_of(
+    st.text(max_size=40),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["limit", "offset", "Limit", "x"]),
+            st.one_of(st.integers().map(str), st.text(max_size=8), st.just("9" * 400)),
+        ),
+        max_size=4,
+    ).map(lambda pairs: "&".join(f"{name}={value}" for name, value in pairs)),
+)
+
+
+HOSTS = st.one_of(st.just("example.org"), st.sampled_from(["[::1]:80", "a:b", "a b"]), st.text(max_size=20))
+
+
+def as_wsgi(text):
+    """Text as a server puts it into PATH_INFO and QUERY_STRING: its bytes, each as one character."""
+    return text.encode("utf-8", "surrogateescape").decode("latin-1")
+
+
+@settings(max_examples=3000)
+@given(PATHS, QUERIES, st.sampled_from(["GET", "HEAD", "OPTIONS", "POST", "BREW"]), HOSTS)
+def test_a_request_that_is_wrong_in_any_way_is_4xx_and_never_5xx(sample, path, query, method, host):
+    answer = request(
+        sample,
+        REQUEST_METHOD=method,
+        PATH_INFO=as_wsgi(path),
+        QUERY_STRING=as_wsgi(query),
+        HTTP_HOST=as_wsgi(host) or "localhost",
+    )
+    assert answer.status_int in (200, 400, 404, 405)
+    if answer.status_int != 200 and method != "HEAD":
+        assert answer.content_type == "application/problem+json"
+        assert set(answer.json) == {"type", "title", "status", "detail"}
+        assert answer.json["status"] == answer.status_int
