@@ -6,37 +6,43 @@ from contextlib import contextmanager
 
 
 class FakeRedis:
-    """`url` names it; `commands` are the commands it has received, as bytes."""
+    """`url` names it; `commands` are the EVAL commands it has received, as bytes."""
 
     def __init__(self, url):
         self.url, self.commands = url, []
 
 
-@contextmanager
-def fake_redis(answer, unix_path=None, tls=None):
-    """Runs a FakeRedis that calls `answer(connection, command)` for each command, and closes if that returns False.
+def ok(connection, command):
+    connection.sendall(b"+OK\r\n")
 
-    It listens at `unix_path`, or on a free port; there with TLS if `tls` is an SSLContext.
+
+@contextmanager
+def fake_redis(answer, set_up=ok, tls=None):
+    """Runs a FakeRedis on a free port, with TLS if `tls` is an SSLContext.
+
+    It calls `answer(connection, command)` for each EVAL command, and `set_up` for the commands that redis-py sends
+    first on a connection.
     """
 
     class Handler(socketserver.BaseRequestHandler):
         def handle(self):
             try:
                 while command := self.request.recv(65536):
-                    fake.commands.append(command)
-                    if answer(self.request, command) is False:
-                        break
+                    if b"EVAL" in command:
+                        fake.commands.append(command)
+                        answer(self.request, command)
+                    else:
+                        set_up(self.request, command)
             except OSError:
                 pass  # the client has closed the connection
 
-    class Server(socketserver.ThreadingUnixStreamServer if unix_path else socketserver.ThreadingTCPServer):
+    class Server(socketserver.ThreadingTCPServer):
         daemon_threads = True
 
-    with Server(str(unix_path) if unix_path else ("127.0.0.1", 0), Handler) as server:
+    with Server(("127.0.0.1", 0), Handler) as server:
         if tls:
             server.socket = tls.wrap_socket(server.socket, server_side=True)
-        scheme = "rediss" if tls else "redis"
-        fake = FakeRedis(f"unix://{unix_path}" if unix_path else f"{scheme}://localhost:{server.server_address[1]}")
+        fake = FakeRedis(f"{'rediss' if tls else 'redis'}://localhost:{server.server_address[1]}")
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         try:

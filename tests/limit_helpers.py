@@ -21,13 +21,13 @@ def local_store(clients=1024):
 
 @contextmanager
 def redis_store(url, limits=(BURST, SUSTAINED), clock=time.monotonic):
-    """A RedisStore; its connections are closed with the block."""
+    """A RedisStore; its connections and threads end with the block."""
     store = RedisStore(url, limits, LocalStore(limits, 1024, Clock(NOW)), clock)
     try:
         yield store
     finally:
-        for connection in store._client._idle:
-            connection.close()
+        store._redis.close()
+        store._executor.shutdown()
 
 
 def allowed(store, client, requests):

@@ -1,7 +1,8 @@
 """racedata.ratelimit.redis_store with a Redis that fails; tests/system/test_redis.py tests it with a real one."""
 
+import socket
+import threading
 import time
-from threading import Event
 
 import pytest
 from conftest import Clock
@@ -31,7 +32,7 @@ def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logg
         assert allowed(store, b"a", 6) == 0
     (record,) = caplog.records
     assert record.message.startswith("limit store unavailable, each machine counts for itself: ")
-    assert record.message.endswith("Connection refused")
+    assert record.message.endswith("Connection refused.")
 
 
 @pytest.mark.parametrize(
@@ -41,11 +42,10 @@ def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logg
         b"*-1\r\n",
         b"*1\r\n:1\r\n",
         b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
-        b"*3\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
         b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n",
         b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
         b"*3\r\n:1\r\n:2\r\n:three\r\n",
-        b"*3\r\n:1\r\n:2\r\n:" + b"9" * 900 + b"\r\n",
+        b"*3\r\n:1\r\n:2\r\n-ERR\r\n",
         b"*1\r\n" * 5000,
         b"*1000000000\r\n",
         b"$5\r\nhello\r\n",
@@ -54,6 +54,8 @@ def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logg
         b":1\r\n",
         b"+OK\r\n",
         b"-ERR unknown command\r\n",
+        b"-ERR two\nlines\r\n",
+        b"-NOSCRIPT\r\n",
         b"%1\r\n+a\r\n:1\r\n",
         b"\r\n",
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
@@ -69,36 +71,74 @@ def test_if_redis_sends_anything_but_the_expected_reply_the_local_store_decides(
         redis_store(fake.url) as store,
     ):
         assert allowed(store, b"a", 6) == 4
-    assert len(outages(caplog)) == 1
+    (outage,) = outages(caplog)
+    assert "\n" not in outage and len(outage) < 300
 
 
-def test_if_redis_drips_its_reply_the_request_is_decided_within_half_a_second(caplog):
-    never = Event()
+def silence(connection):
+    connection.recv(1)
 
-    def drip(connection, command):
-        for byte in FULL:
-            connection.sendall(bytes([byte]))
-            never.wait(0.15)  # seconds
 
-    with fake_redis(drip) as fake, redis_store(fake.url) as store:
+def drip(connection):
+    connection.sendall(b"+")
+    while True:
+        connection.sendall(b"x")
+        time.sleep(0.15)
+
+
+def four_gigabytes(connection):
+    connection.sendall(b"$4294967296\r\n")
+    for _ in range(128):
+        connection.sendall(bytes(1 << 20))
+    raise AssertionError("more than 128 MB were read")
+
+
+@pytest.mark.parametrize("during", ["answer", "set_up"])
+@pytest.mark.parametrize("never_end", [silence, drip, four_gigabytes])
+def test_if_a_reply_does_not_end_each_request_is_decided_in_half_a_second_and_its_connection_closed(
+    caplog, during, never_end
+):
+    durations, requests = [], 8  # at once: more than the store has threads
+    closed = threading.Semaphore(0)
+
+    def send(connection, command):
+        try:
+            never_end(connection)
+        finally:
+            closed.release()
+
+    def take():
+        began = time.monotonic()
+        store.take(b"a")
+        durations.append(time.monotonic() - began)
+
+    with fake_redis(**{"answer": None, during: send}) as fake, redis_store(fake.url) as store:
+        threads = [threading.Thread(target=take) for _ in range(requests)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        for _ in range(RedisStore.THREADS):
+            assert closed.acquire(timeout=20)
+    assert len(durations) == requests and max(durations) < 0.5
+    (outage,) = outages(caplog)
+    if never_end is drip:
+        assert (
+            outage == "limit store unavailable, each machine counts for itself: TimeoutError: no answer within 0.25 s"
+        )
+
+
+def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(caplog):
+    end = threading.Event()
+    with fake_redis(lambda connection, command: connection.sendall(FULL)) as fake, redis_store(fake.url) as store:
+        for _ in range(store.THREADS):
+            store._executor.submit(end.wait)
         began = time.monotonic()
         store.take(b"a")
         assert time.monotonic() - began < 0.5
-    assert outages(caplog) == ["limit store unavailable, each machine counts for itself: timed out"]
-
-
-def test_if_redis_announces_four_gigabytes_they_are_not_read(caplog):
-    sent = []
-
-    def flood(connection, command):
-        connection.sendall(b"$4294967296\r\n")
-        for _ in range(64):
-            connection.sendall(bytes(1 << 20))
-            sent.append(1 << 20)
-
-    with fake_redis(flood) as fake, redis_store(fake.url) as store:
-        assert allowed(store, b"a", 6) == 4
-    assert sum(sent) < 16 << 20  # what fits into the buffers of the sockets
+        end.set()
+        store._executor.submit(int).result()
+    assert fake.commands == []
     assert len(outages(caplog)) == 1
 
 
@@ -160,12 +200,39 @@ def test_during_an_outage_one_request_at_a_time_tries_redis_again(patient):
 
 
 def test_a_connection_that_redis_has_closed_is_replaced(patient, caplog):
+    closed = threading.Semaphore(0)
+
     def answer(connection, command):
         connection.sendall(FULL)
-        return False
+        connection.shutdown(socket.SHUT_RDWR)
+        closed.release()
 
     with fake_redis(answer) as fake, redis_store(fake.url) as store:
         for _ in range(5):
             assert store.take(b"a").remaining == [3, 499]
+            assert closed.acquire(timeout=20)
         assert len(fake.commands) == 5
     assert caplog.records == []
+
+
+def test_the_options_of_redis_py_may_be_in_the_url():
+    with redis_store("redis://127.0.0.1:1/0?db=3&client_name=racedata&socket_keepalive=yes") as store:
+        options = store._redis.get_connection_kwargs()
+    assert (options["db"], options["client_name"], options["socket_keepalive"]) == (3, "racedata", True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "redis://host:port",
+        "redis://host:70000",
+        "redis://[::1",
+        "redis://:pa#ss@host",
+        "redis://host?db=zero",
+        "redis://host?no_such_option=1",
+        "redis://host?protocol=1",
+    ],
+)
+def test_a_url_that_redis_py_cannot_use_is_refused(url):
+    with pytest.raises(ValueError, match=r"^expected a URL such as redis://"), redis_store(url):
+        pass

@@ -1,13 +1,21 @@
-"""The limit store for several machines: buckets in a Redis or Valkey, and what happens while it does not work."""
+"""The limit store for several machines: buckets in a Redis or Valkey, and what happens while it does not work.
+
+Imported only if the settings name one, because the `redis` package is an extra.
+"""
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from racedata.ratelimit.bucket import Decision, Limit, take
 from racedata.ratelimit.local_store import LocalStore
-from racedata.ratelimit.redis_client import RedisClient, UnexpectedReply, encode
 
 log = logging.getLogger(__name__)
 
@@ -40,19 +48,47 @@ class RedisStore:
 
     One call of SCRIPT per request. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage begins: `fallback`
     decides, and one request per RETRY seconds tries Redis again. A fast answer ends the outage. Both are logged once.
-    `clock` returns seconds. Raises ValueError if `url` cannot be used.
+
+    `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns seconds. Raises ValueError
+    if `url` cannot be used.
+
+    Calls run in threads of their own. The timeouts of redis-py are per read, so a server that sends one byte at a time
+    could hold a request for minutes. Here a request waits for TIMEOUT, then closes the connections and goes on.
     """
 
     TIMEOUT = 0.25  # seconds for a call, connecting included
+    THREADS = 4  # as many as a gunicorn worker has (gunicorn.conf.py)
     SLOW = 0.1  # seconds after which an answer is slow
     SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
     RETRY = 1  # seconds between attempts during an outage
+    # Bytes per read; a reply has less. Small, because it limits what a server can send before TIMEOUT: four calls at
+    # once took 40 MB at most, and 240 MB with the default of redis-py (measured with an endless reply on localhost).
+    READ_SIZE = 128
 
     def __init__(
         self, url: str, limits: Sequence[Limit], fallback: LocalStore, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.limits, self.fallback, self.clock = limits, fallback, clock
-        self._client = RedisClient(url, self.TIMEOUT, clock)
+        try:
+            self._redis = redis.Redis.from_url(
+                url,
+                protocol=2,  # every server has it, and it sends nothing but replies
+                socket_timeout=self.TIMEOUT,
+                socket_connect_timeout=self.TIMEOUT,
+                socket_read_size=self.READ_SIZE,
+                retry=Retry(NoBackoff(), 0),  # the retries of redis-py do not know what time is left
+            )
+            # Connects to nothing, but finds an unknown option of the URL now. Otherwise each request would.
+            pool = self._redis.connection_pool
+            pool.connection_class(**pool.connection_kwargs)
+        except (redis.RedisError, TypeError, ValueError):
+            # The text of the error may have a part of the URL, which may have a password.
+            raise ValueError(
+                "expected a URL such as redis://:password@host:6379/0, rediss://host (with TLS) or unix:///path?db=0, "
+                "with options of the redis package only"
+            ) from None
+        # Starts its threads when they are needed, and so not before the workers are forked.
+        self._executor = ThreadPoolExecutor(self.THREADS, thread_name_prefix="limit-store")
         self._arguments = [str(number) for limit in limits for number in (limit.interval, limit.capacity)]
         self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
         self._retry_at: float | None = None  # during an outage, a moment of `clock`
@@ -65,10 +101,14 @@ class RedisStore:
             return self.fallback.take(client)
         began = self.clock()
         try:
-            command = encode("EVAL", SCRIPT, "1", b"racedata:" + client, *self._arguments)
-            now, *full_at = self._client.call(command, 1 + len(self.limits))
-        except (OSError, UnexpectedReply) as error:
-            self._begin_outage(str(error))
+            now, *full_at = self._run_script(client)
+        # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies that make no sense.
+        except Exception as error:
+            self._begin_outage(f"{type(error).__name__}: {error}")
+            # Ends the calls that still wait. A connection may fail to close while its thread uses it; then the next
+            # attempt tries again.
+            with suppress(Exception):
+                self._redis.connection_pool.disconnect()
             return self.fallback.take(client)
         if self.clock() - began >= self.SLOW:
             self._slow_answers += 1
@@ -79,6 +119,18 @@ class RedisStore:
             if outage:
                 self._end_outage()
         return take(self.limits, full_at, now)[0]
+
+    def _run_script(self, client: bytes) -> list[int]:
+        """The reply of SCRIPT. Raises any Exception, TimeoutError among them, if there is none within TIMEOUT."""
+        call = self._executor.submit(self._redis.eval, SCRIPT, 1, b"racedata:" + client, *self._arguments)
+        try:
+            reply = call.result(self.TIMEOUT)
+        except TimeoutError:
+            call.cancel()  # if it has not begun, because all threads wait
+            raise TimeoutError(f"no answer within {self.TIMEOUT} s") from None
+        if not isinstance(reply, list) or [type(item) for item in reply] != [int] * (1 + len(self.limits)):
+            raise redis.InvalidResponse(f"the reply is not a list of {1 + len(self.limits)} integers")
+        return reply
 
     def _retry_is_due(self) -> bool:
         """Whether this thread should try Redis again: during an outage, one thread per RETRY seconds."""
@@ -91,6 +143,8 @@ class RedisStore:
     def _begin_outage(self, reason: str) -> None:
         with self._lock:
             if self._retry_at is None:
+                # One line of bounded length: the reason may be what Redis has sent.
+                reason = " ".join(reason.split())[:200]
                 log.warning("limit store unavailable, each machine counts for itself: %s", reason)
             self._retry_at = self.clock() + self.RETRY
 

@@ -5,7 +5,6 @@ from typing import Protocol
 
 from racedata.ratelimit.bucket import Decision, Limit
 from racedata.ratelimit.local_store import LocalStore
-from racedata.ratelimit.redis_store import RedisStore
 from racedata.settings import SettingError, Settings
 
 WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
@@ -38,6 +37,13 @@ def store_for(settings: Settings) -> LimitStore | None:
     if settings.limit_store == "local":
         return local
     try:
+        # Imported here because `redis` is an extra, and takes half as long to import as everything else together.
+        from racedata.ratelimit.redis_store import RedisStore
+
         return RedisStore(settings.limit_store, limits, fallback=local)
+    except ImportError:
+        raise SettingError(
+            "RACEDATA_LIMIT_STORE names a Redis, but the redis package is not installed: run pip install '.[redis]'"
+        ) from None
     except ValueError as error:  # without the URL, which may have a password
         raise SettingError(f"RACEDATA_LIMIT_STORE: {error}") from None

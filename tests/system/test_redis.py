@@ -145,8 +145,7 @@ def test_a_password_is_sent(redis_server, caplog):
     with redis_store(redis_server.url) as store:
         assert allowed(store, b"a", 6) == 4
     assert [record.message for record in caplog.records] == [
-        "limit store unavailable, each machine counts for itself: "
-        r"unexpected reply b'-NOAUTH Authentication required.\r\n'"
+        "limit store unavailable, each machine counts for itself: AuthenticationError: Authentication required."
     ]
 
 
