@@ -53,7 +53,9 @@ class RedisStore:
     if `url` cannot be used.
 
     Calls run in threads of their own. The timeouts of redis-py are per read, so a server that sends one byte at a time
-    could hold a request for minutes. Here a request waits for TIMEOUT, then closes the connections and goes on.
+    could hold a request for minutes. Here a request waits for TIMEOUT, then closes the connections and goes on. This
+    holds for redis-py's own parser. If `hiredis` is installed, redis-py uses that instead, which allocates any array
+    that a reply announces, and stops all threads meanwhile.
     """
 
     TIMEOUT = 0.25  # seconds for a call, connecting included
