@@ -3,7 +3,8 @@
 SQL text is made of constants only; values are always bound. HTTP and the shape of answers are not here.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+import unicodedata
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
@@ -11,6 +12,9 @@ from typing import Any
 from racedata import serializers
 from racedata.addresses import Address, Value
 from racedata.datafile import DataFile
+from racedata.serializers import Json
+
+Filters = Mapping[str, Value]  # values of columns, by filter
 
 # The filters that speak of a row of `results`, one driver in one race, and the column each compares.
 ENTRY: Mapping[str, str] = {
@@ -21,6 +25,9 @@ ENTRY: Mapping[str, str] = {
     "results": "positionText",
     "status": "statusId",
 }
+
+
+STANDINGS = ("driver_standings", "constructor_standings")
 
 
 class NotRun(LookupError):
@@ -37,7 +44,7 @@ class Selection:
 
     season: int | None
     round: int | None
-    filters: Mapping[str, Value] | None
+    filters: Filters | None
 
 
 class Directory:
@@ -51,9 +58,13 @@ class Directory:
             by_id(table, id)
             for table, id in [("circuits", "circuitId"), ("constructors", "constructorId"), ("drivers", "driverId")]
         )
-        self.circuits = {id: serializers.circuit(row) for id, row in circuits.items()}
-        self.constructors = {id: serializers.constructor(row) for id, row in constructors.items()}
-        self.drivers = {id: serializers.driver(row) for id, row in drivers.items()}
+        # Lists follow the order of these.
+        self.seasons = {year: serializers.season(row) for year, row in by_id("seasons", "year").items()}
+        self.circuits = in_order(circuits, serializers.circuit, lambda row: row["circuitRef"].lower())
+        self.constructors = in_order(constructors, serializers.constructor, lambda row: row["constructorRef"].lower())
+        self.drivers = in_order(
+            drivers, serializers.driver, lambda row: (plain(row["surname"]), row["driverRef"].lower())
+        )
         self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
         races = data.rows(
             """SELECT *, sprint_date IS NOT NULL
@@ -70,11 +81,13 @@ class Directory:
             "constructors": {row["constructorRef"].lower(): id for id, row in constructors.items()},
             "drivers": {row["driverRef"].lower(): id for id, row in drivers.items()},
         }
-        run = {id for (id,) in data.rows("SELECT DISTINCT raceId FROM results")}
-        self.last_rounds: dict[int, int] = {}  # by season, of the races that are run
-        for id, row in self.race_rows.items():
-            if id in run:
-                self.last_rounds[row["year"]] = row["round"]
+        self.last_races = self.latest(data, "results")
+        self.latest_standings = {table: self.latest(data, table) for table in STANDINGS}
+
+    def latest(self, data: DataFile, table: str) -> dict[int, int]:
+        """The raceId of the latest race with rows in `table`, by season."""
+        found = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
+        return {row["year"]: id for id, row in self.race_rows.items() if id in found}
 
     def select(self, address: Address) -> Selection:
         """The Selection of an address. Raises NotRun."""
@@ -99,18 +112,29 @@ class Directory:
 
     def place(self, season: Value | None, round: Value | None) -> tuple[int | None, int | None]:
         """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
-        year = max(self.last_rounds) if season == "current" else season
+        year = max(self.last_races) if season == "current" else season
         if year is None or isinstance(year, str):
             return None, None
+        last = self.race_rows[self.last_races[year]]["round"] if year in self.last_races else 0
         if round == "last":
-            if year not in self.last_rounds:
+            if not last:
                 raise NotRun(f"No race of season {year} has results yet, so it has no last round.")
-            return year, self.last_rounds[year]
+            return year, last
         if round == "next":
-            last = self.last_rounds.get(year, 0)
             ahead = [number for season, number in self.race_ids if season == year and number > last]
             return (year, min(ahead)) if ahead else (year + 1, 1)
         return year, None if round is None else int(round)
+
+
+def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]) -> dict[int, Json]:
+    """The objects that `make` makes of rows, by id, sorted by `key`."""
+    return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
+
+
+def plain(text: str) -> str:
+    """A text without letter case and accents: names are sorted by it."""
+    decomposed = unicodedata.normalize("NFD", text.casefold())
+    return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
 class Where:
@@ -124,17 +148,21 @@ class Where:
         self.terms.append(term)
         self.values.extend(values)
 
-    def equal(self, columns: Mapping[str, str], filters: Mapping[str, Value]) -> None:
+    def equal(self, columns: Mapping[str, str], filters: Filters) -> None:
         """Each column that a filter names has that filter's value."""
         for name, column in columns.items():
             if name in filters:
                 self.add(f"{column} = ?", [filters[name]])
 
-    def race(self, filters: Mapping[str, Value]) -> None:
-        """`raceId` is a race that season, round and circuit name."""
+    def race(self, filters: Filters) -> None:
+        """`raceId` is a race that season, round and circuit name. (`final` is of standings: see `chosen`.)"""
         self.equal({"race": "raceId"}, filters)
+        if "final" in filters:
+            self.add("final = 1", [])
         calendar = Where()
-        calendar.equal({"season": "year", "circuits": "circuitId"}, filters)
+        if "race" not in filters:
+            calendar.equal({"season": "year"}, filters)
+        calendar.equal({"circuits": "circuitId"}, filters)
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 
@@ -158,7 +186,7 @@ class Source:
         """Every filter there is for these rows."""
         return frozenset({"circuits", *self.own, *self.entry})
 
-    def where(self, filters: Mapping[str, Value]) -> Where:
+    def where(self, filters: Filters) -> Where:
         where = Where()
         where.race(filters)
         where.equal(self.own, filters)
@@ -171,7 +199,7 @@ class Source:
             where.add(f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{entry})", entry.values)
         return where
 
-    def page(self, data: DataFile, filters: Mapping[str, Value], limit: int, offset: int) -> tuple[int, list[Row]]:
+    def page(self, data: DataFile, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
         """The number of rows that match, and those of a page."""
         where = self.where(filters)
         # Of rows that are numbered without gaps, the last number is the total, and a page is a range: no row before
@@ -225,16 +253,73 @@ LAPS = Source(
 )
 
 
-def races(data: DataFile, directory: Directory, filters: Mapping[str, Value]) -> list[int]:
-    """The raceIds that match, in order: by a row of `results` if a filter speaks of one, else by the calendar."""
+PITSTOPS = Source(
+    "pit_stops",
+    {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
+    entry=ENTRY,
+    counted_per_race=True,
+)
+DRIVER_STANDINGS = Source("driver_standings", {"drivers": "driverId", "driverstandings": "positionText"})
+CONSTRUCTOR_STANDINGS = Source(
+    "constructor_standings", {"constructors": "constructorId", "constructorstandings": "positionText"}
+)
+
+
+def entries(filters: Filters) -> Where:
+    """The rows of `results` that match."""
     where = Where()
     where.race(filters)
     where.equal(ENTRY, filters)
+    if "qualifying" in filters:
+        qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
+        where.add(f"(raceId, driverId) IN ({qualifying})", [filters["qualifying"]])
+    return where
+
+
+def races(data: DataFile, directory: Directory, filters: Filters) -> list[int]:
+    """The raceIds that match, in order: by a row of `results` if a filter speaks of one, else by the calendar."""
+    where = entries(filters)
     if not where.terms:
         return list(directory.races)
     table = "results" if any(name in filters for name in ENTRY) else "races"
     found = data.rows(f"SELECT DISTINCT raceId FROM {table}{where}", tuple(where.values))
     return sorted((id for (id,) in found), key=directory.race_order.__getitem__)
+
+
+def entrants(data: DataFile, column: str, filters: Filters) -> set[int]:
+    """The driverIds or constructorIds of the rows of `results` that match."""
+    where = entries(filters)
+    return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM results{where}", tuple(where.values))}
+
+
+def statuses(data: DataFile, filters: Filters) -> list[tuple[int, int]]:
+    """`(statusId, count)` of the rows of `results` that match."""
+    where = entries(filters)
+    rows = data.rows(f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values))
+    return [(id, count) for id, count in rows]
+
+
+def chosen(directory: Directory, table: str, filters: Filters) -> Filters | None:
+    """The filters of standings, with the lists they choose in place of a season; None if that season has none.
+
+    A season has many lists, one after each race. Chosen is the one after the round if there is one, else the season's
+    latest; without a season, the `final` one of each finished season.
+    """
+    if "race" in filters:
+        return filters
+    if "season" not in filters:
+        return {**filters, "final": 1}
+    latest = directory.latest_standings[table].get(int(filters["season"]))
+    return None if latest is None else {**filters, "race": latest}
+
+
+def standing(data: DataFile, directory: Directory, source: Source, column: str, filters: Filters) -> set[int]:
+    """The values of a column in the rows of the chosen standings that match: driverIds, constructorIds or raceIds."""
+    lists = chosen(directory, source.table, filters)
+    if lists is None:
+        return set()
+    where = source.where(lists)
+    return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM {source.table}{where}", tuple(where.values))}
 
 
 def loaded(data: DataFile) -> dict[str, Any]:

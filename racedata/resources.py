@@ -4,7 +4,7 @@
 SQL is in queries.py, the JSON objects are in serializers.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
@@ -13,15 +13,17 @@ import falcon
 import orjson
 
 from racedata import queries, serializers
-from racedata.addresses import Rules, Value
+from racedata.addresses import Rules
 from racedata.answers import Answers
 from racedata.datafile import DataFile
-from racedata.queries import Directory, Source
+from racedata.queries import Directory, Filters, Selection, Source
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
 from racedata.settings import Settings
 
-Filters = Mapping[str, Value]
+# The filters that speak of a driver in a race.
+ENTRY = queries.RESULTS.filters
+
 Page = tuple[int, list[Json]]  # the total number of records, and the objects that have those of the page
 
 
@@ -50,7 +52,11 @@ class Endpoint:
             answer = self.answer(req.context.requested)
         except queries.NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        self.answers.send(req, resp, orjson.dumps(answer))
+        body = orjson.dumps(answer)
+        if answer["MRData"][self.table][self.objects]:
+            self.answers.send(req, resp, body)
+        else:  # cheap to make again, and there is no end of addresses without records
+            self.answers.answer(req, resp, body)
 
     on_head = on_get
 
@@ -62,12 +68,71 @@ class Endpoint:
         if selection.filters is not None:
             total, objects = self.page(selection.filters, limit, offset)
         echoed = {name: value for name, value in address.filters.items() if name not in self.not_echoed}
-        table = {**serializers.echo(selection.season, selection.round, echoed), self.objects: objects}
+        table = {**self.echo(selection, echoed), self.objects: objects}
         url = f"{base_url}/{address.path}.json"
         return serializers.mrdata(self.settings.series, url, limit, offset, total, **{self.table: table})
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
         raise NotImplementedError
+
+    def echo(self, selection: Selection, filters: Filters) -> Json:
+        """What the table says of its request, before its list."""
+        return serializers.echo(selection.season, selection.round, filters)
+
+
+class Seasons(Endpoint):
+    """`/seasons`: the seasons with a matching race, or a matching standing."""
+
+    name = "seasons"
+    summary = "Seasons"
+    rules = Rules(
+        ENTRY | {"driverstandings", "constructorstandings"},
+        only_beside={
+            "driverstandings": frozenset({"constructorstandings", "drivers", "constructors"}),
+            "constructorstandings": frozenset({"driverstandings", "drivers", "constructors"}),
+        },
+    )
+    schema = "SeasonObject"
+    table, objects = "SeasonTable", "Seasons"
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        seasons, rows = self.directory.seasons, self.directory.race_rows
+        if "driverstandings" in filters or "constructorstandings" in filters:
+            races = self.standing_races(filters)
+        elif filters:
+            races = set(queries.races(self.data, self.directory, filters))
+        else:
+            return cut(list(seasons.values()), limit, offset)
+        years = {rows[id]["year"] for id in races}
+        return cut([season for year, season in seasons.items() if year in years], limit, offset)
+
+    def standing_races(self, filters: Filters) -> set[int]:
+        """The raceIds of the seasons in whose standings the driver, the constructor, or both are."""
+        found = []
+        for source in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS):
+            if any(name in filters for name in source.own):
+                found.append(queries.standing(self.data, self.directory, source, "raceId", filters))
+        rows = self.directory.race_rows
+        # The two championships of a season may end with different races.
+        years = set.intersection(*({rows[id]["year"] for id in races} for races in found))
+        return {id for races in found for id in races if rows[id]["year"] in years}
+
+
+class Circuits(Endpoint):
+    """`/circuits`: the circuits of matching races."""
+
+    name = "circuits"
+    summary = "Circuits"
+    rules = Rules(ENTRY)
+    schema = "Circuit"
+    table, objects = "CircuitTable", "Circuits"
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        circuits, rows = self.directory.circuits, self.directory.race_rows
+        if not filters:
+            return cut(list(circuits.values()), limit, offset)
+        ids = {rows[id]["circuitId"] for id in queries.races(self.data, self.directory, filters)}
+        return cut([circuit for id, circuit in circuits.items() if id in ids], limit, offset)
 
 
 class Races(Endpoint):
@@ -75,7 +140,7 @@ class Races(Endpoint):
 
     name = "races"
     summary = "Races with their sessions: a season's calendar, or one race"
-    rules = Rules(queries.RESULTS.filters)
+    rules = Rules(ENTRY)
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 
@@ -83,6 +148,36 @@ class Races(Endpoint):
         ids = queries.races(self.data, self.directory, filters)
         races, rows = self.directory.races, self.directory.race_rows
         return len(ids), [{**races[id], **serializers.schedule(rows[id])} for id in ids[offset : offset + limit]]
+
+
+class Constructors(Endpoint):
+    """`/constructors`: the constructors of matching results, or in matching standings."""
+
+    name = "constructors"
+    summary = "Constructors"
+    rules = Rules(ENTRY | {"constructorstandings"}, only_beside={"constructorstandings": frozenset({"constructors"})})
+    schema = "Constructor"
+    table, objects = "ConstructorTable", "Constructors"
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        ids = entrants(self.data, self.directory, queries.CONSTRUCTOR_STANDINGS, self.name, filters)
+        found = [each for id, each in self.directory.constructors.items() if ids is None or id in ids]
+        return cut(found, limit, offset)
+
+
+class Drivers(Endpoint):
+    """`/drivers`: the drivers of matching results, or in matching standings."""
+
+    name = "drivers"
+    summary = "Drivers"
+    rules = Rules(ENTRY | {"qualifying", "driverstandings"}, only_beside={"driverstandings": frozenset({"drivers"})})
+    schema = "Driver"
+    table, objects = "DriverTable", "Drivers"
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        ids = entrants(self.data, self.directory, queries.DRIVER_STANDINGS, self.name, filters)
+        found = [each for id, each in self.directory.drivers.items() if ids is None or id in ids]
+        return cut(found, limit, offset)
 
 
 class RaceRecords(Endpoint):
@@ -171,8 +266,131 @@ class Laps(RaceRecords):
         return serializers.laps(rows, self.directory.drivers)
 
 
+class PitStops(RaceRecords):
+    """`/{season}/{round}/pitstops`: the pit stops of a race."""
+
+    name = "pitstops"
+    summary = "Pit stops of a race"
+    source = queries.PITSTOPS
+    rules = Rules(source.filters, needs_round=True)
+    key = "PitStops"
+    schema = "PitStop"
+
+    def records(self, rows: Sequence[Row]) -> list[Json]:
+        return [serializers.pit_stop(row, self.directory.drivers) for row in rows]
+
+
+class Standings(Endpoint):
+    """An endpoint whose records are standings in a championship: one list per season, or the one after a round."""
+
+    table, objects = "StandingsTable", "StandingsLists"
+    container = "StandingsList"
+    source: ClassVar[Source]
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        lists = queries.chosen(self.directory, self.source.table, filters)
+        if lists is None:
+            return 0, []
+        total, rows = self.source.page(self.data, lists, limit, offset)
+        races = self.directory.race_rows
+        return total, [
+            {
+                **serializers.echo(races[id]["year"], races[id]["round"], {}),
+                self.key: [self.record(row) for row in of_race],
+            }
+            for id, of_race in groupby(rows, itemgetter("raceId"))
+        ]
+
+    def echo(self, selection: Selection, filters: Filters) -> Json:
+        echoed = super().echo(selection, filters)
+        race = self.directory.latest_standings[self.source.table].get(selection.season or 0)
+        if selection.round is None and race is not None:
+            echoed["round"] = str(self.directory.race_rows[race]["round"])  # as in Jolpica: clients read it
+        return echoed
+
+    def record(self, row: Row) -> Json:
+        raise NotImplementedError
+
+
+class DriverStandings(Standings):
+    """`/{season}/driverstandings`: drivers in the championship."""
+
+    name = "driverstandings"
+    summary = "Driver standings"
+    source = queries.DRIVER_STANDINGS
+    rules = Rules(frozenset(source.own))
+    key = "DriverStandings"
+    schema = "DriverStanding"
+
+    def record(self, row: Row) -> Json:
+        constructors = [self.directory.constructors[int(id)] for id in row["constructors"].split()]
+        return serializers.standing(row, Driver=self.directory.drivers[row["driverId"]], Constructors=constructors)
+
+
+class ConstructorStandings(Standings):
+    """`/{season}/constructorstandings`: constructors in the championship."""
+
+    name = "constructorstandings"
+    summary = "Constructor standings"
+    source = queries.CONSTRUCTOR_STANDINGS
+    rules = Rules(frozenset(source.own))
+    key = "ConstructorStandings"
+    schema = "ConstructorStanding"
+
+    def record(self, row: Row) -> Json:
+        return serializers.standing(row, Constructor=self.directory.constructors[row["constructorId"]])
+
+
+class Status(Endpoint):
+    """`/status`: how drivers finished, and how many of the matching results have each status."""
+
+    name = "status"
+    summary = "Finishing statuses with their counts"
+    rules = Rules(ENTRY)
+    schema = "Status"
+    table, objects = "StatusTable", "Status"
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        texts = self.directory.statuses
+        counts = sorted(queries.statuses(self.data, filters), key=lambda found: (-found[1], texts[found[0]]))
+        return cut([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
+
+
+def cut(objects: list[Json], limit: int, offset: int) -> Page:
+    """A page of a whole list."""
+    return len(objects), objects[offset : offset + limit]
+
+
+def entrants(
+    data: DataFile, directory: Directory, standings: Source, name: str, filters: Filters
+) -> Collection[int] | None:
+    """The ids of the drivers or constructors (`name`) that match; None for all of the table."""
+    column = queries.ENTRY[name]
+    if any(filter in filters for filter in standings.own if filter != name):
+        return queries.standing(data, directory, standings, column, filters)
+    if not filters:
+        return None
+    if set(filters) == {name}:  # also those who never raced
+        return [int(filters[name])]
+    return queries.entrants(data, column, filters)
+
+
 # In the order of the page and the description.
-ENDPOINTS: Sequence[type[Endpoint]] = (Races, Results, Qualifying, Sprint, Laps)
+ENDPOINTS: Sequence[type[Endpoint]] = (
+    Seasons,
+    Circuits,
+    Races,
+    Constructors,
+    Drivers,
+    Results,
+    Qualifying,
+    Sprint,
+    PitStops,
+    Laps,
+    DriverStandings,
+    ConstructorStandings,
+    Status,
+)
 
 
 class Health:

@@ -46,6 +46,10 @@ def echo(season: int | None, round: int | None, filters: Mapping[str, int | str]
     return known(season=season, round=round, **{key: filters.get(name) for name, key in ECHO.items()})
 
 
+def season(row: Row) -> Json:
+    return known(season=row["year"], url=row["url"])
+
+
 def circuit(row: Row) -> Json:
     return known(
         circuitId=row["circuitRef"],
@@ -175,6 +179,33 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
     return {"driverId": driver, "position": str(position), "time": time}  # most records are timings: no call for these
 
 
+def pit_stop(row: Row, drivers: Objects) -> Json:
+    """`time` is the local time of day."""
+    milliseconds = row["milliseconds"]
+    return known(
+        driverId=drivers[row["driverId"]]["driverId"],
+        lap=row["lap"],
+        stop=row["stop"],
+        time=row["time"],
+        duration=None if milliseconds is None else short_time(milliseconds),
+    )
+
+
+def standing(row: Row, **entrant: Any) -> Json:
+    """A row of a championship; `entrant` is `Driver` and `Constructors`, or `Constructor`."""
+    return known(
+        position=row["position"],
+        positionText=row["positionText"],
+        points=row["points"],
+        wins=row["wins"],
+        **entrant,
+    )
+
+
+def status(id: int, count: int, text: str) -> Json:
+    return known(statusId=id, count=count, status=text)
+
+
 def parts(milliseconds: int) -> tuple[int, int, int, int]:
     """Hours, minutes, seconds, thousandths."""
     seconds, thousandths = divmod(milliseconds, 1000)
@@ -201,15 +232,15 @@ def gap_time(milliseconds: int, winner: int | None) -> str:
     disqualified.
     """
     gap = 0 if winner is None else milliseconds - winner
-    behind = gap > 0
-    hours, minutes, seconds, thousandths = parts(gap if behind else milliseconds)
+    return f"+{short_time(gap)}" if gap > 0 else short_time(milliseconds)
+
+
+def short_time(milliseconds: int) -> str:
+    """S.mmm, M:SS.mmm or H:MM:SS.mmm: no more parts than it needs."""
+    hours, minutes, seconds, thousandths = parts(milliseconds)
     if hours:
-        text = f"{hours}:{minutes:02}:{seconds:02}"
-    elif minutes:
-        text = f"{minutes}:{seconds:02}"
-    else:
-        text = f"{seconds}"
-    return f"{'+' if behind else ''}{text}.{thousandths:03}"
+        return f"{hours}:{minutes:02}:{seconds:02}.{thousandths:03}"
+    return f"{minutes}:{seconds:02}.{thousandths:03}" if minutes else f"{seconds}.{thousandths:03}"
 
 
 # `Time.time` by the setting `finish_times`.
