@@ -123,9 +123,7 @@ def test_if_a_reply_does_not_end_each_request_is_decided_in_half_a_second_and_it
     assert len(durations) == requests and max(durations) < 0.5
     (outage,) = outages(caplog)
     if never_end is drip:
-        assert (
-            outage == "limit store unavailable, each machine counts for itself: TimeoutError: no answer within 0.25 s"
-        )
+        assert outage == "limit store unavailable, each machine counts for itself: TimeoutError: no answer within 0.2 s"
 
 
 def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(caplog):

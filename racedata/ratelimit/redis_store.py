@@ -58,7 +58,7 @@ class RedisStore:
     that a reply announces, and stops all threads meanwhile.
     """
 
-    TIMEOUT = 0.25  # seconds for a call, connecting included
+    TIMEOUT = 0.2  # seconds for a call, connecting included
     THREADS = 4  # as many as a gunicorn worker has (gunicorn.conf.py)
     SLOW = 0.1  # seconds after which an answer is slow
     SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
