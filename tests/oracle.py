@@ -21,13 +21,14 @@ FORMS = {
     **dict.fromkeys(["driverstandings", "constructorstandings"], NUMBER),
 }
 
-# What a row of `results` is asked for, beside the season, the round and the circuit of its race.
+# The filters that speak of a row of `results`, and those that speak of its race too, beside season and round.
 OF_AN_ENTRY = {"constructors", "drivers", "grid", "fastest", "results", "status"}
 EVERYTHING = OF_AN_ENTRY | {"circuits"}
+STANDINGS = {"driverstandings", "constructorstandings"}
 
 # The filters that each endpoint accepts, beside season and round.
 ACCEPTED = {
-    "seasons": EVERYTHING | {"driverstandings", "constructorstandings"},
+    "seasons": EVERYTHING | STANDINGS,
     "circuits": EVERYTHING,
     "races": EVERYTHING,
     "constructors": EVERYTHING | {"constructorstandings"},
@@ -42,68 +43,78 @@ ACCEPTED = {
     "status": EVERYTHING,
 }
 
-# The filters that each endpoint accepts beside a place in the standings, and that place.
+# The only filters that each endpoint accepts if a place in the standings is one of them.
 BESIDE_STANDINGS = {
-    "seasons": {"drivers", "constructors", "driverstandings", "constructorstandings"},
+    "seasons": {"drivers", "constructors"} | STANDINGS,
     "drivers": {"drivers", "driverstandings"},
     "constructors": {"constructors", "constructorstandings"},
     "driverstandings": {"drivers", "driverstandings"},
     "constructorstandings": {"constructors", "constructorstandings"},
 }
 
-# Filters of a session that speak of the row of `results` of the same race and driver.
+# The filters of a session that speak of the row of `results` of the same race and driver.
 OF_THE_RACE = {
     "qualifying": {"grid", "fastest", "results", "status"},
     "pitstops": EVERYTHING - {"drivers"},
     "laps": EVERYTHING - {"drivers"},
 }
 
-# The table of each endpoint, and the list in it.
+# The table of each endpoint, the list in it, and the list inside a race or inside standings.
 TABLES = {
-    "seasons": ("SeasonTable", "Seasons"),
-    "circuits": ("CircuitTable", "Circuits"),
-    "constructors": ("ConstructorTable", "Constructors"),
-    "drivers": ("DriverTable", "Drivers"),
-    "status": ("StatusTable", "Status"),
-    **dict.fromkeys(["races", "results", "sprint", "qualifying", "pitstops", "laps"], ("RaceTable", "Races")),
-    **dict.fromkeys(["driverstandings", "constructorstandings"], ("StandingsTable", "StandingsLists")),
+    "seasons": ("SeasonTable", "Seasons", None),
+    "circuits": ("CircuitTable", "Circuits", None),
+    "races": ("RaceTable", "Races", None),
+    "constructors": ("ConstructorTable", "Constructors", None),
+    "drivers": ("DriverTable", "Drivers", None),
+    "results": ("RaceTable", "Races", "Results"),
+    "sprint": ("RaceTable", "Races", "SprintResults"),
+    "qualifying": ("RaceTable", "Races", "QualifyingResults"),
+    "pitstops": ("RaceTable", "Races", "PitStops"),
+    "laps": ("RaceTable", "Races", "Laps"),
+    "driverstandings": ("StandingsTable", "StandingsLists", "DriverStandings"),
+    "constructorstandings": ("StandingsTable", "StandingsLists", "ConstructorStandings"),
+    "status": ("StatusTable", "Status", None),
 }
 
-# The list inside a race or inside a list of standings.
-INNER = {
-    "results": "Results",
-    "sprint": "SprintResults",
-    "qualifying": "QualifyingResults",
-    "pitstops": "PitStops",
-    "laps": "Laps",
-    "driverstandings": "DriverStandings",
-    "constructorstandings": "ConstructorStandings",
+# The file of each endpoint that has rows of a race, the columns that order them, and those that filters speak of.
+FILES = {
+    "results": ("results", "positionOrder resultId", "results=positionText fastest=rank grid status=statusId"),
+    "sprint": ("sprint_results", "positionOrder resultId", "sprint=positionText grid status=statusId"),
+    "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
+    "pitstops": ("pit_stops", "time lap stop driverId", "pitstops=stop laps=lap"),
+    "laps": ("lap_times", "lap position", "laps=lap"),
+    "driverstandings": ("driver_standings", "position driverStandingsId", "driverstandings=positionText"),
+    "constructorstandings": (
+        "constructor_standings",
+        "position constructorStandingsId",
+        "constructorstandings=positionText",
+    ),
 }
+
+
+def names(text):
+    """`a=b c` is {"a": "b", "c": "c"}: the order counts, and most names are those of the column."""
+    return {name: column or name for name, _, column in (pair.partition("=") for pair in text.split())}
+
 
 # The names under which a table repeats the filters of the request, in its order.
-ECHO = {
-    "season": "season",
-    "round": "round",
-    "circuits": "circuitId",
-    "constructors": "constructorId",
-    "constructorstandings": "constructorStandings",
-    "drivers": "driverId",
-    "driverstandings": "driverStandings",
-    "grid": "grid",
-    "fastest": "fastest",
-    "results": "position",
-    "status": "status",
-    "pitstops": "stop",
-    "laps": "lap",
-}
+ECHO = names(
+    "season round circuits=circuitId constructors=constructorId constructorstandings=constructorStandings"
+    " drivers=driverId driverstandings=driverStandings grid fastest results=position status pitstops=stop laps=lap"
+)
+
+# The objects that are made of one row, and their columns.
+SEASON = names("season=year url")
+LOCATION = names("lat long=lng locality=location country")
+CONSTRUCTOR = names("constructorId=constructorRef url name nationality")
+DRIVER = names(
+    "driverId=driverRef permanentNumber=number code url"
+    " givenName=forename familyName=surname dateOfBirth=dob nationality"
+)
 
 
 class Refused(Exception):
-    """The address has no answer; `status` says which error it gets."""
-
-    def __init__(self, status):
-        super().__init__(status)
-        self.status = status
+    """The address has no answer; its argument is the status of the error."""
 
 
 def read(folder, table):
@@ -111,11 +122,9 @@ def read(folder, table):
     path = folder / f"{table}.csv"
     if not path.exists():
         return []
+    unknown = (None, "", r"\N")
     with path.open(newline="", encoding="utf-8") as file:
-        return [
-            {name: value for name, value in row.items() if value not in (None, "", r"\N")}
-            for row in csv.DictReader(file)
-        ]
+        return [{name: value for name, value in row.items() if value not in unknown} for row in csv.DictReader(file)]
 
 
 def parse(path):
@@ -139,10 +148,7 @@ def parse(path):
         raise Refused(404)
     if not filters.keys() <= ACCEPTED[endpoint]:
         raise Refused(400)
-    if (
-        filters.keys() & {"driverstandings", "constructorstandings"}
-        and not filters.keys() <= BESIDE_STANDINGS[endpoint]
-    ):
+    if filters.keys() & STANDINGS and not filters.keys() <= BESIDE_STANDINGS[endpoint]:
         raise Refused(400)
     if endpoint in ("laps", "pitstops") and not round:
         raise Refused(400)
@@ -200,41 +206,13 @@ def matching(rows, wanted):
     return [row for row in rows if wanted.items() <= row["facts"].items()]
 
 
-def season_object(row):
-    return some(season=row["year"], url=row.get("url"))
+def pick(row, columns):
+    """An object of the columns of a row, as far as they are known."""
+    return {name: row[column] for name, column in columns.items() if column in row}
 
 
 def circuit_object(row):
-    return some(
-        circuitId=row["circuitRef"],
-        url=row.get("url"),
-        circuitName=row.get("name"),
-        Location=some(
-            lat=row.get("lat"), long=row.get("lng"), locality=row.get("location"), country=row.get("country")
-        ),
-    )
-
-
-def constructor_object(row):
-    return some(
-        constructorId=row["constructorRef"],
-        url=row.get("url"),
-        name=row.get("name"),
-        nationality=row.get("nationality"),
-    )
-
-
-def driver_object(row):
-    return some(
-        driverId=row["driverRef"],
-        permanentNumber=row.get("number"),
-        code=row.get("code"),
-        url=row.get("url"),
-        givenName=row.get("forename"),
-        familyName=row.get("surname"),
-        dateOfBirth=row.get("dob"),
-        nationality=row.get("nationality"),
-    )
+    return pick(row, names("circuitId=circuitRef url circuitName=name")) | {"Location": pick(row, LOCATION)}
 
 
 class Oracle:
@@ -243,11 +221,10 @@ class Oracle:
     def __init__(self, folder, base_url="http://localhost/ergast/f1", finish_times="total"):
         self.base_url = base_url
         self.finish_times = finish_times
-        self.circuits = {row["circuitId"]: row | {"id": row["circuitRef"].lower()} for row in read(folder, "circuits")}
-        self.constructors = {
-            row["constructorId"]: row | {"id": row["constructorRef"].lower()} for row in read(folder, "constructors")
-        }
-        self.drivers = {row["driverId"]: row | {"id": row["driverRef"].lower()} for row in read(folder, "drivers")}
+        self.circuits, self.constructors, self.drivers = (
+            {row[f"{thing}Id"]: row | {"id": row[f"{thing}Ref"].lower()} for row in read(folder, f"{thing}s")}
+            for thing in ("circuit", "constructor", "driver")
+        )
         self.status = {row["statusId"]: row["status"] for row in read(folder, "status")}
         self.races = {row["raceId"]: row | {"id": row["raceId"]} for row in read(folder, "races")}
         self.calendar = sorted(self.races.values(), key=date_of)
@@ -264,23 +241,7 @@ class Oracle:
             "constructors": ("constructors", sorted(self.constructors.values(), key=by_id)),
             "drivers": ("drivers", sorted(self.drivers.values(), key=by_family_name)),
         }
-        # The rows of a race: the columns that order them, and those that filters are compared with.
-        place = {"grid": "grid", "status": "statusId"}
-        of_results = {"results": "positionText", "fastest": "rank", **place}
-        of_sprint = {"sprint": "positionText", **place}
-        stops, laps = {"pitstops": "stop", "laps": "lap"}, {"laps": "lap"}
-        drivers, constructors = {"driverstandings": "positionText"}, {"constructorstandings": "positionText"}
-        self.rows = {
-            "results": self.read_rows(folder, "results", ["positionOrder", "resultId"], of_results),
-            "sprint": self.read_rows(folder, "sprint_results", ["positionOrder", "resultId"], of_sprint),
-            "qualifying": self.read_rows(folder, "qualifying", ["position", "qualifyId"], {"qualifying": "position"}),
-            "pitstops": self.read_rows(folder, "pit_stops", ["time", "lap", "stop", "driverId"], stops),
-            "laps": self.read_rows(folder, "lap_times", ["lap", "position"], laps),
-            "driverstandings": self.read_rows(folder, "driver_standings", ["position", "driverStandingsId"], drivers),
-            "constructorstandings": self.read_rows(
-                folder, "constructor_standings", ["position", "constructorStandingsId"], constructors
-            ),
-        }
+        self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
         self.races_with = {endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()}
         self.entries = defaultdict(list)
         for row in self.rows["results"]:
@@ -291,12 +252,12 @@ class Oracle:
         """The rows of a table, by race and then by the columns of `order`; a number that is missing comes last."""
 
         def key(row):
-            values = [row.get(column) or "9" * 18 for column in order]
+            values = [row.get(column) or "9" * 18 for column in order.split()]
             return date_of(self.races[row["raceId"]]), [int(text) if text.isdigit() else text for text in values]
 
         rows = sorted(read(folder, table), key=key)
         for row in rows:
-            row["facts"] = self.races[row["raceId"]]["facts"] | {word: row.get(name) for word, name in columns.items()}
+            row["facts"] = self.races[row["raceId"]]["facts"] | pick(row, names(columns))
             if "driverId" in row:
                 row["facts"]["drivers"] = self.drivers[row["driverId"]]["id"]
             if "constructorId" in row:
@@ -309,15 +270,15 @@ class Oracle:
             segments, season, round, filters, endpoint = parse(path)
             season, round = self.numbers(season, round)
         except Refused as refused:
-            return refused.status, None
+            return refused.args[0], None
         given = some(season=season, round=round) | filters
         wanted = {word: value for word, value in given.items() if (word, value) != ("fastest", "0")}
         limit = min(limit, 2000)
         records = self.records(endpoint, wanted)
         echo = {name: given[word] for word, name in ECHO.items() if word in given and not word == endpoint == "laps"}
-        if "standings" in endpoint and season and not round:
+        if endpoint in STANDINGS and season and not round:
             echo |= some(round=next((race["round"] for race in self.chosen_races(endpoint, wanted)), None))
-        table, name = TABLES[endpoint]
+        table, name, _ = TABLES[endpoint]
         return 200, {
             "xmlns": "",
             "series": "f1",
@@ -348,7 +309,7 @@ class Oracle:
     def records(self, endpoint, wanted):
         if endpoint in self.lists:
             return self.things(*self.lists[endpoint], wanted)
-        if "standings" in endpoint:
+        if endpoint in STANDINGS:
             return self.standings(endpoint, wanted)
         if endpoint == "status":
             counts = Counter(row["statusId"] for row in matching(self.rows["results"], wanted))
@@ -362,7 +323,7 @@ class Oracle:
 
     def things(self, word, table, wanted):
         """The rows of a table of things; `word` is the fact by which rows of results and races name such a thing."""
-        if wanted.keys() & {"driverstandings", "constructorstandings"}:
+        if wanted.keys() & STANDINGS:
             found = self.in_standings(word, wanted)
         elif not wanted:
             return table
@@ -404,11 +365,11 @@ class Oracle:
     def objects(self, endpoint, page):
         """The list in a table: the objects of the page, under the races, laps or lists that have one of them."""
         makers = {
-            "seasons": season_object,
+            "seasons": lambda row: pick(row, SEASON),
             "circuits": circuit_object,
             "races": lambda race: self.race_object(race) | self.sessions(race),
-            "constructors": constructor_object,
-            "drivers": driver_object,
+            "constructors": lambda row: pick(row, CONSTRUCTOR),
+            "drivers": lambda row: pick(row, DRIVER),
             "status": dict,
             "results": self.result_object,
             "sprint": self.result_object,
@@ -418,72 +379,62 @@ class Oracle:
             "driverstandings": self.standing_object,
             "constructorstandings": self.standing_object,
         }
-        if endpoint not in INNER:
+        name = TABLES[endpoint][2]
+        if not name:
             return [makers[endpoint](row) for row in page]
         nested = []
         for race_id, group in groupby(page, key=lambda row: row["raceId"]):
             race, rows = self.races[race_id], list(group)
             head = self.race_object(race)
             inner = [makers[endpoint](row) for row in rows]
-            if "standings" in endpoint:
+            if endpoint in STANDINGS:
                 head = {"season": race["year"], "round": race["round"]}
             if endpoint == "laps":
                 laps = groupby(rows, key=lambda row: row["lap"])
                 inner = [
-                    {"number": lap, "Timings": [self.timing_object(row) for row in lap_rows]} for lap, lap_rows in laps
+                    {"number": lap, "Timings": [self.timing_object(row) for row in on_lap]} for lap, on_lap in laps
                 ]
-            nested.append(head | {INNER[endpoint]: inner})
+            nested.append(head | {name: inner})
         return nested
 
     def race_object(self, race):
-        return some(
-            season=race["year"],
-            round=race["round"],
-            url=race.get("url"),
-            raceName=race["name"],
-            Circuit=circuit_object(self.circuits[race["circuitId"]]),
-            date=race.get("date"),
-            time=race["time"] + "Z" if "time" in race else None,
-        )
+        head = pick(race, names("season=year round url raceName=name"))
+        head["Circuit"] = circuit_object(self.circuits[race["circuitId"]])
+        return head | self.session(race, "")
+
+    def session(self, race, prefix):
+        time = race.get(f"{prefix}time")
+        return some(date=race.get(f"{prefix}date"), time=time and f"{time}Z")
 
     def sessions(self, race):
         year = int(race["year"])
         sprint = "sprint_date" in race or race["id"] in self.races_with["sprint"]
-        columns = {"FirstPractice": "fp1", "SecondPractice": "fp2", "ThirdPractice": "fp3"}
-        columns |= {"Qualifying": "quali", "Sprint": "sprint"}
+        columns = names("FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_")
         if sprint and year >= 2023:
             del columns["SecondPractice"]
-            columns["SprintShootout" if year == 2023 else "SprintQualifying"] = "fp2"
-        sessions = {}
-        for name, column in columns.items():
-            date, time = race.get(f"{column}_date"), race.get(f"{column}_time")
-            if date or (name == "Sprint" and sprint):
-                sessions[name] = some(date=date, time=time and f"{time}Z")
-        return sessions
+            columns["SprintShootout" if year == 2023 else "SprintQualifying"] = "fp2_"
+        sessions = {name: self.session(race, prefix) for name, prefix in columns.items()}
+        return {name: session for name, session in sessions.items() if session or (name == "Sprint" and sprint)}
+
+    def driver(self, row):
+        return pick(self.drivers[row["driverId"]], DRIVER)
+
+    def constructor(self, row):
+        return pick(self.constructors[row["constructorId"]], CONSTRUCTOR)
 
     def result_object(self, row):
-        fastest = None
+        result = pick(row, names("number position=positionOrder positionText"))
+        result |= {"points": points(row["points"]), "Driver": self.driver(row), "Constructor": self.constructor(row)}
+        result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
+        if "milliseconds" in row:
+            result["Time"] = self.time_object(row)
         if "fastestLap" in row and row.get("rank") != "0":
-            time, speed = row.get("fastestLapTime"), row.get("fastestLapSpeed")
-            fastest = some(
-                rank=row.get("rank"),
-                lap=row["fastestLap"],
-                Time={"time": time} if time else None,
-                AverageSpeed={"units": "kph", "speed": speed} if speed else None,
-            )
-        return some(
-            number=row.get("number"),
-            position=row["positionOrder"],
-            positionText=row["positionText"],
-            points=points(row["points"]),
-            Driver=driver_object(self.drivers[row["driverId"]]),
-            Constructor=constructor_object(self.constructors[row["constructorId"]]),
-            grid=row.get("grid"),
-            laps=row.get("laps"),
-            status=self.status[row["statusId"]],
-            Time=self.time_object(row) if "milliseconds" in row else None,
-            FastestLap=fastest,
-        )
+            result["FastestLap"] = pick(row, names("rank lap=fastestLap"))
+            if "fastestLapTime" in row:
+                result["FastestLap"]["Time"] = {"time": row["fastestLapTime"]}
+            if "fastestLapSpeed" in row:
+                result["FastestLap"]["AverageSpeed"] = {"units": "kph", "speed": row["fastestLapSpeed"]}
+        return result
 
     def time_object(self, row):
         own = int(row["milliseconds"])
@@ -496,44 +447,25 @@ class Oracle:
         return {"millis": row["milliseconds"], "time": time}
 
     def qualifying_object(self, row):
-        return some(
-            number=row.get("number"),
-            position=row["position"],
-            Driver=driver_object(self.drivers[row["driverId"]]),
-            Constructor=constructor_object(self.constructors[row["constructorId"]]),
-            Q1=row.get("q1"),
-            Q2=row.get("q2"),
-            Q3=row.get("q3"),
-        )
+        result = pick(row, names("number position"))
+        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)}
+        return result | pick(row, names("Q1=q1 Q2=q2 Q3=q3"))
 
     def stop_object(self, row):
-        return some(
-            driverId=self.drivers[row["driverId"]]["driverRef"],
-            lap=row["lap"],
-            stop=row["stop"],
-            time=row.get("time"),
-            duration=clock(int(row["milliseconds"])) if "milliseconds" in row else None,
-        )
+        stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("lap stop time"))
+        return stop | {"duration": clock(int(row["milliseconds"]))}
 
     def timing_object(self, row):
-        driver = self.drivers[row["driverId"]]["driverRef"]
-        return some(driverId=driver, position=row.get("position"), time=row.get("time"))
+        return {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("position time"))
 
     def standing_object(self, row):
-        standing = some(
-            position=row.get("position"),
-            positionText=row["positionText"],
-            points=points(row["points"]),
-            wins=row["wins"],
-        )
+        standing = pick(row, names("position positionText points wins")) | {"points": points(row["points"])}
         if "constructorId" in row:
-            return standing | {"Constructor": constructor_object(self.constructors[row["constructorId"]])}
-        teams = []
+            return standing | {"Constructor": self.constructor(row)}
+        driven = []
         for race in self.calendar:
             if race["year"] == row["facts"]["season"] and int(race["round"]) <= int(row["facts"]["round"]):
                 entries = self.entries.get((race["id"], row["driverId"]), [])
-                teams += [entry["constructorId"] for entry in sorted(entries, key=lambda entry: int(entry["resultId"]))]
-        return standing | {
-            "Driver": driver_object(self.drivers[row["driverId"]]),
-            "Constructors": [constructor_object(self.constructors[team]) for team in dict.fromkeys(teams)],
-        }
+                driven += sorted(entries, key=lambda entry: int(entry["resultId"]))
+        constructors = {entry["constructorId"]: self.constructor(entry) for entry in driven}
+        return standing | {"Driver": self.driver(row), "Constructors": list(constructors.values())}

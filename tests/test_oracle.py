@@ -8,7 +8,7 @@ import random
 
 import pytest
 from conftest import SAMPLE, client
-from oracle import ACCEPTED, FORMS, Oracle
+from oracle import ACCEPTED, BESIDE_STANDINGS, FORMS, Oracle
 
 # ● accepted, v the endpoint's own value, S only beside few others, - refused. All accept season and round.
 MATRIX = """
@@ -87,7 +87,7 @@ class Addresses:
     def value(self, word, facts):
         kind = random.random()
         if kind < 0.75:
-            return facts[word]
+            return facts.get(word, "1")
         if kind < 0.9:
             return self.facts(random.choice(ENDPOINTS))[word]
         return random.choice(
@@ -103,13 +103,12 @@ class Addresses:
         endpoint = random.choice(ENDPOINTS)
         facts = self.facts(endpoint)
         segments = self.season_and_round(facts, endpoint in ("laps", "pitstops"))
-        words = sorted(ACCEPTED[endpoint]) if random.random() < 0.85 else [*FORMS, "races", "seasons", "pits"]
+        beside_standings = BESIDE_STANDINGS.get(endpoint, ACCEPTED[endpoint])
+        [words] = random.choices([ACCEPTED[endpoint], beside_standings, [*FORMS, "pits"]], [5, 2, 1])
         count = random.choice([0, 0, 1, 1, 1, 2, 2, 3, 4])
-        for word in random.choices(words, k=count):
-            segments += [
-                word,
-                "0" if word in ("fastest", "grid") and random.random() < 0.15 else self.value(word, facts),
-            ]
+        for word in random.choices(sorted(words), k=count):
+            zero = word in ("fastest", "grid") and random.random() < 0.15
+            segments += [word, "0" if zero else self.value(word, facts)]
         if segments and random.random() < 0.02:
             segments.pop()
         if segments or random.random() < 0.9:
