@@ -1,4 +1,4 @@
-"""A second, slow and obvious implementation of the interface, for comparison: lists, dicts and loops over the CSV files.
+"""A second, slow and obvious implementation of the interface, for comparison: lists and loops over the CSV files.
 
 It shares no code with the service. Every rule is written down once more, so one mistake cannot hide in both.
 """
@@ -6,28 +6,29 @@ It shares no code with the service. Every rule is written down once more, so one
 import csv
 import re
 import unicodedata
-from collections import defaultdict
+from collections import Counter, defaultdict
 from itertools import groupby, pairwise
 
 NUMBER = "[0-9]{1,18}"
 ID = "[a-z0-9_-]+"
 PLACE = f"{NUMBER}|[defnrw]"
 
-# The form of the value of each filter.
+# The form of the value of each filter, and of the endpoints that refuse a value.
 FORMS = {
-    **dict.fromkeys(["circuits", "constructors", "drivers"], ID),
+    **dict.fromkeys(["circuits", "constructors", "drivers", "races", "seasons"], ID),
     **dict.fromkeys(["results", "sprint"], PLACE),
     **dict.fromkeys(["grid", "fastest", "status", "laps", "pitstops", "qualifying"], NUMBER),
     **dict.fromkeys(["driverstandings", "constructorstandings"], NUMBER),
 }
 
-# What a row of `results` is asked for, beside the season, the round and the circuit of its race.
+# The filters that speak of a row of `results`, and those that speak of its race too, beside season and round.
 OF_AN_ENTRY = {"constructors", "drivers", "grid", "fastest", "results", "status"}
 EVERYTHING = OF_AN_ENTRY | {"circuits"}
+STANDINGS = {"driverstandings", "constructorstandings"}
 
 # The filters that each endpoint accepts, beside season and round.
 ACCEPTED = {
-    "seasons": EVERYTHING | {"driverstandings", "constructorstandings"},
+    "seasons": EVERYTHING | STANDINGS,
     "circuits": EVERYTHING,
     "races": EVERYTHING,
     "constructors": EVERYTHING | {"constructorstandings"},
@@ -42,47 +43,78 @@ ACCEPTED = {
     "status": EVERYTHING,
 }
 
-# The only filters that may stand beside a place in the standings, in a list of things.
+# The only filters that each endpoint accepts if a place in the standings is one of them.
 BESIDE_STANDINGS = {
-    "seasons": {"drivers", "constructors", "driverstandings", "constructorstandings"},
+    "seasons": {"drivers", "constructors"} | STANDINGS,
     "drivers": {"drivers", "driverstandings"},
     "constructors": {"constructors", "constructorstandings"},
+    "driverstandings": {"drivers", "driverstandings"},
+    "constructorstandings": {"constructors", "constructorstandings"},
 }
 
-TABLES = {
-    "seasons": ("SeasonTable", "Seasons"),
-    "circuits": ("CircuitTable", "Circuits"),
-    "constructors": ("ConstructorTable", "Constructors"),
-    "drivers": ("DriverTable", "Drivers"),
-    "status": ("StatusTable", "Status"),
-    "driverstandings": ("StandingsTable", "StandingsLists"),
-    "constructorstandings": ("StandingsTable", "StandingsLists"),
+# The filters of a session that speak of the row of `results` of the same race and driver.
+OF_THE_RACE = {
+    "qualifying": {"grid", "fastest", "results", "status"},
+    "pitstops": EVERYTHING - {"drivers"},
+    "laps": EVERYTHING - {"drivers"},
 }
+
+# The table of each endpoint, the list in it, and the list inside a race or inside standings.
+TABLES = {
+    "seasons": ("SeasonTable", "Seasons", None),
+    "circuits": ("CircuitTable", "Circuits", None),
+    "races": ("RaceTable", "Races", None),
+    "constructors": ("ConstructorTable", "Constructors", None),
+    "drivers": ("DriverTable", "Drivers", None),
+    "results": ("RaceTable", "Races", "Results"),
+    "sprint": ("RaceTable", "Races", "SprintResults"),
+    "qualifying": ("RaceTable", "Races", "QualifyingResults"),
+    "pitstops": ("RaceTable", "Races", "PitStops"),
+    "laps": ("RaceTable", "Races", "Laps"),
+    "driverstandings": ("StandingsTable", "StandingsLists", "DriverStandings"),
+    "constructorstandings": ("StandingsTable", "StandingsLists", "ConstructorStandings"),
+    "status": ("StatusTable", "Status", None),
+}
+
+# The file of each endpoint that has rows of a race, the columns that order them, and those that filters speak of.
+FILES = {
+    "results": ("results", "positionOrder resultId", "results=positionText fastest=rank grid status=statusId"),
+    "sprint": ("sprint_results", "positionOrder resultId", "sprint=positionText grid status=statusId"),
+    "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
+    "pitstops": ("pit_stops", "time lap stop driverId", "pitstops=stop laps=lap"),
+    "laps": ("lap_times", "lap position", "laps=lap"),
+    "driverstandings": ("driver_standings", "position driverStandingsId", "driverstandings=positionText"),
+    "constructorstandings": (
+        "constructor_standings",
+        "position constructorStandingsId",
+        "constructorstandings=positionText",
+    ),
+}
+
+
+def names(text):
+    """`a=b c` is {"a": "b", "c": "c"}: the order counts, and most names are those of the column."""
+    return {name: column or name for name, _, column in (pair.partition("=") for pair in text.split())}
+
 
 # The names under which a table repeats the filters of the request, in its order.
-ECHO = {
-    "season": "season",
-    "round": "round",
-    "circuits": "circuitId",
-    "constructors": "constructorId",
-    "constructorstandings": "constructorStandings",
-    "drivers": "driverId",
-    "driverstandings": "driverStandings",
-    "grid": "grid",
-    "fastest": "fastest",
-    "results": "position",
-    "status": "status",
-    "pitstops": "stop",
-    "laps": "lap",
-}
+ECHO = names(
+    "season round circuits=circuitId constructors=constructorId constructorstandings=constructorStandings"
+    " drivers=driverId driverstandings=driverStandings grid fastest results=position status pitstops=stop laps=lap"
+)
+
+# The objects that are made of one row, and their columns.
+SEASON = names("season=year url")
+LOCATION = names("lat long=lng locality=location country")
+CONSTRUCTOR = names("constructorId=constructorRef url name nationality")
+DRIVER = names(
+    "driverId=driverRef permanentNumber=number code url"
+    " givenName=forename familyName=surname dateOfBirth=dob nationality"
+)
 
 
 class Refused(Exception):
-    """The address has no answer; `status` says which error it gets."""
-
-    def __init__(self, status):
-        super().__init__(status)
-        self.status = status
+    """The address has no answer; its argument is the status of the error."""
 
 
 def read(folder, table):
@@ -90,18 +122,16 @@ def read(folder, table):
     path = folder / f"{table}.csv"
     if not path.exists():
         return []
+    unknown = (None, "", r"\N")
     with path.open(newline="", encoding="utf-8") as file:
-        return [
-            {name: value for name, value in row.items() if value not in (None, "", r"\N")}
-            for row in csv.DictReader(file)
-        ]
+        return [{name: value for name, value in row.items() if value not in unknown} for row in csv.DictReader(file)]
 
 
 def parse(path):
     """The segments of an address, and what it asks for: (segments, season, round, filters, endpoint)."""
     path = path.lower()
-    path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
-    segments = path.removeprefix("/").split("/") if path.removeprefix("/") else []
+    path = (path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")).removeprefix("/")
+    segments = path.split("/") if path else []
     rest = list(segments)
     season = rest.pop(0) if rest and re.fullmatch("[1-9][0-9]{3}|current", rest[0]) else None
     round = rest.pop(0) if season and rest and re.fullmatch("[1-9][0-9]{0,17}|last|next", rest[0]) else None
@@ -109,24 +139,18 @@ def parse(path):
         return [*segments, "races"], season, round, {}, "races"
     endpoint = rest[-1] if len(rest) % 2 else rest[-2]
     filters = {}
-    refused = False
     for word, value in list(pairwise(rest))[::2]:
-        if word in ("races", "seasons"):
-            refused = True
-        elif word not in FORMS or not re.fullmatch(FORMS[word], value):
+        if word not in FORMS or not re.fullmatch(FORMS[word], value):
             raise Refused(404)
-        elif FORMS[word] == ID:
-            filters[word] = value
-        else:
-            filters[word] = str(int(value)) if value.isdigit() else value.upper()
+        is_id = FORMS[word] == ID
+        filters[word] = value if is_id else str(int(value)) if value.isdigit() else value.upper()
     if endpoint not in ACCEPTED:
         raise Refused(404)
-    if refused or not filters.keys() <= ACCEPTED[endpoint]:
+    if not filters.keys() <= ACCEPTED[endpoint]:
         raise Refused(400)
-    if {"driverstandings", "constructorstandings"} & filters.keys() and endpoint in BESIDE_STANDINGS:
-        if not filters.keys() <= BESIDE_STANDINGS[endpoint]:
-            raise Refused(400)
-    if endpoint in ("laps", "pitstops") and not (season and round):
+    if filters.keys() & STANDINGS and not filters.keys() <= BESIDE_STANDINGS[endpoint]:
+        raise Refused(400)
+    if endpoint in ("laps", "pitstops") and not round:
         raise Refused(400)
     return segments, season, round, filters, endpoint
 
@@ -153,46 +177,42 @@ def clock(milliseconds):
     return f"{minutes}:{seconds}" if minutes else seconds.removeprefix("0")
 
 
+def long_clock(milliseconds, hours=True):
+    """`1:02:03.456` and `0:01:04.278`, or `01:04.278` if the hours are not needed."""
+    seconds = f"{milliseconds // 1000 % 60:02}.{milliseconds % 1000:03}"
+    if hours or milliseconds >= 3600000:
+        return f"{milliseconds // 3600000}:{milliseconds // 60000 % 60:02}:{seconds}"
+    return f"{milliseconds // 60000:02}:{seconds}"
+
+
 def without_accents(name):
     letters = unicodedata.normalize("NFD", name)
     return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()
 
 
-def season_object(row):
-    return some(season=row["year"], url=row.get("url"))
+def date_of(race):
+    return int(race["year"]), int(race["round"])
+
+
+def by_id(row):
+    return row["id"].encode()
+
+
+def by_family_name(row):
+    return without_accents(row["surname"]), by_id(row)
+
+
+def matching(rows, wanted):
+    return [row for row in rows if wanted.items() <= row["facts"].items()]
+
+
+def pick(row, columns):
+    """An object of the columns of a row, as far as they are known."""
+    return {name: row[column] for name, column in columns.items() if column in row}
 
 
 def circuit_object(row):
-    return some(
-        circuitId=row["circuitRef"],
-        url=row.get("url"),
-        circuitName=row.get("name"),
-        Location=some(
-            lat=row.get("lat"), long=row.get("lng"), locality=row.get("location"), country=row.get("country")
-        ),
-    )
-
-
-def constructor_object(row):
-    return some(
-        constructorId=row["constructorRef"],
-        url=row.get("url"),
-        name=row.get("name"),
-        nationality=row.get("nationality"),
-    )
-
-
-def driver_object(row):
-    return some(
-        driverId=row["driverRef"],
-        permanentNumber=row.get("number"),
-        code=row.get("code"),
-        url=row.get("url"),
-        givenName=row.get("forename"),
-        familyName=row.get("surname"),
-        dateOfBirth=row.get("dob"),
-        nationality=row.get("nationality"),
-    )
+    return pick(row, names("circuitId=circuitRef url circuitName=name")) | {"Location": pick(row, LOCATION)}
 
 
 class Oracle:
@@ -201,81 +221,48 @@ class Oracle:
     def __init__(self, folder, base_url="http://localhost/ergast/f1", finish_times="total"):
         self.base_url = base_url
         self.finish_times = finish_times
-        self.circuits = {row["circuitId"]: row for row in read(folder, "circuits")}
-        self.constructors = {row["constructorId"]: row for row in read(folder, "constructors")}
-        self.drivers = {row["driverId"]: row for row in read(folder, "drivers")}
+        self.circuits, self.constructors, self.drivers = (
+            {row[f"{thing}Id"]: row | {"id": row[f"{thing}Ref"].lower()} for row in read(folder, f"{thing}s")}
+            for thing in ("circuit", "constructor", "driver")
+        )
         self.status = {row["statusId"]: row["status"] for row in read(folder, "status")}
-        self.races = {row["raceId"]: row for row in read(folder, "races")}
-        self.calendar = sorted(self.races.values(), key=self.date_of)
-        years = sorted({race["year"] for race in self.calendar})
-        self.seasons = sorted(read(folder, "seasons"), key=lambda row: row["year"]) or [{"year": y} for y in years]
-        for race in self.calendar:
-            circuit = self.circuits[race["circuitId"]]["circuitRef"].lower()
-            race["facts"] = {
-                "season": race["year"],
-                "round": race["round"],
-                "circuits": circuit,
-                "race": race["raceId"],
-            }
-
-        # The rows that belong to a race: all tables in the order of their records.
-        self.results = self.rows(folder, "results", "positionOrder", "resultId")
-        self.sprints = self.rows(folder, "sprint_results", "positionOrder", "resultId")
-        self.qualifying = self.rows(folder, "qualifying", "position", "qualifyId")
-        self.stops = self.rows(folder, "pit_stops", "time", "lap", "stop", "driverId")
-        self.timings = self.rows(folder, "lap_times", "lap", "position")
-        self.standings = {
-            "driverstandings": self.rows(folder, "driver_standings", "position", "driverStandingsId"),
-            "constructorstandings": self.rows(folder, "constructor_standings", "position", "constructorStandingsId"),
-        }
-
+        self.races = {row["raceId"]: row | {"id": row["raceId"]} for row in read(folder, "races")}
+        self.calendar = sorted(self.races.values(), key=date_of)
         # `facts` are what the filters of an address are compared with.
-        for row in self.results:
-            row["facts"] |= some(grid=row["grid"], results=row["positionText"], status=row["statusId"])
-            row["facts"] |= some(fastest=row.get("rank"))
-        for row in self.sprints:
-            row["facts"] |= some(grid=row["grid"], sprint=row["positionText"], status=row["statusId"])
-        for row in self.qualifying:
-            row["facts"] |= some(qualifying=row["position"])
-        for row in self.stops:
-            row["facts"] |= some(pitstops=row["stop"], laps=row["lap"])
-        for row in self.timings:
-            row["facts"] |= some(laps=row["lap"])
-        for table, rows in self.standings.items():
-            for row in rows:
-                row["facts"][table] = row["positionText"]
-
-        # Indexes: the rows of `results` of a driver in a race and in a season, and what a race has.
-        self.entries, self.seasons_of, self.winning_time = defaultdict(list), defaultdict(list), {}
-        for row in self.results:
+        for race in self.calendar:
+            circuit = self.circuits[race["circuitId"]]["id"]
+            race["facts"] = {"season": race["year"], "round": race["round"], "circuits": circuit, "race": race["id"]}
+        years = read(folder, "seasons") or [{"year": year} for year in {race["year"] for race in self.calendar}]
+        # The lists of things, each with the fact that names its things.
+        self.lists = {
+            "seasons": ("season", sorted([row | {"id": row["year"]} for row in years], key=by_id)),
+            "circuits": ("circuits", sorted(self.circuits.values(), key=by_id)),
+            "races": ("race", self.calendar),
+            "constructors": ("constructors", sorted(self.constructors.values(), key=by_id)),
+            "drivers": ("drivers", sorted(self.drivers.values(), key=by_family_name)),
+        }
+        self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
+        self.races_with = {endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()}
+        self.entries = defaultdict(list)
+        for row in self.rows["results"]:
             self.entries[row["raceId"], row["driverId"]].append(row)
-            self.seasons_of[row["facts"]["season"], row["driverId"]].append(row)
-        for rows in (self.sprints, self.results):
-            for row in rows:
-                self.winning_time.setdefault((row["raceId"], "sprint" in row["facts"]), row.get("milliseconds"))
-        self.run = {row["raceId"] for row in self.results}
-        self.with_sprint = {row["raceId"] for row in self.sprints}
-        self.qualified = {(row["raceId"], row["driverId"], row["position"]) for row in self.qualifying}
-        self.with_standings = {table: {row["raceId"] for row in rows} for table, rows in self.standings.items()}
+        self.qualified = {(row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]}
 
-    def rows(self, folder, table, *order):
+    def read_rows(self, folder, table, order, columns):
         """The rows of a table, by race and then by the columns of `order`; a number that is missing comes last."""
 
         def key(row):
-            values = [row.get(column) or "9" * 18 for column in order]
-            return (*self.date_of(self.races[row["raceId"]]), *(int(v) if v.isdigit() else v for v in values))
+            values = [row.get(column) or "9" * 18 for column in order.split()]
+            return date_of(self.races[row["raceId"]]), [int(text) if text.isdigit() else text for text in values]
 
         rows = sorted(read(folder, table), key=key)
         for row in rows:
-            row["facts"] = dict(self.races[row["raceId"]]["facts"])
+            row["facts"] = self.races[row["raceId"]]["facts"] | pick(row, names(columns))
             if "driverId" in row:
-                row["facts"]["drivers"] = self.drivers[row["driverId"]]["driverRef"].lower()
+                row["facts"]["drivers"] = self.drivers[row["driverId"]]["id"]
             if "constructorId" in row:
-                row["facts"]["constructors"] = self.constructors[row["constructorId"]]["constructorRef"].lower()
+                row["facts"]["constructors"] = self.constructors[row["constructorId"]]["id"]
         return rows
-
-    def date_of(self, race):
-        return int(race["year"]), int(race["round"])
 
     def answer(self, path, limit=100, offset=0):
         """(status, MRData) for a path under the base address, such as `/2023/18/results`; None if it is refused."""
@@ -283,17 +270,15 @@ class Oracle:
             segments, season, round, filters, endpoint = parse(path)
             season, round = self.numbers(season, round)
         except Refused as refused:
-            return refused.status, None
-        asked = some(season=season, round=round) | filters
-        wanted = {word: value for word, value in asked.items() if (word, value) != ("fastest", "0")}
+            return refused.args[0], None
+        given = some(season=season, round=round) | filters
+        wanted = {word: value for word, value in given.items() if (word, value) != ("fastest", "0")}
         limit = min(limit, 2000)
-
         records = self.records(endpoint, wanted)
-        page = records[offset : offset + limit]
-        table, name = TABLES.get(endpoint, ("RaceTable", "Races"))
-        echo = {ECHO[word]: asked[word] for word in ECHO if word in asked and (word, endpoint) != ("laps", "laps")}
-        if endpoint in self.standings and season and not round:
-            echo |= {"round": race["round"] for race in self.chosen_races(endpoint, wanted)}
+        echo = {name: given[word] for word, name in ECHO.items() if word in given and not word == endpoint == "laps"}
+        if endpoint in STANDINGS and season and not round:
+            echo |= some(round=next((race["round"] for race in self.chosen_races(endpoint, wanted)), None))
+        table, name, _ = TABLES[endpoint]
         return 200, {
             "xmlns": "",
             "series": "f1",
@@ -301,263 +286,186 @@ class Oracle:
             "limit": str(limit),
             "offset": str(offset),
             "total": str(len(records)),
-            table: {**echo, name: self.objects(endpoint, page)},
+            table: {**echo, name: self.objects(endpoint, records[offset : offset + limit])},
         }
 
     def numbers(self, season, round):
         """Season and round, with the numbers that `current`, `last` and `next` stand for."""
         if season == "current":
-            season = max(self.races[race]["year"] for race in self.run)
-        rounds = [race for race in self.calendar if race["year"] == season]
-        run = [int(race["round"]) for race in rounds if race["raceId"] in self.run]
+            season = max(self.races[race]["year"] for race in self.races_with["results"])
+        races = [race for race in self.calendar if race["year"] == season]
+        run = [int(race["round"]) for race in races if race["id"] in self.races_with["results"]]
         if round == "last":
             if not run:
                 raise Refused(404)
             return season, str(max(run))
         if round == "next":
-            ahead = [int(race["round"]) for race in rounds if int(race["round"]) > max(run, default=0)]
+            ahead = [int(race["round"]) for race in races if int(race["round"]) > max(run, default=0)]
             return (season, str(min(ahead))) if ahead else (str(int(season) + 1), "1")
         return season, round
 
     # Which records an address has.
 
     def records(self, endpoint, wanted):
-        match endpoint:
-            case "seasons":
-                return self.things(self.seasons, "season", lambda row: row["year"], wanted)
-            case "races":
-                return self.things(self.calendar, "race", lambda row: row["raceId"], wanted)
-            case "circuits":
-                circuits = sorted(self.circuits.values(), key=lambda row: row["circuitRef"].lower())
-                return self.things(circuits, "circuits", lambda row: row["circuitRef"].lower(), wanted)
-            case "constructors":
-                constructors = sorted(self.constructors.values(), key=lambda row: row["constructorRef"].lower())
-                return self.things(constructors, "constructors", lambda row: row["constructorRef"].lower(), wanted)
-            case "drivers":
-                drivers = sorted(
-                    self.drivers.values(), key=lambda row: (without_accents(row["surname"]), row["driverRef"].lower())
-                )
-                return self.things(drivers, "drivers", lambda row: row["driverRef"].lower(), wanted)
-            case "status":
-                counts = defaultdict(int)
-                for row in self.matching(self.results, wanted):
-                    counts[row["statusId"]] += 1
-                statuses = [{"statusId": s, "count": str(n), "status": self.status[s]} for s, n in counts.items()]
-                return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
-            case "results":
-                return self.matching(self.results, wanted)
-            case "sprint":
-                return self.matching(self.sprints, wanted)
-            case "qualifying":
-                return self.beside_an_entry(self.qualifying, wanted, {"grid", "fastest", "results", "status"})
-            case "pitstops":
-                return self.beside_an_entry(self.stops, wanted, EVERYTHING - {"drivers"})
-            case "laps":
-                return self.beside_an_entry(self.timings, wanted, EVERYTHING - {"drivers"})
-            case "driverstandings" | "constructorstandings":
-                return self.standings_rows(endpoint, wanted)
+        if endpoint in self.lists:
+            return self.things(*self.lists[endpoint], wanted)
+        if endpoint in STANDINGS:
+            return self.standings(endpoint, wanted)
+        if endpoint == "status":
+            counts = Counter(row["statusId"] for row in matching(self.rows["results"], wanted))
+            statuses = [{"statusId": key, "count": str(n), "status": self.status[key]} for key, n in counts.items()]
+            return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
+        of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
+        rows = matching(self.rows[endpoint], only(wanted, wanted.keys() - of_the_race.keys()))
+        if of_the_race:
+            rows = [row for row in rows if matching(self.entries[row["raceId"], row["driverId"]], of_the_race)]
+        return rows
 
-    def matching(self, rows, wanted):
-        return [row for row in rows if wanted.items() <= row["facts"].items()]
-
-    def beside_an_entry(self, rows, wanted, words):
-        """The rows of a session; what is asked in `words` holds of one row of `results` of the same race and driver."""
-        of_entry = only(wanted, words)
-        rows = self.matching(rows, only(wanted, wanted.keys() - words))
-        if not of_entry:
-            return rows
-        return [row for row in rows if self.matching(self.entries[row["raceId"], row["driverId"]], of_entry)]
-
-    def things(self, table, word, id_of, wanted):
+    def things(self, word, table, wanted):
         """The rows of a table of things; `word` is the fact by which rows of results and races name such a thing."""
-        if wanted.keys() & self.standings.keys():
+        if wanted.keys() & STANDINGS:
             found = self.in_standings(word, wanted)
-        elif not wanted.keys() - ({word} - {"season"}):
-            # Without a filter: the whole table, or the one thing whose id is given.
-            found = {wanted.get(word, id_of(row)) for row in table}
+        elif not wanted:
+            return table
+        elif wanted.keys() == {word} and word != "season":
+            found = {wanted[word]}  # nothing but its own id, which is one more condition
         elif wanted.keys() & OF_AN_ENTRY or word in ("drivers", "constructors"):
-            entries = self.matching(self.results, only(wanted, wanted.keys() - {"qualifying"}))
+            entries = matching(self.rows["results"], only(wanted, wanted.keys() - {"qualifying"}))
             if place := wanted.get("qualifying"):
                 entries = [row for row in entries if (row["raceId"], row["driverId"], place) in self.qualified]
             found = {row["facts"][word] for row in entries}
         else:
-            found = {race["facts"][word] for race in self.matching(self.calendar, wanted)}
-        return [row for row in table if id_of(row) in found]
+            found = {race["facts"][word] for race in matching(self.calendar, wanted)}
+        return [row for row in table if row["id"] in found]
 
     def in_standings(self, word, wanted):
-        """The ids of the seasons, drivers or constructors that stand in the place, in the lists that are chosen."""
+        """The ids of the things that stand in the places given, in the lists that are chosen."""
         found = []
-        for table, thing in (("driverstandings", "drivers"), ("constructorstandings", "constructors")):
-            if wanted.keys() & {table, thing}:
-                rows = self.standings_rows(table, only(wanted, {"season", "round", table, thing}))
+        for endpoint, thing in (("driverstandings", "drivers"), ("constructorstandings", "constructors")):
+            if wanted.keys() & {endpoint, thing}:
+                rows = self.standings(endpoint, only(wanted, {"season", "round", endpoint, thing}))
                 found.append({row["facts"][word] for row in rows})
         return set.intersection(*found)
 
-    def chosen_races(self, table, wanted):
-        """The races after which the chosen lists of standings were made."""
-        races = [race for race in self.calendar if race["raceId"] in self.with_standings[table]]
-        if "round" in wanted:
-            return self.matching(races, only(wanted, {"season", "round"}))
-        if "season" in wanted:
-            return self.matching(races, only(wanted, {"season"}))[-1:]
-        final = {race["year"]: race["raceId"] for race in self.calendar}
-        return [race for race in races if race["raceId"] == final[race["year"]]]
+    def standings(self, endpoint, wanted):
+        chosen = {race["id"] for race in self.chosen_races(endpoint, wanted)}
+        return matching([row for row in self.rows[endpoint] if row["raceId"] in chosen], wanted)
 
-    def standings_rows(self, table, wanted):
-        chosen = {race["raceId"] for race in self.chosen_races(table, wanted)}
-        return self.matching([row for row in self.standings[table] if row["raceId"] in chosen], wanted)
+    def chosen_races(self, endpoint, wanted):
+        """The races after which the chosen lists of standings were made."""
+        races = [race for race in self.calendar if race["id"] in self.races_with[endpoint]]
+        if "season" in wanted:
+            races = matching(races, only(wanted, {"season", "round"}))
+            return races if "round" in wanted else races[-1:]
+        final = {race["year"]: race["id"] for race in self.calendar}
+        return [race for race in races if race["id"] == final[race["year"]]]
 
     # How records look.
 
     def objects(self, endpoint, page):
         """The list in a table: the objects of the page, under the races, laps or lists that have one of them."""
-        match endpoint:
-            case "seasons":
-                return [season_object(row) for row in page]
-            case "circuits":
-                return [circuit_object(row) for row in page]
-            case "races":
-                return [self.race_object(race) | self.sessions(race) for race in page]
-            case "constructors":
-                return [constructor_object(row) for row in page]
-            case "drivers":
-                return [driver_object(row) for row in page]
-            case "status":
-                return page
+        makers = {
+            "seasons": lambda row: pick(row, SEASON),
+            "circuits": circuit_object,
+            "races": lambda race: self.race_object(race) | self.sessions(race),
+            "constructors": lambda row: pick(row, CONSTRUCTOR),
+            "drivers": lambda row: pick(row, DRIVER),
+            "status": dict,
+            "results": self.result_object,
+            "sprint": self.result_object,
+            "qualifying": self.qualifying_object,
+            "pitstops": self.stop_object,
+            "laps": self.timing_object,
+            "driverstandings": self.standing_object,
+            "constructorstandings": self.standing_object,
+        }
+        name = TABLES[endpoint][2]
+        if not name:
+            return [makers[endpoint](row) for row in page]
         nested = []
         for race_id, group in groupby(page, key=lambda row: row["raceId"]):
             race, rows = self.races[race_id], list(group)
-            match endpoint:
-                case "results":
-                    nested.append(self.race_object(race) | {"Results": [self.result_object(row) for row in rows]})
-                case "sprint":
-                    nested.append(self.race_object(race) | {"SprintResults": [self.result_object(row) for row in rows]})
-                case "qualifying":
-                    qualified = [self.qualifying_object(row) for row in rows]
-                    nested.append(self.race_object(race) | {"QualifyingResults": qualified})
-                case "pitstops":
-                    nested.append(self.race_object(race) | {"PitStops": [self.stop_object(row) for row in rows]})
-                case "laps":
-                    laps = [
-                        {"number": lap, "Timings": [self.timing_object(row) for row in timings]}
-                        for lap, timings in groupby(rows, key=lambda row: row["lap"])
-                    ]
-                    nested.append(self.race_object(race) | {"Laps": laps})
-                case _:
-                    name = "DriverStandings" if endpoint == "driverstandings" else "ConstructorStandings"
-                    standings = [self.standing_object(row) for row in rows]
-                    nested.append({"season": race["year"], "round": race["round"], name: standings})
+            head = self.race_object(race)
+            inner = [makers[endpoint](row) for row in rows]
+            if endpoint in STANDINGS:
+                head = {"season": race["year"], "round": race["round"]}
+            if endpoint == "laps":
+                laps = groupby(rows, key=lambda row: row["lap"])
+                inner = [
+                    {"number": lap, "Timings": [self.timing_object(row) for row in on_lap]} for lap, on_lap in laps
+                ]
+            nested.append(head | {name: inner})
         return nested
 
     def race_object(self, race):
-        return some(
-            season=race["year"],
-            round=race["round"],
-            url=race.get("url"),
-            raceName=race["name"],
-            Circuit=circuit_object(self.circuits[race["circuitId"]]),
-            date=race.get("date"),
-            time=race["time"] + "Z" if "time" in race else None,
-        )
+        head = pick(race, names("season=year round url raceName=name"))
+        head["Circuit"] = circuit_object(self.circuits[race["circuitId"]])
+        return head | self.session(race, "")
+
+    def session(self, race, prefix):
+        time = race.get(f"{prefix}time")
+        return some(date=race.get(f"{prefix}date"), time=time and f"{time}Z")
 
     def sessions(self, race):
         year = int(race["year"])
-        sprint = "sprint_date" in race or race["raceId"] in self.with_sprint
-        second = "SecondPractice"
+        sprint = "sprint_date" in race or race["id"] in self.races_with["sprint"]
+        columns = names("FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_")
         if sprint and year >= 2023:
-            second = "SprintShootout" if year == 2023 else "SprintQualifying"
-        names = {
-            "FirstPractice": "fp1",
-            second: "fp2",
-            "ThirdPractice": "fp3",
-            "Qualifying": "quali",
-            "Sprint": "sprint",
-        }
-        order = ["FirstPractice", "SecondPractice", "ThirdPractice", "Qualifying", "Sprint"]
-        sessions = {}
-        for name in [*order, "SprintShootout", "SprintQualifying"]:
-            date, time = (race.get(f"{names.get(name)}_{part}") for part in ("date", "time"))
-            if date or (name == "Sprint" and sprint):
-                sessions[name] = some(date=date, time=time and f"{time}Z")
-        return sessions
+            del columns["SecondPractice"]
+            columns["SprintShootout" if year == 2023 else "SprintQualifying"] = "fp2_"
+        sessions = {name: self.session(race, prefix) for name, prefix in columns.items()}
+        return {name: session for name, session in sessions.items() if session or (name == "Sprint" and sprint)}
+
+    def driver(self, row):
+        return pick(self.drivers[row["driverId"]], DRIVER)
+
+    def constructor(self, row):
+        return pick(self.constructors[row["constructorId"]], CONSTRUCTOR)
 
     def result_object(self, row):
-        of_sprint = "sprint" in row["facts"]
-        fastest = None
+        result = pick(row, names("number position=positionOrder positionText"))
+        result |= {"points": points(row["points"]), "Driver": self.driver(row), "Constructor": self.constructor(row)}
+        result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
+        if "milliseconds" in row:
+            result["Time"] = self.time_object(row)
         if "fastestLap" in row and row.get("rank") != "0":
-            time, speed = row.get("fastestLapTime"), row.get("fastestLapSpeed")
-            fastest = some(
-                rank=row.get("rank"),
-                lap=row["fastestLap"],
-                Time={"time": time} if time else None,
-                AverageSpeed={"units": "kph", "speed": speed} if speed else None,
-            )
-        return some(
-            number=row.get("number"),
-            position=row["positionOrder"],
-            positionText=row["positionText"],
-            points=points(row["points"]),
-            Driver=driver_object(self.drivers[row["driverId"]]),
-            Constructor=constructor_object(self.constructors[row["constructorId"]]),
-            grid=row.get("grid"),
-            laps=row.get("laps"),
-            status=self.status[row["statusId"]],
-            Time=self.time_object(row, of_sprint) if "milliseconds" in row else None,
-            FastestLap=fastest,
-        )
+            result["FastestLap"] = pick(row, names("rank lap=fastestLap"))
+            if "fastestLapTime" in row:
+                result["FastestLap"]["Time"] = {"time": row["fastestLapTime"]}
+            if "fastestLapSpeed" in row:
+                result["FastestLap"]["AverageSpeed"] = {"units": "kph", "speed": row["fastestLapSpeed"]}
+        return result
 
-    def time_object(self, row, of_sprint):
-        own, winner = int(row["milliseconds"]), int(self.winning_time[row["raceId"], of_sprint])
+    def time_object(self, row):
+        own = int(row["milliseconds"])
+        endpoint = "sprint" if "sprint" in row["facts"] else "results"
+        time = long_clock(own, hours=endpoint == "results")
         if self.finish_times == "gap":
-            time = "+" + clock(own - winner) if own > winner else clock(own)
-        elif of_sprint and own < 3600000:
-            time = f"{own // 60000:02}:{own // 1000 % 60:02}.{own % 1000:03}"
-        else:
-            time = f"{own // 3600000}:{own // 60000 % 60:02}:{own // 1000 % 60:02}.{own % 1000:03}"
+            first = next(other for other in self.rows[endpoint] if other["raceId"] == row["raceId"])
+            gap = own - int(first["milliseconds"])
+            time = "+" + clock(gap) if gap > 0 else clock(own)
         return {"millis": row["milliseconds"], "time": time}
 
     def qualifying_object(self, row):
-        return some(
-            number=row.get("number"),
-            position=row["position"],
-            Driver=driver_object(self.drivers[row["driverId"]]),
-            Constructor=constructor_object(self.constructors[row["constructorId"]]),
-            Q1=row.get("q1"),
-            Q2=row.get("q2"),
-            Q3=row.get("q3"),
-        )
+        result = pick(row, names("number position"))
+        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)}
+        return result | pick(row, names("Q1=q1 Q2=q2 Q3=q3"))
 
     def stop_object(self, row):
-        return some(
-            driverId=self.drivers[row["driverId"]]["driverRef"],
-            lap=row["lap"],
-            stop=row["stop"],
-            time=row.get("time"),
-            duration=clock(int(row["milliseconds"])) if "milliseconds" in row else None,
-        )
+        stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("lap stop time"))
+        return stop | {"duration": clock(int(row["milliseconds"]))}
 
     def timing_object(self, row):
-        driver = self.drivers[row["driverId"]]["driverRef"]
-        return some(driverId=driver, position=row.get("position"), time=row.get("time"))
+        return {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("position time"))
 
     def standing_object(self, row):
-        standing = some(
-            position=row.get("position"),
-            positionText=row["positionText"],
-            points=points(row["points"]),
-            wins=row["wins"],
-        )
+        standing = pick(row, names("position positionText points wins")) | {"points": points(row["points"])}
         if "constructorId" in row:
-            return standing | {"Constructor": constructor_object(self.constructors[row["constructorId"]])}
-        until = int(self.races[row["raceId"]]["round"])
-        driven = [
-            entry
-            for entry in self.seasons_of[row["facts"]["season"], row["driverId"]]
-            if int(self.races[entry["raceId"]]["round"]) <= until
-        ]
-        driven.sort(key=lambda entry: (int(self.races[entry["raceId"]]["round"]), int(entry["resultId"])))
-        teams = list(dict.fromkeys(entry["constructorId"] for entry in driven))
-        return standing | {
-            "Driver": driver_object(self.drivers[row["driverId"]]),
-            "Constructors": [constructor_object(self.constructors[team]) for team in teams],
-        }
+            return standing | {"Constructor": self.constructor(row)}
+        driven = []
+        for race in self.calendar:
+            if race["year"] == row["facts"]["season"] and int(race["round"]) <= int(row["facts"]["round"]):
+                entries = self.entries.get((race["id"], row["driverId"]), [])
+                driven += sorted(entries, key=lambda entry: int(entry["resultId"]))
+        constructors = {entry["constructorId"]: self.constructor(entry) for entry in driven}
+        return standing | {"Driver": self.driver(row), "Constructors": list(constructors.values())}
