@@ -14,8 +14,9 @@ from string import Template
 from typing import Any
 
 from racedata import queries
-from racedata.addresses import FILTERS, Grammar
+from racedata.addresses import FILTERS, FORMS, Grammar, Rules
 from racedata.datafile import DataFile
+from racedata.queries import Directory
 from racedata.requested import DEFAULT_LIMIT, Requested
 from racedata.resources import Endpoint
 from racedata.settings import Settings
@@ -26,10 +27,73 @@ HOME = Template(files(__package__).joinpath("home.html").read_text(encoding="utf
 # What the page calls the rows of a table.
 RECORDS = {
     "races": "Races",
+    "circuits": "Circuits",
+    "drivers": "Drivers",
+    "constructors": "Constructors",
     "results": "Results",
     "qualifying": "Qualifying results",
     "sprint_results": "Sprint results",
+    "pit_stops": "Pit stops",
     "lap_times": "Lap timings",
+    "driver_standings": "Driver standings",
+    "constructor_standings": "Constructor standings",
+}
+
+# The endpoints as the page groups them, each with addresses to try and what these answer. In braces are values of
+# `example_values`.
+EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "Seasons and calendar": {
+        "seasons": {"/seasons": "all seasons", "/drivers/{driver}/seasons": "those of {driver_name}"},
+        "races": {
+            "/{season}": "the calendar of {season}",
+            "/{season}/{round}": "one race, with its sessions",
+            "/circuits/{circuit}/races": "all races at {circuit_name}",
+        },
+        "circuits": {"/{season}/circuits": "where {season} was held", "/circuits/{circuit}": "one circuit"},
+    },
+    "Drivers and constructors": {
+        "drivers": {
+            "/drivers/{driver}": "one driver",
+            "/{season}/{round}/drivers": "who took part in one race",
+            "/constructors/{constructor}/drivers": "who drove for {constructor_name}",
+        },
+        "constructors": {
+            "/{season}/constructors": "the constructors of {season}",
+            "/drivers/{driver}/constructors": "those that {driver_name} drove for",
+        },
+    },
+    "Races and their sessions": {
+        "results": {
+            "/{season}/{round}/results": "one race",
+            "/{season}/results/1": "the winners of {season}",
+            "/drivers/{driver}/circuits/{circuit}/results": "{driver_name} at {circuit_name}",
+        },
+        "qualifying": {
+            "/{season}/{round}/qualifying": "one qualifying",
+            "/{season}/qualifying/1": "first places of {season}",
+        },
+        "sprint": {"/{season}/{round}/sprint": "one sprint", "/{season}/sprint/1": "the winners of sprints"},
+        "pitstops": {
+            "/{season}/{round}/pitstops": "one race",
+            "/{season}/{round}/drivers/{driver}/pitstops": "{driver_name} in that race",
+        },
+        "laps": {
+            "/{season}/{round}/laps/1": "the first lap of one race",
+            "/{season}/{round}/drivers/{driver}/laps": "all laps of {driver_name}",
+        },
+        "status": {"/{season}/status": "how races of {season} ended", "/drivers/{driver}/status": "for {driver_name}"},
+    },
+    "Championships": {
+        "driverstandings": {
+            "/{season}/driverstandings": "the latest of {season}",
+            "/{season}/{round}/driverstandings": "after one race",
+            "/driverstandings/1": "all champions",
+        },
+        "constructorstandings": {
+            "/{season}/constructorstandings": "the latest of {season}",
+            "/constructorstandings/1": "all champions",
+        },
+    },
 }
 
 # Headers of responses: all of them, those that the rate limits count, those that a client may cache.
@@ -214,13 +278,19 @@ def outside_base() -> dict[str, dict[str, Any]]:
 
 
 def home(settings: Settings, endpoints: Sequence[Endpoint], data: DataFile) -> str:
-    """The page, as HTML text: what is loaded, a link per endpoint, the limits."""
-    loaded = queries.loaded(data)
+    """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
+    loaded, directory = queries.loaded(data), endpoints[0].directory
+    values = example_values(data, directory, loaded)
     return HOME.substitute(
         base=escape(base_of(settings)),
-        facts="\n".join(f"<dt>{name}</dt><dd>{value}</dd>" for name, value in facts(data, loaded)),
-        endpoints="\n".join(links(settings, endpoints, loaded)),
+        facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts(data, loaded)),
+        endpoints="\n".join(groups(settings, endpoints, values)),
+        filters="\n".join(described_filters(values)),
+        current="{}".format(*directory.place("current", None)),
+        last="{}/{}".format(*directory.place("current", "last")),
+        next="{}/{}".format(*directory.place("current", "next")),
         default_limit=default_limit(settings),
+        max_limit=settings.max_limit,
         limits=limits(settings),
     )
 
@@ -259,11 +329,72 @@ def source(text: str) -> str:
     return escape(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
 
 
-def links(settings: Settings, endpoints: Sequence[Endpoint], loaded: Mapping[str, Any]) -> Iterator[str]:
-    """The endpoints as list items, each with a link to its records of the race that has most."""
-    for endpoint in endpoints:
-        url = escape("{}/{season}/{round}/{}.json".format(base_of(settings), endpoint.name, **loaded))
-        yield f'<li><a href="{url}"><code>{url}</code></a>{escape(endpoint.summary)}</li>'
+def example_values(data: DataFile, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
+    """What the addresses and texts of EXAMPLES name: the race that has most, its circuit and its winner."""
+    race = directory.race_ids[loaded["season"], loaded["round"]]
+    _, rows = queries.RESULTS.page(data, {"race": race}, 1, 0)
+    if not rows:  # a race that has only its qualifying so far
+        race = directory.last_races[max(directory.last_races)]
+        _, rows = queries.RESULTS.page(data, {"race": race}, 1, 0)
+    (winner,) = rows
+    season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
+    driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]
+    return {
+        "season": season,
+        "round": round,
+        "circuit": circuit["circuitId"],
+        "circuit_name": circuit["circuitName"],
+        "driver": driver["driverId"],
+        "driver_name": "{givenName} {familyName}".format_map(driver),
+        "constructor": constructor["constructorId"],
+        "constructor_name": constructor["name"],
+    }
+
+
+def groups(settings: Settings, endpoints: Sequence[Endpoint], values: Mapping[str, str]) -> Iterator[str]:
+    """The endpoints in their groups, as HTML: name, summary, links, filters."""
+    by_name = {endpoint.name: endpoint for endpoint in endpoints}
+    for group, examples in EXAMPLES.items():
+        yield f"<h3>{group}</h3>"
+        for name, addresses in examples.items():
+            endpoint = by_name[name]
+            yield f'<section id="{name}"><h4><code>{name}</code> <span>{escape(endpoint.summary)}</span></h4><ul>'
+            for address, text in addresses.items():
+                yield f"<li>{link(settings, address.format_map(values))} {escape(text.format_map(values))}</li>"
+            yield f"</ul><p>{accepted(endpoint.rules)}</p></section>"
+
+
+def link(settings: Settings, address: str) -> str:
+    return f'<a href="{escape(base_of(settings) + address)}.json"><code>{escape(address)}</code></a>'
+
+
+def accepted(rules: Rules) -> str:
+    """What an endpoint takes before its name, as a sentence or two."""
+    names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
+    text = "Needs a season and a round. " * rules.needs_round + f"Filters: {', '.join(names)}."
+    if rules.only_beside:
+        others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
+        text += f" Also {' and '.join(rules.only_beside)}, with no other filter than {' and '.join(sorted(others))}."
+    return text
+
+
+def described_filters(values: Mapping[str, str]) -> Iterator[str]:
+    """The filters by the form of their values, as HTML."""
+    ids = {"circuits": "circuit", "constructors": "constructor", "drivers": "driver"}
+    for form in dict.fromkeys(FORMS.values()):
+        yield f"<h3>{form[0].upper()}{form[1:]}</h3><dl>"
+        for name, read in FILTERS.items():
+            if FORMS[read] == form:
+                parameter = OPENAPI["components"]["parameters"][name]
+                example = values[ids[name]] if name in ids else parameter["example"]
+                text = marked(parameter["description"])
+                yield f"<div><dt><code>{name}/{escape(example)}</code></dt><dd>{text}</dd></div>"
+        yield "</dl>"
+
+
+def marked(text: str) -> str:
+    """A text with code in backticks, as HTML."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def limits(settings: Settings) -> str:

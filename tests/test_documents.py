@@ -2,15 +2,17 @@
 
 import json
 import re
+import shutil
 from html import unescape
 
 import pytest
 import webtest
-from conftest import client
+from conftest import SAMPLE, built, client
 from description import Description
 from falcon.inspect import inspect_routes
 
 from racedata import __version__, documents
+from racedata.addresses import FILTERS
 from racedata.app import create_app
 from racedata.datafile import DataFile
 from racedata.ratelimit.stores import store_for
@@ -146,13 +148,73 @@ def test_the_page_says_what_is_loaded_from_where_and_when(sample, sample_databas
     assert f"Source sample Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
 
 
-def test_every_link_of_the_page_works_and_those_of_endpoints_have_data(sample):
-    links = re.findall('<a href="([^"]*)"', sample.get("/").text)
-    assert len(links) == len(ENDPOINTS) + 2
+def links_of(page):
+    return [unescape(link) for link in re.findall('<a href="([^"]*)"', page)]
+
+
+@pytest.mark.parametrize("base", ["/ergast/f1", "/racing"])
+def test_every_link_of_the_page_works_and_those_of_endpoints_have_data(sample_database, base):
+    settings = {} if base == "/ergast/f1" else {"base_path": "", "series": "racing"}
+    app = client(sample_database, **settings)
+    links = links_of(app.get("/").text)
+    assert {"openapi.json", "healthz", f"{base}/current.json", f"{base}/seasons.json"} <= {*links}
     for link in links:
-        answer = sample.get(link if link.startswith("/") else f"/{link}", status=200)
-        if link.startswith("/ergast"):
+        answer = app.get(link if link.startswith("/") else f"/{link}", status=200)
+        if link.startswith(base):
             assert answer.json["MRData"]["total"] != "0"
+
+
+def test_every_link_of_the_page_has_data_in_a_full_dump(dump_database):
+    app = client(dump_database)
+    for link in links_of(app.get("/").text):
+        if link.startswith(BASE) and link != f"{BASE}/current/next.json":  # after a season's last race there is no next
+            assert app.get(link, status=200).json["MRData"]["total"] != "0", link
+
+
+def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample):
+    names = [name for group in documents.EXAMPLES.values() for name in group]
+    assert sorted(names) == sorted(endpoint.name for endpoint in ENDPOINTS)
+    page = sample.get("/").text
+    for endpoint in ENDPOINTS:
+        (section,) = re.findall(f'<section id="{endpoint.name}">(.*?)</section>', page, re.S)
+        tables = [{*sample.get(link).json["MRData"]} for link in links_of(section)]
+        assert len(tables) >= 2
+        assert all(endpoint.table in table for table in tables)
+        filters = re.search(r"Filters: ([^.]*)\.(?: Also ([^,]*),)?", section)
+        listed = {*filters[1].split(", "), *(filters[2] or "").split(" and ")} - {""}
+        assert listed == endpoint.rules.filters
+        assert ("Needs a season and a round." in section) == endpoint.rules.needs_round
+
+
+def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
+    page = sample.get("/").text
+    described = re.findall(r"<dt><code>(\w+)/(\w+)</code></dt>", page)
+    assert sorted(name for name, _ in described) == sorted(FILTERS)
+    for name, value in described:
+        assert FILTERS[name](value) is not None
+
+
+def test_the_page_says_what_current_last_and_next_are_now(sample):
+    text = " ".join(text_of(sample.get("/").text).split())
+    for sentence in ("has results: 2023.", "of a season that has results: 2023/18.", "The race after it: 2023/19."):
+        assert sentence in text
+
+
+def test_the_links_of_the_page_are_to_the_race_that_has_most_and_to_its_winner(sample):
+    links = links_of(sample.get("/").text)
+    assert f"{BASE}/2023/18/drivers/max_verstappen/pitstops.json" in links
+    assert f"{BASE}/drivers/max_verstappen/circuits/americas/results.json" in links
+
+
+def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_only_its_qualifying(tmp_path):
+    source = shutil.copytree(SAMPLE, tmp_path / "source")
+    for optional in ("sprint_results", "lap_times", "pit_stops", "driver_standings", "constructor_standings"):
+        (source / f"{optional}.csv").unlink()
+    head, *rows = (source / "results.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    of_1957 = [row for row in rows if row.split(",")[1] == "5"]
+    (source / "results.csv").write_text("".join([head, *of_1957]), encoding="utf-8")
+    app = client(built(source, tmp_path / "racedata.db"))
+    assert f"{BASE}/1957/5/results.json" in links_of(app.get("/").text)
 
 
 def test_the_page_needs_no_script_and_loads_nothing(sample):

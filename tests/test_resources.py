@@ -1,6 +1,6 @@
 """racedata.resources: the whole answer of each endpoint, pages of it, and what is not there.
 
-tests/expected has one answer to each endpoint, as the sample gives it, laid out to be read.
+tests/expected has answers of every endpoint over the sample, laid out to be read and compared with the CSV files.
 """
 
 import csv
@@ -12,15 +12,27 @@ from conftest import SAMPLE, client
 from hypothesis import given
 from hypothesis import strategies as st
 
+from racedata.resources import ENDPOINTS
+
 EXPECTED = Path(__file__).parent / "expected"
 
 GOLDEN = {
-    "calendar": "/ergast/f1/1957/races/",
-    "race": "/ergast/f1/2023/18.json",
+    "races": "/ergast/f1/1957/races/",
+    "races-one": "/ergast/f1/2023/18.json",
     "results": "/ergast/f1/2021/12/results.json?limit=3",
     "qualifying": "/ergast/f1/2023/18/qualifying.json?limit=2&offset=9",
     "sprint": "/ergast/f1/2023/18/sprint.json?limit=2",
     "laps": "/ergast/f1/2023/18/laps.json?limit=4&offset=17",
+    "pitstops": "/ergast/f1/2021/10/pitstops.json?limit=3",
+    "seasons": "/ergast/f1/drivers/alonso/seasons.json",
+    "circuits": "/ergast/f1/drivers/alonso/circuits.json?limit=2&offset=1",
+    "constructors": "/ergast/f1/1957/drivers/bueb/constructors/",
+    "drivers": "/ergast/f1/2023/18/constructors/ferrari/drivers.json",
+    "driverstandings": "/ergast/f1/1957/drivers/bueb/driverStandings.json",
+    "driverstandings-champions": "/ergast/f1/driverStandings/1.json?limit=2&offset=1",
+    "driverstandings-disqualified": "/ergast/f1/1997/driverStandings.json?limit=1&offset=25",
+    "constructorstandings": "/ergast/f1/current/last/constructorStandings.json?limit=2",
+    "status": "/ergast/f1/2023/18/status.json",
 }
 
 
@@ -33,6 +45,11 @@ def test_the_answer_is_the_expected_one_in_every_key_its_order_and_its_value(sam
     answer = sample.get(GOLDEN[name], headers={"Host": "example.org"}, status=200)
     expected = json.loads((EXPECTED / f"{name}.json").read_text(encoding="utf-8"))
     assert json.dumps(answer.json, indent=1) == json.dumps(expected, indent=1)
+
+
+def test_every_endpoint_has_an_expected_answer_and_every_file_is_used():
+    assert {endpoint.name for endpoint in ENDPOINTS} <= {*GOLDEN}
+    assert {path.stem for path in EXPECTED.iterdir()} == {*GOLDEN}
 
 
 def test_the_answer_is_utf8_and_not_escaped(sample):

@@ -5,12 +5,14 @@ import shutil
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-from service import service
+from service import OFF, service
+
+from racedata.resources import ENDPOINTS
 
 
 @pytest.fixture(scope="module")
 def site(sample_database, tmp_path_factory):
-    with service(sample_database, tmp_path_factory.mktemp("page") / "log", RACEDATA_BURST_LIMIT="off") as running:
+    with service(sample_database, tmp_path_factory.mktemp("page") / "log", **OFF) as running:
         yield "http://{}:{}/".format(*running.address)
 
 
@@ -50,7 +52,7 @@ def test_the_page_fits_the_width_of_the_screen(browser, site, width):
     assert float(body.value_of_css_property("font-size").removesuffix("px")) >= 16
 
 
-@pytest.mark.parametrize("selector", ["body", "a", "dt"])
+@pytest.mark.parametrize("selector", ["body", "a", "dt", "h3", "section p", "dt code"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, selector):
     emulate(browser, 1280, scheme)
@@ -60,10 +62,20 @@ def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, selector):
     assert (max(text, ground) + 0.05) / (min(text, ground) + 0.05) >= 4.5  # WCAG 2.2, AA
 
 
+def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_below_it(browser, site):
+    places = {}
+    for width in (390, 1280):
+        emulate(browser, width)
+        browser.get(site)
+        name, links = (browser.find_element(By.CSS_SELECTOR, f"#results {part}").rect for part in ("h4", "ul"))
+        places[width] = (links["y"] >= name["y"] + name["height"], links["x"] >= name["x"] + name["width"])
+    assert places == {390: (True, False), 1280: (False, True)}
+
+
 def test_each_link_leads_to_an_answer(browser, site):
     browser.get(site)
     links = [link.get_attribute("href") for link in browser.find_elements(By.TAG_NAME, "a")]
-    assert len(links) == 10
+    assert len(links) > 2 * len(ENDPOINTS)
     for number, link in enumerate(links):
         browser.get(site)
         browser.find_elements(By.TAG_NAME, "a")[number].click()
