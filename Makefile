@@ -24,7 +24,8 @@ install: .venv/installed  ## make .venv with the service and all that it needs
 	@touch $@
 
 load-data:  ## build the database: make load-data SOURCE=folder, zip or URL (the same again if none is named)  DATABASE=file
-	@$(PYTHON) scripts/load_data.py '$(SOURCE)' '$(DATABASE)'
+	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
+	@trap '' INT; $(PYTHON) scripts/load_data.py '$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT; built from data/sample if there is none)
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'

@@ -52,7 +52,11 @@ class Endpoint:
             answer = self.answer(req.context.requested)
         except queries.NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        self.answers.send(req, resp, orjson.dumps(answer))
+        body = orjson.dumps(answer)
+        if answer["MRData"][self.table][self.objects]:
+            self.answers.send(req, resp, body)
+        else:  # cheap to make again, and there is no end of addresses without records
+            self.answers.answer(req, resp, body)
 
     on_head = on_get
 

@@ -25,8 +25,14 @@ from typing import IO, TYPE_CHECKING, NamedTuple, Never
 if TYPE_CHECKING:
     from _csv import Reader
 
-MISSING = ("", r"\N")
+    from _typeshed import WriteableBuffer
 
+MISSING = ("", r"\N")
+HTTP = re.compile("https?://", re.IGNORECASE)
+
+# Far above what any dump has. They bound memory and time.
+LINE_BYTES = 1_000_000
+BLANK_LINES = 1_000  # one after the other
 DOWNLOAD_SECONDS = 600
 DOWNLOAD_BYTES = 200_000_000
 UNPACKED_BYTES = 2_000_000_000
@@ -45,18 +51,19 @@ class LoadError(Exception):
 def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
     """The folder of CSV files that `source` names. A zipfile.Path is used like a pathlib.Path."""
     source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
-    if re.match("https?://", source, re.IGNORECASE):
+    if HTTP.match(source):
         with tempfile.TemporaryFile() as downloaded:
             download(source, downloaded, progress)
             with unzipped(downloaded, source) as folder:
                 yield folder
     elif os.path.isdir(source):
         yield Path(source)
-    elif os.path.exists(source):
+    elif os.path.isfile(source):
         with open(source, "rb") as file, unzipped(file, source) as folder:
             yield folder
     else:
-        raise LoadError(f"{source}: not found; expected a folder of CSV files, a zip of them, or the URL of such a zip")
+        what = "neither a file nor a folder" if os.path.exists(source) else "not found"
+        raise LoadError(f"{source}: {what}; expected a folder of CSV files, a zip of them, or the URL of such a zip")
 
 
 @contextmanager
@@ -81,7 +88,7 @@ def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects without reading their bodies, which may be endless."""
+    """Follows redirects to http and https, without reading their bodies, which may be endless."""
 
     def redirect_request(
         self,
@@ -92,6 +99,8 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
+        if not HTTP.match(newurl):
+            raise urllib.error.URLError(f"redirects to {newurl[:80]!r}; followed are http and https")
         fp.close()  # urllib would read it to its end; a closed response has none left
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -134,6 +143,36 @@ def download(
         raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected the zip of a dump") from None
 
 
+class LongLine(Exception):
+    """A line longer than LINE_BYTES. `line` is its number."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__()
+        self.line = line
+
+
+class Lines(io.RawIOBase):
+    """The bytes of a file. Raises LongLine before more of a line than LINE_BYTES is in memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.line, self.length = 1, 0  # the line that is being read: its number, and how many bytes it has so far
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        target = memoryview(buffer)
+        block = self.file.read(len(target))
+        target[: len(block)] = block
+        first, last = block.find(b"\n"), block.rfind(b"\n")
+        if self.length + (len(block) if first < 0 else first) > LINE_BYTES:
+            raise LongLine(self.line)
+        self.line += block.count(b"\n")
+        self.length = self.length + len(block) if last < 0 else len(block) - last - 1
+        return len(block)
+
+
 class Column(NamedTuple):
     """A column of a table, and how its fields are read."""
 
@@ -168,8 +207,12 @@ class Table:
             self.header = next(reader, [])
             self.check_header()
             plan = list(zip(self.indexes(), map(parser, self.columns)))
+            blank = 0
             while batch := list(islice(reader, self.BATCH)):
                 rows = [fields for fields in batch if fields]  # a blank line has no fields
+                blank = 0 if rows else blank + len(batch)
+                if blank > BLANK_LINES:
+                    raise self.fault(f"more than {BLANK_LINES:,} blank lines; expected rows", line=reader.line_num)
                 try:
                     if set(map(len, rows)) != {len(self.header)}:
                         rows = list(map(self.filled, rows))
@@ -183,9 +226,18 @@ class Table:
                 self.progress(f"{self.path.name}: {self.rows_read:,} rows")
 
     @contextmanager
+    def opened(self) -> Iterator["io.BufferedReader[Lines]"]:
+        """The bytes of the file. A line that is too long becomes a LoadError with its place."""
+        with self.path.open("rb") as file:
+            try:
+                yield io.BufferedReader(Lines(file), 1 << 16)
+            except LongLine as error:
+                raise self.fault(f"longer than {LINE_BYTES:,} bytes; expected a row", line=error.line) from None
+
+    @contextmanager
     def reader(self) -> Iterator["Reader"]:
         """A csv.reader of the file. What it raises becomes a LoadError with the place."""
-        with self.path.open("rb") as raw, io.TextIOWrapper(raw, encoding="utf-8-sig", newline="") as text:
+        with self.opened() as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True)
             try:
                 yield reader
@@ -198,7 +250,9 @@ class Table:
     def check_header(self) -> None:
         for column in self.columns:
             if column.required and column.name not in self.header:
-                raise self.fault(f"not in the header, which has {', '.join(self.header) or 'nothing'}", column.name)
+                raise self.fault(
+                    f"not in the header, which has {', '.join(self.header)[:300] or 'nothing'}", column.name
+                )
             if self.header.count(column.name) > 1:
                 raise self.fault("twice in the header; expected once", column.name)
 
@@ -237,7 +291,7 @@ class Table:
         """The fault behind an sqlite3.IntegrityError such as `UNIQUE constraint failed: races.year, races.round`."""
         names = re.findall(r"\.(\w+)", str(error))
         row = dict(zip((column.name for column in self.columns), self.row))
-        value = ", ".join(repr(row[name]) for name in names)
+        value = ", ".join(repr(row[name])[:80] for name in names)
         with self.reader() as reader:
             next(reader)
             lines = (reader.line_num for fields in reader if fields)
@@ -246,8 +300,8 @@ class Table:
 
     def not_utf8(self) -> LoadError:
         """The fault behind a UnicodeDecodeError, which itself knows only a position in a buffer."""
-        with self.path.open("rb") as raw:
-            for number, line in enumerate(raw, 1):
+        with self.opened() as file:
+            for number, line in enumerate(file, 1):
                 try:
                     line.decode()
                 except UnicodeDecodeError as error:

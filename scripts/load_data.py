@@ -8,25 +8,37 @@ CHECKED below has the rest. Needs Python alone, and imports nothing of the servi
 The new file is written beside the old one and replaces it at the very end. Until then nothing has changed.
 """
 
+import signal
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main() handles it: during the imports it would be a traceback
+
 import argparse
 import fcntl
 import hashlib
 import os
 import re
-import signal
+import resource
 import sqlite3
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import NamedTuple
+from types import FrameType
+from typing import NamedTuple, Never
 
 from dump import AnyPath, Column, LoadError, Parse, Progress, Table, dump_folder
 
 PROJECT = Path(__file__).resolve().parent.parent
 SCHEMA = PROJECT / "racedata" / "schema.sql"
 SAMPLE = str(PROJECT / "data" / "sample")
+
+# A full dump takes a third of it. Whatever is in a dump, the loader must not take the memory of the service beside it.
+MEMORY_BYTES = 120_000_000
+
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 # In the order they are loaded: a table after those it refers to.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
@@ -241,13 +253,21 @@ def checksum(paths: Iterable[AnyPath]) -> str:
     return digest.hexdigest()
 
 
-def fill(path: Path, folder: AnyPath, source: str, progress: Progress) -> list[str]:
-    """Makes the database at `path` from the dump in `folder`. Returns the lines of a report."""
+def files_of(folder: AnyPath, source: str) -> dict[str, AnyPath]:
+    """The CSV file of each table in `folder`; tables that may be absent only if they are there."""
     files = {table: folder / f"{table}.csv" for table in REQUIRED + OPTIONAL}
     files = {table: file for table, file in files.items() if file.exists()}
     for table in REQUIRED:
         if table not in files:
             raise LoadError(f"{source}: no {table}.csv in it; expected {', '.join(f'{name}.csv' for name in REQUIRED)}")
+    for table, file in files.items():
+        if not file.is_file():  # a FIFO would block, a device might never end
+            raise LoadError(f"{source}: {table}.csv is not a regular file; expected a CSV file")
+    return files
+
+
+def fill(path: Path, files: Mapping[str, AnyPath], source: str, progress: Progress) -> list[str]:
+    """Makes the database at `path` from the files of a dump. Returns the lines of a report."""
     said = [f"{'table':<22}{'rows read':>12}{'rows stored':>13}"]
     remarks = []
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
@@ -261,9 +281,9 @@ def fill(path: Path, folder: AnyPath, source: str, progress: Progress) -> list[s
                 for statement in CONSTRUCTORS_SO_FAR:
                     db.execute(statement)
             if table in files:
-                file = load_table(db, table, files[table], progress)
-                rows_read = f"{file.rows_read:,}"
-                remarks += [f"{table}.csv has no column {name}" for name in file.absent_columns()]
+                read = load_table(db, table, files[table], progress)
+                rows_read = f"{read.rows_read:,}"
+                remarks += [f"{table}.csv has no column {name}" for name in read.absent_columns()]
             if table == "seasons":
                 db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
             (stored,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
@@ -322,7 +342,10 @@ def replacement(path: str) -> Iterator[Path]:
         try:
             yield new
             if old.exists():
-                new.chmod(old.stat().st_mode)
+                status = old.stat()
+                with suppress(PermissionError):  # only root may give a file away
+                    os.chown(new, status.st_uid, status.st_gid)
+                new.chmod(stat.S_IMODE(status.st_mode))
             os.replace(new, old)
             os.fsync(folder)
         finally:
@@ -354,7 +377,7 @@ def source_of(database: str) -> str:
 def load(source: str, database: str, progress: Progress) -> list[str]:
     """Builds `database` from `source`. Returns what `fill` does. Raises LoadError, sqlite3.Error or OSError."""
     with replacement(database) as new, dump_folder(source, progress) as folder:
-        return fill(new, folder, source, progress)
+        return fill(new, files_of(folder, source), source, progress)
 
 
 def identity(path: str) -> tuple[int, int, int] | None:
@@ -370,6 +393,24 @@ def show_progress(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
+def limit_memory() -> None:
+    """Makes what would need more than MEMORY_BYTES a MemoryError."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if soft == resource.RLIM_INFINITY or soft > MEMORY_BYTES:
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
+
+
+def ignore_end_signals() -> None:
+    for number in END_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def interrupt(number: int, frame: FrameType | None) -> Never:
+    """Handles the first signal to end. Later ones would disturb the clean-up."""
+    ignore_end_signals()
+    raise KeyboardInterrupt
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the database from a dump.")
     parser.add_argument(
@@ -379,30 +420,48 @@ def main() -> None:
     )
     parser.add_argument("database", help="file to build")
     arguments = parser.parse_args()
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.default_int_handler)  # these end it as Ctrl-C does
+    limit_memory()
     progress = show_progress if sys.stderr.isatty() else lambda text: None
     before = identity(arguments.database)
-    fault = None
+    said: list[str] = []
+    source, fault = arguments.source, ""
     try:
-        source = arguments.source or source_of(arguments.database)
-        said = load(source, arguments.database, progress)
+        try:
+            for number in END_SIGNALS:
+                signal.signal(number, interrupt)
+            source = source or source_of(arguments.database)
+            said = load(source, arguments.database, progress)
+        finally:
+            ignore_end_signals()
     except LoadError as error:
         fault = str(error)
     except KeyboardInterrupt:
         fault = "interrupted"
+    except MemoryError:
+        fault = f"{source}: needs more than {MEMORY_BYTES:,} bytes of memory; expected a dump of the data"
     except sqlite3.Error as error:
         fault = f"{arguments.database}: {error}"
     except OSError as error:
         fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     progress("")
+    if not fault:
+        *table, seasons = said
+        fault = report("\n".join([*table, f"{arguments.database}: {seasons} from {source}", ""]))
     if fault:
         outcome = "nothing was changed" if identity(arguments.database) == before else "the new database is in place"
         line = "".join(character if character.isprintable() else " " for character in fault)
         sys.exit(f"load_data: {line}; {outcome}")
+
+
+def report(text: str) -> str:
+    """Writes `text` to stdout. Returns what went wrong, or nothing."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
-    *table, seasons = said
-    print(*table, f"{arguments.database}: {seasons} from {source}", sep="\n")
+    try:
+        print(text, end="", flush=True)
+    except (OSError, UnicodeError) as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
+        return f"stdout: {getattr(error, 'strerror', error)}"
+    return ""
 
 
 if __name__ == "__main__":

@@ -1,5 +1,7 @@
 """racedata.answers: a cached answer equals a new one, and what HTTP says about its age."""
 
+import subprocess
+import sys
 import threading
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -10,6 +12,7 @@ import webtest
 from conftest import client, request
 from hypothesis import given
 from hypothesis import strategies as st
+from service import ROOT
 
 from racedata.answers import Answers, size_of
 from racedata.app import create_app
@@ -193,6 +196,46 @@ def test_all_forms_of_an_address_share_one_cached_answer(data):
         assert answer.body == first.body
     assert app.get("/ergast/f1/2023/18?limit=100&offset=0").body == first.body
     assert data.queries == 0
+
+
+def test_an_answer_without_records_is_not_cached(data):
+    app = client_over(data)
+    for _ in range(2):
+        data.queries = 0
+        app.get("/ergast/f1/2023/18/results?offset=20")
+        assert data.queries == 1
+
+
+GROWTH = """
+import sys
+import webtest
+from processes import memory
+from racedata.app import create_app
+from racedata.datafile import DataFile
+from racedata.settings import Settings
+
+path, query, requests = sys.argv[2], sys.argv[3], int(sys.argv[4])
+app = create_app(Settings(), DataFile.read(sys.argv[1]))
+
+def ask(host):
+    environ = {"PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": host}
+    return len(webtest.TestRequest.blank("/", environ=environ).get_response(app).body)
+
+ask("first")
+before = memory("self")
+size = sum(ask(f"host{number}") for number in range(requests))
+print(size, memory("self") - before)
+"""
+
+
+@pytest.mark.parametrize(("query", "requests"), [("limit=1", 40_000), ("limit=2000", 800)])
+def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, query, requests):
+    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/scripts/bench"}
+    arguments = [sys.executable, "-c", GROWTH, sample_database, "/ergast/f1/2023/18/laps", query, str(requests)]
+    done = subprocess.run(arguments, env=environ, capture_output=True, text=True, check=True)
+    size, grown = map(float, done.stdout.split())
+    assert size / 1e6 > Settings().cache_size  # without a bound it would take more
+    assert grown < 1.3 * Settings().cache_size  # megabytes
 
 
 def cache(capacity):

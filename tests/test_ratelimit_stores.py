@@ -16,8 +16,17 @@ def test_limits_are_settings_and_either_or_both_may_be_off():
     assert [(limit.quota, limit.window) for limit in both.limits] == [(9, 3600), (1000, 86400)]
 
 
+def test_a_redis_url_that_cannot_be_used_is_refused_without_its_password():
+    with pytest.raises(SettingError, match=r"^RACEDATA_LIMIT_STORE: expected a URL such as redis://") as refused:
+        store_for(Settings(limit_store="redis://:secret@127.0.0.1?db=zero"))
+    assert "secret" not in str(refused.value)
+    with pytest.raises(SettingError) as refused:
+        store_for(Settings(limit_store="redis://:sec#ret@127.0.0.1"))
+    assert "sec" not in str(refused.value)
+
+
 def test_a_redis_url_without_the_redis_package_is_refused_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.delitem(sys.modules, "racedata.ratelimit.redis_store", raising=False)
-    with pytest.raises(SettingError, match=r"run: pip install '.\[redis\]'"):
+    with pytest.raises(SettingError, match=r"run pip install '.\[redis\]'"):
         store_for(Settings(limit_store="redis://127.0.0.1"))

@@ -1,9 +1,14 @@
-"""The limit store for several machines: buckets in a Redis or Valkey. Imported only if one is configured."""
+"""The limit store for several machines: buckets in a Redis or Valkey, and what happens while it does not work.
+
+Imported only if the settings name one, because the `redis` package is an extra.
+"""
 
 import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import redis
 from redis.backoff import NoBackoff
@@ -14,78 +19,139 @@ from racedata.ratelimit.local_store import LocalStore
 
 log = logging.getLogger(__name__)
 
+# `take` in Lua, without the Decision: `take` itself makes that from the moments that the script returns.
+# The time is the server's, because the clocks of several machines differ. A key expires when its buckets are full.
+# A key with anything else than moments is like no key, and is overwritten.
+SCRIPT = """
+    local time = redis.call('TIME')
+    local now = time[1] * 1000000 + time[2]
+    local value = redis.pcall('GET', KEYS[1])
+    local moments = string.gmatch(type(value) == 'string' and value or '', '%d+')
+    local before, after, last, allowed = {now}, {}, now, true
+    for i = 1, #ARGV / 2 do
+        local interval, capacity = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
+        before[i + 1] = math.min(math.max(tonumber(moments() or 0), now), now + capacity)
+        local full = before[i + 1] + interval
+        allowed = allowed and full <= now + capacity
+        last = math.max(last, full)
+        after[i] = string.format('%.0f', full)
+    end
+    if allowed then
+        redis.call('SET', KEYS[1], table.concat(after, ' '), 'PX', math.ceil((last - now) / 1000))
+    end
+    return before
+"""
+
 
 class RedisStore:
     """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
 
-    One call of a script per request. During an outage `fallback` decides, and one request per RETRY seconds tries Redis
-    again. `clock` returns seconds.
+    One call of SCRIPT per request. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage begins: `fallback`
+    decides, and one request per RETRY seconds tries Redis again. A fast answer ends the outage. Both are logged once.
+
+    `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns seconds. Raises ValueError
+    if `url` cannot be used.
+
+    Calls run in threads of their own. The timeouts of redis-py are per read, so a server that sends one byte at a time
+    could hold a request for minutes. Here a request waits for TIMEOUT, then closes the connections and goes on. This
+    holds for redis-py's own parser. If `hiredis` is installed, redis-py uses that instead, which allocates any array
+    that a reply announces, and stops all threads meanwhile.
     """
 
-    TIMEOUT = 0.25  # seconds to wait for a connection, and for an answer
+    TIMEOUT = 0.2  # seconds for a call, connecting included
+    THREADS = 4  # as many as a gunicorn worker has (gunicorn.conf.py)
+    SLOW = 0.1  # seconds after which an answer is slow
+    SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
     RETRY = 1  # seconds between attempts during an outage
-
-    # `take` in Lua, without the Decision: `take` itself makes that from the moments that the script has read.
-    # The time is the server's, because the clocks of several machines differ. A key expires when its buckets are full.
-    SCRIPT = """
-        local time = redis.call('TIME')
-        local now = time[1] * 1000000 + time[2]
-        local found, after, last, allowed = {now}, {}, now, true
-        for moment in string.gmatch(redis.call('GET', KEYS[1]) or '', '%d+') do
-            table.insert(found, tonumber(moment))
-        end
-        for i = 1, #ARGV / 2 do
-            local interval, capacity = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
-            found[i + 1] = found[i + 1] or 0
-            local full = math.min(math.max(found[i + 1], now), now + capacity) + interval
-            allowed = allowed and full <= now + capacity
-            last = math.max(last, full)
-            after[i] = string.format('%.0f', full)
-        end
-        if allowed then
-            redis.call('SET', KEYS[1], table.concat(after, ' '), 'PX', math.ceil((last - now) / 1000))
-        end
-        return found
-    """
+    # Bytes per read; a reply has less. Small, because it limits what a server can send before TIMEOUT: four calls at
+    # once took 40 MB at most, and 240 MB with the default of redis-py (measured with an endless reply on localhost).
+    READ_SIZE = 128
 
     def __init__(
         self, url: str, limits: Sequence[Limit], fallback: LocalStore, clock: Callable[[], float] = time.monotonic
     ) -> None:
         self.limits, self.fallback, self.clock = limits, fallback, clock
-        # One retry, at once: the server may have closed a connection that was idle.
-        server = redis.Redis.from_url(
-            url, socket_timeout=self.TIMEOUT, socket_connect_timeout=self.TIMEOUT, retry=Retry(NoBackoff(), 1)
-        )
-        self._script = server.register_script(self.SCRIPT)
-        self._arguments = [number for limit in limits for number in (limit.interval, limit.capacity)]
+        try:
+            self._redis = redis.Redis.from_url(
+                url,
+                protocol=2,  # every server has it, and it sends nothing but replies
+                socket_timeout=self.TIMEOUT,
+                socket_connect_timeout=self.TIMEOUT,
+                socket_read_size=self.READ_SIZE,
+                retry=Retry(NoBackoff(), 0),  # the retries of redis-py do not know what time is left
+            )
+            # Connects to nothing, but finds an unknown option of the URL now. Otherwise each request would.
+            pool = self._redis.connection_pool
+            pool.connection_class(**pool.connection_kwargs)
+        except (redis.RedisError, TypeError, ValueError):
+            # The text of the error may have a part of the URL, which may have a password.
+            raise ValueError(
+                "expected a URL such as redis://:password@host:6379/0, rediss://host (with TLS) or unix:///path?db=0, "
+                "with options of the redis package only"
+            ) from None
+        # Starts its threads when they are needed, and so not before the workers are forked.
+        self._executor = ThreadPoolExecutor(self.THREADS, thread_name_prefix="limit-store")
+        self._arguments = [str(number) for limit in limits for number in (limit.interval, limit.capacity)]
+        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
         self._retry_at: float | None = None  # during an outage, a moment of `clock`
-        self._threads = threading.Lock()
+        self._lock = threading.Lock()  # of `_retry_at`
 
     def take(self, client: bytes) -> Decision:
         """Takes a token for `client`."""
         outage = self._retry_at is not None
         if outage and not self._retry_is_due():
             return self.fallback.take(client)
+        began = self.clock()
         try:
-            now, *full_at = self._script(keys=[b"racedata:" + client], args=self._arguments)
-        except redis.RedisError as error:
-            self._set_reached(False, "the limit store cannot be reached, each machine counts for itself: %s", error)
+            now, *full_at = self._run_script(client)
+        # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies that make no sense.
+        except Exception as error:
+            self._begin_outage(f"{type(error).__name__}: {error}")
+            # Ends the calls that still wait. A connection may fail to close while its thread uses it; then the next
+            # attempt tries again.
+            with suppress(Exception):
+                self._redis.connection_pool.disconnect()
             return self.fallback.take(client)
-        if outage:
-            self._set_reached(True, "the limit store is reached again")
-        return take(self.limits, full_at[: len(self.limits)], now)[0]
+        if self.clock() - began >= self.SLOW:
+            self._slow_answers += 1
+            if self._slow_answers >= self.SLOW_ANSWERS:
+                self._begin_outage(f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer")
+        else:
+            self._slow_answers = 0
+            if outage:
+                self._end_outage()
+        return take(self.limits, full_at, now)[0]
+
+    def _run_script(self, client: bytes) -> list[int]:
+        """The reply of SCRIPT. Raises any Exception, TimeoutError among them, if there is none within TIMEOUT."""
+        call = self._executor.submit(self._redis.eval, SCRIPT, 1, b"racedata:" + client, *self._arguments)
+        try:
+            reply = call.result(self.TIMEOUT)
+        except TimeoutError:
+            call.cancel()  # if it has not begun, because all threads wait
+            raise TimeoutError(f"no answer within {self.TIMEOUT} s") from None
+        if not isinstance(reply, list) or [type(item) for item in reply] != [int] * (1 + len(self.limits)):
+            raise redis.InvalidResponse(f"the reply is not a list of {1 + len(self.limits)} integers")
+        return reply
 
     def _retry_is_due(self) -> bool:
         """Whether this thread should try Redis again: during an outage, one thread per RETRY seconds."""
-        with self._threads:
+        with self._lock:
             if self._retry_at is None or self.clock() < self._retry_at:
                 return self._retry_at is None
             self._retry_at = self.clock() + self.RETRY
             return True
 
-    def _set_reached(self, reached: bool, *message: object) -> None:
-        """Begins or ends an outage, and logs `message` if this changes anything."""
-        with self._threads:
-            if reached != (self._retry_at is None):
-                log.warning(*message)
-            self._retry_at = None if reached else self.clock() + self.RETRY
+    def _begin_outage(self, reason: str) -> None:
+        with self._lock:
+            if self._retry_at is None:
+                # One line of bounded length: the reason may be what Redis has sent.
+                reason = " ".join(reason.split())[:200]
+                log.warning("limit store unavailable, each machine counts for itself: %s", reason)
+            self._retry_at = self.clock() + self.RETRY
+
+    def _end_outage(self) -> None:
+        with self._lock:
+            if self._retry_at is not None:
+                log.warning("limit store available again")
+            self._retry_at = None

@@ -43,7 +43,7 @@ def store_for(settings: Settings) -> LimitStore | None:
         return RedisStore(settings.limit_store, limits, fallback=local)
     except ImportError:
         raise SettingError(
-            "RACEDATA_LIMIT_STORE names a Redis, and its package is not installed; run: pip install '.[redis]'"
+            "RACEDATA_LIMIT_STORE names a Redis, but the redis package is not installed: run pip install '.[redis]'"
         ) from None
-    except ValueError as error:
-        raise SettingError(f"RACEDATA_LIMIT_STORE={settings.limit_store!r}: {error}") from None
+    except ValueError as error:  # without the URL, which may have a password
+        raise SettingError(f"RACEDATA_LIMIT_STORE: {error}") from None

@@ -1,21 +1,22 @@
-"""Rate limits in a real Redis: exact when two services share it, and decided by the local store while it is down."""
+"""Rate limits in a real Redis: shared by two services, exact, and decided by the local store while it is down."""
 
+import ssl
+import subprocess
 import threading
 import time
 
 import pytest
-import redis
+from fake_redis import fake_redis
 from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limit_helpers import local_store
+from limit_helpers import NOW, SECOND, allowed, redis_store
 from servers import Redis
 from service import service
 from traffic import Client, run, traffic
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore
-from racedata.ratelimit.redis_store import RedisStore
 
 
 @pytest.fixture
@@ -30,6 +31,12 @@ def shared_redis(tmp_path_factory):
     server = Redis(tmp_path_factory.mktemp("redis"))
     yield server
     server.kill()
+
+
+def redis_cli(server, *arguments):
+    """What redis-cli prints."""
+    command = ["redis-cli", "-u", server.url, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
 
 
 TWO_WORKERS = {**FOUR_WORKERS, "WEB_CONCURRENCY": "2"}
@@ -90,22 +97,77 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
             time.sleep(3)
             redis_server.start()
         # Redis decides again: it has a bucket of the flooding client.
-        assert redis.Redis.from_url(redis_server.url).keys() == [b"racedata:4" + bytes([127, 0, 0, 1])]
+        assert redis_cli(redis_server, "KEYS", "*") == "racedata:4\x7f\0\0\1"
     assert set(flood.statuses) == {200, 429}
     assert flood.broken == 0
     log = (tmp_path / "log").read_text()
-    assert 1 <= log.count("the limit store cannot be reached") <= 2  # once per worker
-    assert log.count("the limit store is reached again") == log.count("the limit store cannot be reached")
+    assert 1 <= log.count("limit store unavailable") <= 2  # once per worker
+    assert log.count("limit store available again") == log.count("limit store unavailable")
 
 
 def test_keys_expire_when_their_buckets_are_full(redis_server):
-    local = local_store()
-    store = RedisStore(redis_server.url, local.limits, fallback=local)
-    store.take(b"a")
-    server = redis.Redis.from_url(redis_server.url)
-    assert 7000 < server.pttl("racedata:a") <= 7200
-    store.take(b"a")
-    assert 14_000 < server.pttl("racedata:a") <= 14_400
+    with redis_store(redis_server.url) as store:
+        store.take(b"a")
+        assert 6000 < int(redis_cli(redis_server, "PTTL", "racedata:a")) <= 7200
+        store.take(b"a")
+        assert 13_000 < int(redis_cli(redis_server, "PTTL", "racedata:a")) <= 14_400
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments"),
+    [
+        ("LPUSH", ["1"]),
+        ("HSET", ["1", "1"]),
+        ("SET", [""]),
+        ("SET", ["no moments: -1 and 1e5"]),
+        ("SET", ["1 " * 1000]),
+    ],
+)
+def test_a_key_with_a_wrong_value_is_a_full_bucket_and_no_outage(redis_server, caplog, command, arguments):
+    redis_cli(redis_server, command, "racedata:a", *arguments)
+    with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
+        assert allowed(store, b"a", 5) == 3
+    assert caplog.records == []
+
+
+def test_a_key_with_a_moment_too_far_in_the_future_is_an_empty_bucket(redis_server, caplog):
+    redis_cli(redis_server, "SET", "racedata:a", "9" * 1000)
+    with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
+        assert store.take(b"a").reset == [86400 * SECOND]
+    assert caplog.records == []
+
+
+def test_a_password_is_sent(redis_server, caplog):
+    redis_cli(redis_server, "CONFIG", "SET", "requirepass", "s@cret")
+    with redis_store(redis_server.url.replace("//", "//:s%40cret@")) as store:
+        assert allowed(store, b"a", 6) == 4
+    assert caplog.records == []
+    with redis_store(redis_server.url) as store:
+        assert allowed(store, b"a", 6) == 4
+    assert [record.message for record in caplog.records] == [
+        "limit store unavailable, each machine counts for itself: AuthenticationError: Authentication required."
+    ]
+
+
+def test_tls_needs_a_trusted_certificate(tmp_path, monkeypatch, caplog):
+    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate -subj /CN=localhost"
+    command += " -addext subjectAltName=DNS:localhost"
+    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
+    reply = b"*3\r\n:%d\r\n:0\r\n:0\r\n" % NOW
+    with fake_redis(lambda connection, command: connection.sendall(reply), tls=tls) as fake:
+        with redis_store(fake.url) as store:
+            store.take(b"a")
+        assert [record.message for record in caplog.records if "certificate verify failed" in record.message]
+        assert fake.commands == []
+        caplog.clear()
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate"))
+        with redis_store(fake.url) as store:
+            store.take(b"a")
+            store.take(b"a")
+        assert len(fake.commands) == 2
+    assert caplog.records == []
 
 
 @settings(max_examples=50)
@@ -116,8 +178,8 @@ def test_keys_expire_when_their_buckets_are_full(redis_server):
 def test_the_script_allows_what_the_local_store_allows(shared_redis, quotas, requests):
     limits = [Limit(f"limit{number}", *quota) for number, quota in enumerate(quotas)]
     local = LocalStore(limits, clients=16)
-    shared = RedisStore(shared_redis.url, limits, fallback=local)
     client = repr(quotas).encode() + str(time.monotonic_ns()).encode()
-    for _ in range(requests):
-        here, there = local.take(client), shared.take(client)
-        assert (here.refused_by, here.remaining) == (there.refused_by, there.remaining)
+    with redis_store(shared_redis.url, limits) as shared:
+        for _ in range(requests):
+            here, there = local.take(client), shared.take(client)
+            assert (here.refused_by, here.remaining) == (there.refused_by, there.remaining)

@@ -1,0 +1,471 @@
+"""A second, slow and obvious implementation of the interface, for comparison: lists and loops over the CSV files.
+
+It shares no code with the service. Every rule is written down once more, so one mistake cannot hide in both.
+"""
+
+import csv
+import re
+import unicodedata
+from collections import Counter, defaultdict
+from itertools import groupby, pairwise
+
+NUMBER = "[0-9]{1,18}"
+ID = "[a-z0-9_-]+"
+PLACE = f"{NUMBER}|[defnrw]"
+
+# The form of the value of each filter, and of the endpoints that refuse a value.
+FORMS = {
+    **dict.fromkeys(["circuits", "constructors", "drivers", "races", "seasons"], ID),
+    **dict.fromkeys(["results", "sprint"], PLACE),
+    **dict.fromkeys(["grid", "fastest", "status", "laps", "pitstops", "qualifying"], NUMBER),
+    **dict.fromkeys(["driverstandings", "constructorstandings"], NUMBER),
+}
+
+# The filters that speak of a row of `results`, and those that speak of its race too, beside season and round.
+OF_AN_ENTRY = {"constructors", "drivers", "grid", "fastest", "results", "status"}
+EVERYTHING = OF_AN_ENTRY | {"circuits"}
+STANDINGS = {"driverstandings", "constructorstandings"}
+
+# The filters that each endpoint accepts, beside season and round.
+ACCEPTED = {
+    "seasons": EVERYTHING | STANDINGS,
+    "circuits": EVERYTHING,
+    "races": EVERYTHING,
+    "constructors": EVERYTHING | {"constructorstandings"},
+    "drivers": EVERYTHING | {"driverstandings", "qualifying"},
+    "results": EVERYTHING,
+    "sprint": {"circuits", "constructors", "drivers", "grid", "status", "sprint"},
+    "qualifying": EVERYTHING | {"qualifying"},
+    "pitstops": EVERYTHING | {"laps", "pitstops"},
+    "laps": EVERYTHING | {"laps"},
+    "driverstandings": {"drivers", "driverstandings"},
+    "constructorstandings": {"constructors", "constructorstandings"},
+    "status": EVERYTHING,
+}
+
+# The only filters that each endpoint accepts if a place in the standings is one of them.
+BESIDE_STANDINGS = {
+    "seasons": {"drivers", "constructors"} | STANDINGS,
+    "drivers": {"drivers", "driverstandings"},
+    "constructors": {"constructors", "constructorstandings"},
+    "driverstandings": {"drivers", "driverstandings"},
+    "constructorstandings": {"constructors", "constructorstandings"},
+}
+
+# The filters of a session that speak of the row of `results` of the same race and driver.
+OF_THE_RACE = {
+    "qualifying": {"grid", "fastest", "results", "status"},
+    "pitstops": EVERYTHING - {"drivers"},
+    "laps": EVERYTHING - {"drivers"},
+}
+
+# The table of each endpoint, the list in it, and the list inside a race or inside standings.
+TABLES = {
+    "seasons": ("SeasonTable", "Seasons", None),
+    "circuits": ("CircuitTable", "Circuits", None),
+    "races": ("RaceTable", "Races", None),
+    "constructors": ("ConstructorTable", "Constructors", None),
+    "drivers": ("DriverTable", "Drivers", None),
+    "results": ("RaceTable", "Races", "Results"),
+    "sprint": ("RaceTable", "Races", "SprintResults"),
+    "qualifying": ("RaceTable", "Races", "QualifyingResults"),
+    "pitstops": ("RaceTable", "Races", "PitStops"),
+    "laps": ("RaceTable", "Races", "Laps"),
+    "driverstandings": ("StandingsTable", "StandingsLists", "DriverStandings"),
+    "constructorstandings": ("StandingsTable", "StandingsLists", "ConstructorStandings"),
+    "status": ("StatusTable", "Status", None),
+}
+
+# The file of each endpoint that has rows of a race, the columns that order them, and those that filters speak of.
+FILES = {
+    "results": ("results", "positionOrder resultId", "results=positionText fastest=rank grid status=statusId"),
+    "sprint": ("sprint_results", "positionOrder resultId", "sprint=positionText grid status=statusId"),
+    "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
+    "pitstops": ("pit_stops", "time lap stop driverId", "pitstops=stop laps=lap"),
+    "laps": ("lap_times", "lap position", "laps=lap"),
+    "driverstandings": ("driver_standings", "position driverStandingsId", "driverstandings=positionText"),
+    "constructorstandings": (
+        "constructor_standings",
+        "position constructorStandingsId",
+        "constructorstandings=positionText",
+    ),
+}
+
+
+def names(text):
+    """`a=b c` is {"a": "b", "c": "c"}: the order counts, and most names are those of the column."""
+    return {name: column or name for name, _, column in (pair.partition("=") for pair in text.split())}
+
+
+# The names under which a table repeats the filters of the request, in its order.
+ECHO = names(
+    "season round circuits=circuitId constructors=constructorId constructorstandings=constructorStandings"
+    " drivers=driverId driverstandings=driverStandings grid fastest results=position status pitstops=stop laps=lap"
+)
+
+# The objects that are made of one row, and their columns.
+SEASON = names("season=year url")
+LOCATION = names("lat long=lng locality=location country")
+CONSTRUCTOR = names("constructorId=constructorRef url name nationality")
+DRIVER = names(
+    "driverId=driverRef permanentNumber=number code url"
+    " givenName=forename familyName=surname dateOfBirth=dob nationality"
+)
+
+
+class Refused(Exception):
+    """The address has no answer; its argument is the status of the error."""
+
+
+def read(folder, table):
+    """The rows of a file, a dict each, with the facts that are known. No rows if there is no such file."""
+    path = folder / f"{table}.csv"
+    if not path.exists():
+        return []
+    unknown = (None, "", r"\N")
+    with path.open(newline="", encoding="utf-8") as file:
+        return [{name: value for name, value in row.items() if value not in unknown} for row in csv.DictReader(file)]
+
+
+def parse(path):
+    """The segments of an address, and what it asks for: (segments, season, round, filters, endpoint)."""
+    path = path.lower()
+    path = (path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")).removeprefix("/")
+    segments = path.split("/") if path else []
+    rest = list(segments)
+    season = rest.pop(0) if rest and re.fullmatch("[1-9][0-9]{3}|current", rest[0]) else None
+    round = rest.pop(0) if season and rest and re.fullmatch("[1-9][0-9]{0,17}|last|next", rest[0]) else None
+    if not rest:
+        return [*segments, "races"], season, round, {}, "races"
+    endpoint = rest[-1] if len(rest) % 2 else rest[-2]
+    filters = {}
+    for word, value in list(pairwise(rest))[::2]:
+        if word not in FORMS or not re.fullmatch(FORMS[word], value):
+            raise Refused(404)
+        is_id = FORMS[word] == ID
+        filters[word] = value if is_id else str(int(value)) if value.isdigit() else value.upper()
+    if endpoint not in ACCEPTED:
+        raise Refused(404)
+    if not filters.keys() <= ACCEPTED[endpoint]:
+        raise Refused(400)
+    if filters.keys() & STANDINGS and not filters.keys() <= BESIDE_STANDINGS[endpoint]:
+        raise Refused(400)
+    if endpoint in ("laps", "pitstops") and not round:
+        raise Refused(400)
+    return segments, season, round, filters, endpoint
+
+
+def some(**facts):
+    """An object without the facts that are not known."""
+    return {name: value for name, value in facts.items() if value is not None}
+
+
+def only(wanted, words):
+    return {word: value for word, value in wanted.items() if word in words}
+
+
+def points(text):
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def clock(milliseconds):
+    """`23.251`, `1:04.278` or `1:02:03.456`."""
+    hours, minutes = milliseconds // 3600000, milliseconds // 60000 % 60
+    seconds = f"{milliseconds // 1000 % 60:02}.{milliseconds % 1000:03}"
+    if hours:
+        return f"{hours}:{minutes:02}:{seconds}"
+    return f"{minutes}:{seconds}" if minutes else seconds.removeprefix("0")
+
+
+def long_clock(milliseconds, hours=True):
+    """`1:02:03.456` and `0:01:04.278`, or `01:04.278` if the hours are not needed."""
+    seconds = f"{milliseconds // 1000 % 60:02}.{milliseconds % 1000:03}"
+    if hours or milliseconds >= 3600000:
+        return f"{milliseconds // 3600000}:{milliseconds // 60000 % 60:02}:{seconds}"
+    return f"{milliseconds // 60000:02}:{seconds}"
+
+
+def without_accents(name):
+    letters = unicodedata.normalize("NFD", name)
+    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()
+
+
+def date_of(race):
+    return int(race["year"]), int(race["round"])
+
+
+def by_id(row):
+    return row["id"].encode()
+
+
+def by_family_name(row):
+    return without_accents(row["surname"]), by_id(row)
+
+
+def matching(rows, wanted):
+    return [row for row in rows if wanted.items() <= row["facts"].items()]
+
+
+def pick(row, columns):
+    """An object of the columns of a row, as far as they are known."""
+    return {name: row[column] for name, column in columns.items() if column in row}
+
+
+def circuit_object(row):
+    return pick(row, names("circuitId=circuitRef url circuitName=name")) | {"Location": pick(row, LOCATION)}
+
+
+class Oracle:
+    """What the service has to answer over the dump in `folder`. `finish_times` is `total` or `gap`."""
+
+    def __init__(self, folder, base_url="http://localhost/ergast/f1", finish_times="total"):
+        self.base_url = base_url
+        self.finish_times = finish_times
+        self.circuits, self.constructors, self.drivers = (
+            {row[f"{thing}Id"]: row | {"id": row[f"{thing}Ref"].lower()} for row in read(folder, f"{thing}s")}
+            for thing in ("circuit", "constructor", "driver")
+        )
+        self.status = {row["statusId"]: row["status"] for row in read(folder, "status")}
+        self.races = {row["raceId"]: row | {"id": row["raceId"]} for row in read(folder, "races")}
+        self.calendar = sorted(self.races.values(), key=date_of)
+        # `facts` are what the filters of an address are compared with.
+        for race in self.calendar:
+            circuit = self.circuits[race["circuitId"]]["id"]
+            race["facts"] = {"season": race["year"], "round": race["round"], "circuits": circuit, "race": race["id"]}
+        years = read(folder, "seasons") or [{"year": year} for year in {race["year"] for race in self.calendar}]
+        # The lists of things, each with the fact that names its things.
+        self.lists = {
+            "seasons": ("season", sorted([row | {"id": row["year"]} for row in years], key=by_id)),
+            "circuits": ("circuits", sorted(self.circuits.values(), key=by_id)),
+            "races": ("race", self.calendar),
+            "constructors": ("constructors", sorted(self.constructors.values(), key=by_id)),
+            "drivers": ("drivers", sorted(self.drivers.values(), key=by_family_name)),
+        }
+        self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
+        self.races_with = {endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()}
+        self.entries = defaultdict(list)
+        for row in self.rows["results"]:
+            self.entries[row["raceId"], row["driverId"]].append(row)
+        self.qualified = {(row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]}
+
+    def read_rows(self, folder, table, order, columns):
+        """The rows of a table, by race and then by the columns of `order`; a number that is missing comes last."""
+
+        def key(row):
+            values = [row.get(column) or "9" * 18 for column in order.split()]
+            return date_of(self.races[row["raceId"]]), [int(text) if text.isdigit() else text for text in values]
+
+        rows = sorted(read(folder, table), key=key)
+        for row in rows:
+            row["facts"] = self.races[row["raceId"]]["facts"] | pick(row, names(columns))
+            if "driverId" in row:
+                row["facts"]["drivers"] = self.drivers[row["driverId"]]["id"]
+            if "constructorId" in row:
+                row["facts"]["constructors"] = self.constructors[row["constructorId"]]["id"]
+        return rows
+
+    def answer(self, path, limit=100, offset=0):
+        """(status, MRData) for a path under the base address, such as `/2023/18/results`; None if it is refused."""
+        try:
+            segments, season, round, filters, endpoint = parse(path)
+            season, round = self.numbers(season, round)
+        except Refused as refused:
+            return refused.args[0], None
+        given = some(season=season, round=round) | filters
+        wanted = {word: value for word, value in given.items() if (word, value) != ("fastest", "0")}
+        limit = min(limit, 2000)
+        records = self.records(endpoint, wanted)
+        echo = {name: given[word] for word, name in ECHO.items() if word in given and not word == endpoint == "laps"}
+        if endpoint in STANDINGS and season and not round:
+            echo |= some(round=next((race["round"] for race in self.chosen_races(endpoint, wanted)), None))
+        table, name, _ = TABLES[endpoint]
+        return 200, {
+            "xmlns": "",
+            "series": "f1",
+            "url": "/".join([self.base_url, *segments]) + ".json",
+            "limit": str(limit),
+            "offset": str(offset),
+            "total": str(len(records)),
+            table: {**echo, name: self.objects(endpoint, records[offset : offset + limit])},
+        }
+
+    def numbers(self, season, round):
+        """Season and round, with the numbers that `current`, `last` and `next` stand for."""
+        if season == "current":
+            season = max(self.races[race]["year"] for race in self.races_with["results"])
+        races = [race for race in self.calendar if race["year"] == season]
+        run = [int(race["round"]) for race in races if race["id"] in self.races_with["results"]]
+        if round == "last":
+            if not run:
+                raise Refused(404)
+            return season, str(max(run))
+        if round == "next":
+            ahead = [int(race["round"]) for race in races if int(race["round"]) > max(run, default=0)]
+            return (season, str(min(ahead))) if ahead else (str(int(season) + 1), "1")
+        return season, round
+
+    # Which records an address has.
+
+    def records(self, endpoint, wanted):
+        if endpoint in self.lists:
+            return self.things(*self.lists[endpoint], wanted)
+        if endpoint in STANDINGS:
+            return self.standings(endpoint, wanted)
+        if endpoint == "status":
+            counts = Counter(row["statusId"] for row in matching(self.rows["results"], wanted))
+            statuses = [{"statusId": key, "count": str(n), "status": self.status[key]} for key, n in counts.items()]
+            return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
+        of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
+        rows = matching(self.rows[endpoint], only(wanted, wanted.keys() - of_the_race.keys()))
+        if of_the_race:
+            rows = [row for row in rows if matching(self.entries[row["raceId"], row["driverId"]], of_the_race)]
+        return rows
+
+    def things(self, word, table, wanted):
+        """The rows of a table of things; `word` is the fact by which rows of results and races name such a thing."""
+        if wanted.keys() & STANDINGS:
+            found = self.in_standings(word, wanted)
+        elif not wanted:
+            return table
+        elif wanted.keys() == {word} and word != "season":
+            found = {wanted[word]}  # nothing but its own id, which is one more condition
+        elif wanted.keys() & OF_AN_ENTRY or word in ("drivers", "constructors"):
+            entries = matching(self.rows["results"], only(wanted, wanted.keys() - {"qualifying"}))
+            if place := wanted.get("qualifying"):
+                entries = [row for row in entries if (row["raceId"], row["driverId"], place) in self.qualified]
+            found = {row["facts"][word] for row in entries}
+        else:
+            found = {race["facts"][word] for race in matching(self.calendar, wanted)}
+        return [row for row in table if row["id"] in found]
+
+    def in_standings(self, word, wanted):
+        """The ids of the things that stand in the places given, in the lists that are chosen."""
+        found = []
+        for endpoint, thing in (("driverstandings", "drivers"), ("constructorstandings", "constructors")):
+            if wanted.keys() & {endpoint, thing}:
+                rows = self.standings(endpoint, only(wanted, {"season", "round", endpoint, thing}))
+                found.append({row["facts"][word] for row in rows})
+        return set.intersection(*found)
+
+    def standings(self, endpoint, wanted):
+        chosen = {race["id"] for race in self.chosen_races(endpoint, wanted)}
+        return matching([row for row in self.rows[endpoint] if row["raceId"] in chosen], wanted)
+
+    def chosen_races(self, endpoint, wanted):
+        """The races after which the chosen lists of standings were made."""
+        races = [race for race in self.calendar if race["id"] in self.races_with[endpoint]]
+        if "season" in wanted:
+            races = matching(races, only(wanted, {"season", "round"}))
+            return races if "round" in wanted else races[-1:]
+        final = {race["year"]: race["id"] for race in self.calendar}
+        return [race for race in races if race["id"] == final[race["year"]]]
+
+    # How records look.
+
+    def objects(self, endpoint, page):
+        """The list in a table: the objects of the page, under the races, laps or lists that have one of them."""
+        makers = {
+            "seasons": lambda row: pick(row, SEASON),
+            "circuits": circuit_object,
+            "races": lambda race: self.race_object(race) | self.sessions(race),
+            "constructors": lambda row: pick(row, CONSTRUCTOR),
+            "drivers": lambda row: pick(row, DRIVER),
+            "status": dict,
+            "results": self.result_object,
+            "sprint": self.result_object,
+            "qualifying": self.qualifying_object,
+            "pitstops": self.stop_object,
+            "laps": self.timing_object,
+            "driverstandings": self.standing_object,
+            "constructorstandings": self.standing_object,
+        }
+        name = TABLES[endpoint][2]
+        if not name:
+            return [makers[endpoint](row) for row in page]
+        nested = []
+        for race_id, group in groupby(page, key=lambda row: row["raceId"]):
+            race, rows = self.races[race_id], list(group)
+            head = self.race_object(race)
+            inner = [makers[endpoint](row) for row in rows]
+            if endpoint in STANDINGS:
+                head = {"season": race["year"], "round": race["round"]}
+            if endpoint == "laps":
+                laps = groupby(rows, key=lambda row: row["lap"])
+                inner = [
+                    {"number": lap, "Timings": [self.timing_object(row) for row in on_lap]} for lap, on_lap in laps
+                ]
+            nested.append(head | {name: inner})
+        return nested
+
+    def race_object(self, race):
+        head = pick(race, names("season=year round url raceName=name"))
+        head["Circuit"] = circuit_object(self.circuits[race["circuitId"]])
+        return head | self.session(race, "")
+
+    def session(self, race, prefix):
+        time = race.get(f"{prefix}time")
+        return some(date=race.get(f"{prefix}date"), time=time and f"{time}Z")
+
+    def sessions(self, race):
+        year = int(race["year"])
+        sprint = "sprint_date" in race or race["id"] in self.races_with["sprint"]
+        columns = names("FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_")
+        if sprint and year >= 2023:
+            del columns["SecondPractice"]
+            columns["SprintShootout" if year == 2023 else "SprintQualifying"] = "fp2_"
+        sessions = {name: self.session(race, prefix) for name, prefix in columns.items()}
+        return {name: session for name, session in sessions.items() if session or (name == "Sprint" and sprint)}
+
+    def driver(self, row):
+        return pick(self.drivers[row["driverId"]], DRIVER)
+
+    def constructor(self, row):
+        return pick(self.constructors[row["constructorId"]], CONSTRUCTOR)
+
+    def result_object(self, row):
+        result = pick(row, names("number position=positionOrder positionText"))
+        result |= {"points": points(row["points"]), "Driver": self.driver(row), "Constructor": self.constructor(row)}
+        result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
+        if "milliseconds" in row:
+            result["Time"] = self.time_object(row)
+        if "fastestLap" in row and row.get("rank") != "0":
+            result["FastestLap"] = pick(row, names("rank lap=fastestLap"))
+            if "fastestLapTime" in row:
+                result["FastestLap"]["Time"] = {"time": row["fastestLapTime"]}
+            if "fastestLapSpeed" in row:
+                result["FastestLap"]["AverageSpeed"] = {"units": "kph", "speed": row["fastestLapSpeed"]}
+        return result
+
+    def time_object(self, row):
+        own = int(row["milliseconds"])
+        endpoint = "sprint" if "sprint" in row["facts"] else "results"
+        time = long_clock(own, hours=endpoint == "results")
+        if self.finish_times == "gap":
+            first = next(other for other in self.rows[endpoint] if other["raceId"] == row["raceId"])
+            gap = own - int(first["milliseconds"])
+            time = "+" + clock(gap) if gap > 0 else clock(own)
+        return {"millis": row["milliseconds"], "time": time}
+
+    def qualifying_object(self, row):
+        result = pick(row, names("number position"))
+        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)}
+        return result | pick(row, names("Q1=q1 Q2=q2 Q3=q3"))
+
+    def stop_object(self, row):
+        stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("lap stop time"))
+        return stop | {"duration": clock(int(row["milliseconds"]))}
+
+    def timing_object(self, row):
+        return {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("position time"))
+
+    def standing_object(self, row):
+        standing = pick(row, names("position positionText points wins")) | {"points": points(row["points"])}
+        if "constructorId" in row:
+            return standing | {"Constructor": self.constructor(row)}
+        driven = []
+        for race in self.calendar:
+            if race["year"] == row["facts"]["season"] and int(race["round"]) <= int(row["facts"]["round"]):
+                entries = self.entries.get((race["id"], row["driverId"]), [])
+                driven += sorted(entries, key=lambda entry: int(entry["resultId"]))
+        constructors = {entry["constructorId"]: self.constructor(entry) for entry in driven}
+        return standing | {"Driver": self.driver(row), "Constructors": list(constructors.values())}

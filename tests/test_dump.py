@@ -1,0 +1,174 @@
+"""scripts/dump.py: folders, zips and downloads. Its CSV is tested through the loader (test_load_data.py)."""
+
+import functools
+import http.server
+import io
+import re
+import threading
+import zipfile
+from contextlib import suppress
+
+import dump
+import pytest
+from conftest import SAMPLE
+
+
+def contents(source):
+    """The files of a dump: `{name: bytes}`."""
+    with dump.dump_folder(str(source), lambda text: None) as folder:
+        return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
+
+
+def zipped(path, inside=""):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in sorted(SAMPLE.iterdir()):
+            archive.write(file, inside + file.name)
+    return path
+
+
+def refused(*said):
+    """The block is refused with a message that has these words in this order."""
+    return pytest.raises(dump.LoadError, match="(?s)" + ".*".join(map(re.escape, said)))
+
+
+@pytest.mark.parametrize("inside", ["", "RaceData-main/"])
+def test_a_zip_may_have_the_files_at_its_root_or_one_folder_down(tmp_path, inside):
+    assert contents(zipped(tmp_path / "data.zip", inside)) == contents(SAMPLE)
+
+
+def test_a_file_that_is_not_a_zip_is_refused(tmp_path):
+    path = tmp_path / "data.zip"
+    path.write_text("not a zip")
+    with refused(f"{path}: broken zip (File is not a zip file); expected a folder of CSV files or"):
+        contents(path)
+
+
+def test_a_zip_that_is_cut_short_is_refused(tmp_path):
+    path = zipped(tmp_path / "data.zip")
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) // 2])
+    with refused(f"{path}: broken zip (File is not a zip file)"):
+        contents(path)
+
+
+def test_a_damaged_zip_is_refused(tmp_path):
+    path = zipped(tmp_path / "data.zip")
+    content = path.read_bytes()
+    path.write_bytes(content[:3000] + bytes(500) + content[3500:])
+    with refused(f"{path}: broken zip ("):
+        contents(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "said"),
+    [
+        ("//races.csv", {}, "the zip has a file without a proper name"),
+        ("races.csv", {"compress_type": zipfile.ZIP_BZIP2}, "the zip uses an unusual compression"),
+    ],
+)
+def test_an_unusual_zip_is_refused(tmp_path, name, options, said):
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(name, "raceId", **options)
+    with refused(f"{path}: {said}"):
+        contents(path)
+
+
+def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(dump, "UNPACKED_BYTES", 50_000)
+    with refused("unpacks to more than 50,000 bytes"):
+        contents(zipped(tmp_path / "data.zip"))
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A web server over a folder of its own. Yields the folder and the server's address."""
+    folder = tmp_path / "www"
+    folder.mkdir()
+
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *args):
+            pass
+
+        def do_GET(self):
+            if self.path == "/short":
+                self.send_response(200)
+                self.send_header("Content-Length", "1000")
+                self.end_headers()
+                self.wfile.write(b"PK")
+                self.close_connection = True
+            elif self.path == "/endless":
+                self.redirect("/data.zip")
+                with suppress(OSError):
+                    while True:
+                        self.wfile.write(bytes(1 << 16))
+            elif self.path == "/ftp":
+                self.redirect("ftp://127.0.0.1:1/data.zip")
+            elif self.path == "/babble":
+                self.wfile.write(b"\0\1\2\x1b[31m not HTTP\r\n\r\n")
+                self.close_connection = True
+            elif self.path == "/silent":
+                stopped.wait(20)
+                self.close_connection = True
+            else:
+                super().do_GET()
+
+        def redirect(self, url):
+            self.send_response(302)
+            self.send_header("Location", url)
+            self.end_headers()
+
+    stopped = threading.Event()
+    handler = functools.partial(Handler, directory=folder)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as httpd:
+        threading.Thread(target=httpd.serve_forever, args=(0.01,)).start()
+        yield folder, f"http://127.0.0.1:{httpd.server_port}"
+        stopped.set()
+        httpd.shutdown()
+
+
+def test_a_url_is_downloaded(server):
+    folder, address = server
+    zipped(folder / "data.zip")
+    assert contents(f"{address}/data.zip") == contents(SAMPLE)
+
+
+def test_a_url_that_returns_no_zip_is_refused(server):
+    folder, address = server
+    (folder / "page.html").write_text("<html>")
+    for path, *said in [
+        ("none.zip", "expected the zip of a dump"),
+        ("short", "the connection ended 998 bytes before the file did"),
+        ("babble", "expected the zip of a dump"),
+        ("page.html", "broken zip (File is not a zip file)"),
+    ]:
+        with refused(f"{address}/{path}: ", *said):
+            contents(f"{address}/{path}")
+    with refused("Connection refused"):
+        contents("http://127.0.0.1:1/data.zip")
+
+
+def test_a_redirect_with_an_endless_body_is_followed_at_once(server):
+    folder, address = server
+    zipped(folder / "data.zip")
+    assert contents(f"{address}/endless") == contents(SAMPLE)
+
+
+def test_a_redirect_away_from_http_is_refused(server):
+    _, address = server
+    with refused(f"{address}/ftp: redirects to 'ftp://127.0.0.1:1/data.zip'; followed are http and https"):
+        contents(f"{address}/ftp")
+
+
+def test_a_download_has_a_limit_of_size_and_of_time(server):
+    folder, address = server
+    (folder / "large").write_bytes(bytes(100_000))
+    with refused("more than 99,999 bytes"):
+        dump.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
+    with refused("not complete in 0.2 seconds, or no data for 30; got 0 bytes"):
+        dump.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
+    file = io.BytesIO()
+    shown = []
+    dump.download(f"{address}/large", file, shown.append)
+    assert file.getvalue() == bytes(100_000)
+    assert shown[-1] == "downloading: 100,000 bytes"
