@@ -1,4 +1,4 @@
-"""README.md against the code: its tables are complete, and its example requests are answered with data."""
+"""README.md and CONTRIBUTING.md against the code: tables are complete, and example requests are answered with data."""
 
 import os
 import re
@@ -32,11 +32,12 @@ VALUES = {
 }
 
 
-def table(heading: str) -> list[list[str]]:
-    """The rows of the first table with this text in its head, as lists of cells."""
-    rows = re.search(rf"^\| *{re.escape(heading)} *\|.*\n\|[-| ]+\|\n((?:\|.*\n)+)", README, re.M)
-    assert rows, f"README.md has no table {heading!r}"
-    return [[cell.strip() for cell in line.strip("|").split("|")] for line in rows[1].splitlines()]
+def table(heading: str, document: str = README) -> list[list[str]]:
+    """The rows of the first table with this text in its head, its head first, as lists of cells."""
+    rows = re.search(rf"^\| *{re.escape(heading)} *\|.*\n\|[-| ]+\|\n(?:\|.*\n)+", document, re.M)
+    assert rows, f"no table {heading!r}"
+    head, _, *others = rows[0].splitlines()
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, *others)]
 
 
 def in_code(text: str) -> list[str]:
@@ -44,48 +45,87 @@ def in_code(text: str) -> list[str]:
     return re.findall("`([^`]+)`", text)
 
 
-ENDPOINTS = {in_code(row[0])[0]: row for row in table("Endpoint")}
-EXAMPLES = [BASE + address for row in ENDPOINTS.values() for address in in_code(row[2])]
+def section(heading: str) -> str:
+    found = re.search(rf"^## {heading}\n(.*?)^## ", README, re.M | re.S)
+    assert found, f"README.md has no section {heading!r}"
+    return found[1]
+
+
+HEAD, *ROWS = table("Endpoint")
+ENDPOINTS = {in_code(row[0])[0]: row for row in ROWS}
+# Every address that the section gives as an example.
+OUTSIDE = {"/", "/healthz", "/openapi.json"}
+EXAMPLES = {BASE + text for text in in_code(section("Endpoints")) if text[0] == "/" and text not in {BASE, *OUTSIDE}}
 REQUESTS = re.findall(r"curl '?http://127.0.0.1:8000([^\s']+)", README)
+
+
+def listed(endpoint: str) -> set[str]:
+    """The filters that the row of an endpoint has: a mark in their column, or their name in the last one."""
+    row = ENDPOINTS[endpoint]
+    marked = {name for head, cell in zip(HEAD[3:-1], row[3:-1]) if cell for name in in_code(head)}
+    return marked | {*in_code(row[-1])}
 
 
 def test_the_table_of_endpoints_has_a_row_for_every_route(sample: TestApp) -> None:
     routes = {route.path for route in inspect_routes(sample.app)}
-    assert {f"{BASE}/{name}" for name in ENDPOINTS} | {"/", "/healthz", "/openapi.json"} == routes
+    assert {f"{BASE}/{name}" for name in ENDPOINTS} | OUTSIDE == routes
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(sample: TestApp, endpoint: str) -> None:
-    listed = {*in_code(ENDPOINTS[endpoint][3])}
     addresses = {name: f"{BASE}/2023/18/{name}/{value}/{endpoint}" for name, value in VALUES.items()}
     taken = {name for name, address in addresses.items() if sample.get(address, status=[200, 400]).status_int == 200}
-    assert listed == {"season", "round", *taken}
+    assert listed(endpoint) == {"season", "round", *taken}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(sample: TestApp, endpoint: str) -> None:
+    status = sample.get(f"{BASE}/2023/{endpoint}", status=[200, 400]).status_int
+    assert (ENDPOINTS[endpoint][3] == "required") == (status == 400)
+
+
+@pytest.mark.parametrize("endpoint", [name for name in ENDPOINTS if "circuits" in listed(name)])
+def test_filters_with_the_first_footnote_and_no_others_refuse_a_circuit_beside_them(
+    sample: TestApp, endpoint: str
+) -> None:
+    for name in listed(endpoint) - {"season", "round"}:
+        address = f"{BASE}/2023/18/{name}/{VALUES[name]}/circuits/americas/{endpoint}"
+        status = sample.get(address, status=[200, 400]).status_int
+        assert (status == 400) == (f"`{name}`¹" in ENDPOINTS[endpoint][-1])
 
 
 def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes() -> None:
-    described = {name for row in table("Filter") for name in in_code(row[0])}
-    used = {name for row in ENDPOINTS.values() for name in in_code(row[3])}
-    assert described == used - {"season", "round"}
+    described = {name for row in table("Filter")[1:] for name in in_code(row[0])}
+    used = {name for endpoint in ENDPOINTS for name in listed(endpoint)}
+    assert described == used - {"season", "round"} == {*VALUES}
 
 
 def test_the_table_of_settings_has_every_variable_and_its_default() -> None:
-    listed = {row[0].strip("`"): row[1].strip("`") for row in table("Variable")}
+    documented = {row[0].strip("`"): row[1].strip("`") for row in table("Variable")[1:]}
     settings = {each.metadata["variable"]: str(each.default) for each in fields(Settings)}
     settings["WEB_CONCURRENCY"] = "one per core, at most 8"
     settings = {variable: default or "(empty)" for variable, default in settings.items()}
-    assert listed == settings
+    assert documented == settings
     assert Settings().workers == min(os.cpu_count() or 1, 8)
 
 
 @pytest.mark.parametrize("address", sorted({*EXAMPLES, *REQUESTS}))
 def test_a_request_in_the_readme_is_answered_with_data(sample: TestApp, address: str) -> None:
-    assert sample.get(address, status=200).json["MRData"]["RaceTable"]["Races"]
+    assert sample.get(address, status=200).json["MRData"]["total"] != "0"
+
+
+def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
+    for endpoint in ENDPOINTS:
+        (example,) = in_code(ENDPOINTS[endpoint][2])
+        assert f"/{endpoint}" in example
 
 
 def test_the_table_of_files_has_every_file_of_the_package() -> None:
-    listed = {name.rstrip("/") for row in table("File in `racedata/`") for name in in_code(row[0])}
+    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    rows = table("File in `racedata/`", contributing)[1:]
+    documented = {name.rstrip("/") for row in rows for name in in_code(row[0])}
     present = {path.name for path in (ROOT / "racedata").iterdir()}
-    assert listed == present - {"__init__.py", "__pycache__", "py.typed"}
+    assert documented == present - {"__init__.py", "__pycache__", "py.typed"}
 
 
 @pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "deploy/README.md"])
