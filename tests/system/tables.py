@@ -94,6 +94,9 @@ class Tables:
             self.database.execute(f"CREATE INDEX {table}_key ON {table} ({key})")
         self.database.executescript(VIEWS)
 
+    def close(self) -> None:
+        self.database.close()
+
     def rows(self, query: str) -> list[dict[str, object]]:
         """The rows that a query finds, by name."""
         return [dict(row) for row in self.database.execute(query)]
