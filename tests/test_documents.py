@@ -121,7 +121,8 @@ def test_the_default_and_the_largest_limit_are_as_described(sample_database, set
     parameter = app.get("/openapi.json").json["components"]["parameters"]["limit"]
     assert parameter["schema"]["default"] == limit
     assert f"maximum, {settings.get('max_limit', 2000)}," in parameter["description"]
-    assert f"({limit} records by default)" in text_of(app.get("/").text)
+    limits = f"({limit} records by default, at most {settings.get('max_limit', 2000)})"
+    assert limits in text_of(app.get("/").text)
     assert app.get("/ergast/f1/2023/18/laps").json["MRData"]["limit"] == str(limit)
 
 
