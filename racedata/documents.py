@@ -333,11 +333,7 @@ def source(text: str) -> str:
 def example_values(data: DataFile, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
     """What the addresses and texts of EXAMPLES name: the race that has most, its circuit and its winner."""
     race = directory.race_ids[loaded["season"], loaded["round"]]
-    _, rows = queries.RESULTS.page(data, {"race": race}, 1, 0)
-    if not rows:  # a race that has only its qualifying so far
-        race = directory.last_races[max(directory.last_races)]
-        _, rows = queries.RESULTS.page(data, {"race": race}, 1, 0)
-    (winner,) = rows
+    _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
     driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]
     return {
