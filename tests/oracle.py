@@ -55,8 +55,8 @@ BESIDE_STANDINGS = {
 # The filters of a session that speak of the row of `results` of the same race and driver.
 OF_THE_RACE = {
     "qualifying": {"grid", "fastest", "results", "status"},
-    "pitstops": EVERYTHING - {"drivers"},
-    "laps": EVERYTHING - {"drivers"},
+    "pitstops": OF_AN_ENTRY - {"drivers"},
+    "laps": OF_AN_ENTRY - {"drivers"},
 }
 
 # The table of each endpoint, the list in it, and the list inside a race or inside standings.
