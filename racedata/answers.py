@@ -7,8 +7,8 @@ request asks for; the first two are fixed for an Answers, the third is its key.
 import hashlib
 import threading
 from collections import OrderedDict
-from datetime import datetime
-from email.utils import format_datetime
+from datetime import UTC, datetime
+from email.utils import format_datetime, parsedate_to_datetime
 
 import falcon
 
@@ -32,6 +32,7 @@ class Answers:
             ("Last-Modified", format_datetime(built_at, usegmt=True)),
             ("Cache-Control", f"public, max-age={max_age}" if max_age else "no-cache"),
         ]
+        self.built_at = built_at
         self.capacity = capacity
         self.size = 0  # bytes
         self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # the last used at the end
@@ -46,10 +47,11 @@ class Answers:
                 resp.complete = True  # no route, no resource
 
     def is_current(self, req: falcon.Request) -> bool:
-        """Whether the client has the answer already, by its If-None-Match."""
+        """Whether the client has the answer already: by its If-None-Match or, without one, its If-Modified-Since."""
         field = req.env.get("HTTP_IF_NONE_MATCH")
         if field is None:
-            return False
+            since = req.env.get("HTTP_IF_MODIFIED_SINCE")
+            return since is not None and is_since(since, self.built_at)
         # The header may have many tags, and weak ones: a proxy that compresses weakens them.
         return field.strip() == "*" or self.etag.strip('"') in (req.if_none_match or ())
 
@@ -90,6 +92,14 @@ class Answers:
                 self.size += size_of(key, body)
             while self.size > self.capacity:
                 self.size -= size_of(*self._bodies.popitem(last=False))
+
+
+def is_since(field: str, moment: datetime) -> bool:
+    """Whether an HTTP date is `moment` or later; one that is none is ignored (RFC 9110, 13.1.3)."""
+    try:
+        return parsedate_to_datetime(field).astimezone(UTC) >= moment
+    except (ValueError, OverflowError):
+        return False
 
 
 def key_of(requested: Requested) -> Key:

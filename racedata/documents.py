@@ -99,8 +99,9 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 # Headers of responses: all of them, those that the rate limits count, those that a client may cache.
 EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
 COUNTED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
+CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control")
-NOT_MODIFIED = "The answer that the client has, by its If-None-Match, is still good."
+NOT_MODIFIED = "The answer that the client has, by the headers of its request, is still good."
 
 
 def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
@@ -150,7 +151,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
             "operationId": "get " + " ".join(re.findall(r"\w+", path)),
             "tags": [endpoint.name],
             "summary": endpoint.summary,
-            "parameters": [reference("parameters", name) for name in ("limit", "offset", "If-None-Match")],
+            "parameters": [reference("parameters", name) for name in ("limit", "offset", *CONDITIONAL)],
             "responses": {
                 "200": reference("responses", response_name(endpoint)),
                 **{status: reference("responses", status) for status in ("304", "400", "404", "414", "429", "431")},
@@ -244,7 +245,7 @@ def outside_base() -> dict[str, dict[str, Any]]:
     """The operations outside the base address."""
     described = {"type": "object", "required": ["openapi", "info", "paths"]}
     conditional = {
-        "parameters": [reference("parameters", "If-None-Match")],
+        "parameters": [reference("parameters", name) for name in CONDITIONAL],
     }
 
     def responses(description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
@@ -332,11 +333,7 @@ def source(text: str) -> str:
 def example_values(data: DataFile, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
     """What the addresses and texts of EXAMPLES name: the race that has most, its circuit and its winner."""
     race = directory.race_ids[loaded["season"], loaded["round"]]
-    _, rows = queries.RESULTS.page(data, {"race": race}, 1, 0)
-    if not rows:  # a race that has only its qualifying so far
-        race = directory.last_races[max(directory.last_races)]
-        _, rows = queries.RESULTS.page(data, {"race": race}, 1, 0)
-    (winner,) = rows
+    _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
     driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]
     return {

@@ -323,13 +323,14 @@ def standing(data: DataFile, directory: Directory, source: Source, column: str, 
 
 
 def loaded(data: DataFile) -> dict[str, Any]:
-    """How many seasons there are, the first and the last; and `(season, round)` of the last race that has most."""
+    """How many seasons there are, the first and the last; and `(season, round)` of the last
+    race that has results and most else."""
     seasons = data.row("SELECT count(DISTINCT year) AS seasons, min(year) AS first, max(year) AS last FROM races")
     fullest = data.row(
-        """SELECT year AS season, round FROM races ORDER BY
-               EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)
-               + EXISTS (SELECT 1 FROM qualifying WHERE raceId = races.raceId)
+        """SELECT year AS season, round FROM races WHERE raceId IN (SELECT raceId FROM results) ORDER BY
+               EXISTS (SELECT 1 FROM qualifying WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId)
+               + EXISTS (SELECT 1 FROM pit_stops WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM lap_times WHERE raceId = races.raceId) DESC,
                year DESC, round DESC LIMIT 1"""
     )

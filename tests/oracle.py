@@ -243,9 +243,12 @@ class Oracle:
         }
         self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
         self.races_with = {endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()}
-        self.entries = defaultdict(list)
+        self.entries, self.of_season = defaultdict(list), defaultdict(list)
         for row in self.rows["results"]:
             self.entries[row["raceId"], row["driverId"]].append(row)
+        for endpoint, rows in self.rows.items():
+            for row in rows:
+                self.of_season[endpoint, row["facts"]["season"]].append(row)
         self.qualified = {(row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]}
 
     def read_rows(self, folder, table, order, columns):
@@ -312,14 +315,18 @@ class Oracle:
         if endpoint in STANDINGS:
             return self.standings(endpoint, wanted)
         if endpoint == "status":
-            counts = Counter(row["statusId"] for row in matching(self.rows["results"], wanted))
+            counts = Counter(row["statusId"] for row in matching(self.candidates("results", wanted), wanted))
             statuses = [{"statusId": key, "count": str(n), "status": self.status[key]} for key, n in counts.items()]
             return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
         of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
-        rows = matching(self.rows[endpoint], only(wanted, wanted.keys() - of_the_race.keys()))
+        rows = matching(self.candidates(endpoint, wanted), only(wanted, wanted.keys() - of_the_race.keys()))
         if of_the_race:
             rows = [row for row in rows if matching(self.entries[row["raceId"], row["driverId"]], of_the_race)]
         return rows
+
+    def candidates(self, endpoint, wanted):
+        """The rows of an endpoint, those of the season alone if one is given."""
+        return self.of_season[endpoint, wanted["season"]] if "season" in wanted else self.rows[endpoint]
 
     def things(self, word, table, wanted):
         """The rows of a table of things; `word` is the fact by which rows of results and races name such a thing."""
@@ -330,7 +337,7 @@ class Oracle:
         elif wanted.keys() == {word} and word != "season":
             found = {wanted[word]}  # nothing but its own id, which is one more condition
         elif wanted.keys() & OF_AN_ENTRY or word in ("drivers", "constructors"):
-            entries = matching(self.rows["results"], only(wanted, wanted.keys() - {"qualifying"}))
+            entries = matching(self.candidates("results", wanted), only(wanted, wanted.keys() - {"qualifying"}))
             if place := wanted.get("qualifying"):
                 entries = [row for row in entries if (row["raceId"], row["driverId"], place) in self.qualified]
             found = {row["facts"][word] for row in entries}
@@ -349,7 +356,7 @@ class Oracle:
 
     def standings(self, endpoint, wanted):
         chosen = {race["id"] for race in self.chosen_races(endpoint, wanted)}
-        return matching([row for row in self.rows[endpoint] if row["raceId"] in chosen], wanted)
+        return matching([row for row in self.candidates(endpoint, wanted) if row["raceId"] in chosen], wanted)
 
     def chosen_races(self, endpoint, wanted):
         """The races after which the chosen lists of standings were made."""
@@ -462,10 +469,10 @@ class Oracle:
         standing = pick(row, names("position positionText points wins")) | {"points": points(row["points"])}
         if "constructorId" in row:
             return standing | {"Constructor": self.constructor(row)}
-        driven = []
-        for race in self.calendar:
-            if race["year"] == row["facts"]["season"] and int(race["round"]) <= int(row["facts"]["round"]):
-                entries = self.entries.get((race["id"], row["driverId"]), [])
-                driven += sorted(entries, key=lambda entry: int(entry["resultId"]))
-        constructors = {entry["constructorId"]: self.constructor(entry) for entry in driven}
+        driven = [
+            (int(entry["facts"]["round"]), int(entry["resultId"]), entry)
+            for entry in self.of_season["results", row["facts"]["season"]]
+            if entry["driverId"] == row["driverId"] and int(entry["facts"]["round"]) <= int(row["facts"]["round"])
+        ]
+        constructors = {entry["constructorId"]: self.constructor(entry) for _, _, entry in sorted(driven)}
         return standing | {"Driver": self.driver(row), "Constructors": list(constructors.values())}

@@ -3,8 +3,8 @@
 import subprocess
 import sys
 import threading
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime, parsedate_to_datetime
 from functools import lru_cache
 
 import pytest
@@ -155,6 +155,25 @@ def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(data, ca
 def test_a_client_with_another_answer_gets_this_one(sample, header):
     for _ in range(2):
         assert sample.get(ADDRESS, headers={"If-None-Match": header}, status=200).json["MRData"]["total"] == "20"
+
+
+@pytest.mark.parametrize(("days", "status"), [(-1, 200), (0, 304), (1, 304)])
+def test_an_answer_as_old_as_the_client_s_is_304(sample, days, status):
+    known = sample.get(ADDRESS)
+    since = parsedate_to_datetime(known.headers["Last-Modified"]) + timedelta(days)
+    headers = {"If-Modified-Since": format_datetime(since, usegmt=True)}
+    answer = sample.get(ADDRESS, headers=headers, status=status)
+    assert answer.headers["ETag"] == known.headers["ETag"]
+    assert bool(answer.body) == (status == 200)
+    # RFC 9110, 13.1.3: ignored beside If-None-Match.
+    sample.get(ADDRESS, headers={**headers, "If-None-Match": '"other"'}, status=200)
+
+
+@pytest.mark.parametrize(
+    "date", ["", "yesterday", "Mon, 99 Foo 2023 08:00:00 GMT", "Mon, 27 Nov 99999 08:00:00 GMT", "0", "\x00"]
+)
+def test_a_date_that_is_none_is_ignored(sample, date):
+    sample.get(ADDRESS, headers={"If-Modified-Since": date}, status=200)
 
 
 @pytest.mark.parametrize(

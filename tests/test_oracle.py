@@ -73,6 +73,7 @@ class Addresses:
 
     def __init__(self, oracle):
         self.rows = oracle.rows
+        self.lists = oracle.lists
         self.entries = oracle.entries
 
     def facts(self, endpoint):
@@ -88,6 +89,8 @@ class Addresses:
         kind = random.random()
         if kind < 0.75:
             return facts.get(word, "1")
+        if kind < 0.8 and word in self.lists:
+            return random.choice(self.lists[word][1])["id"]
         if kind < 0.9:
             return self.facts(random.choice(ENDPOINTS))[word]
         return random.choice(
@@ -141,6 +144,27 @@ def test_random_addresses_over_the_sample_have_the_answers_of_the_second_impleme
 
 def test_random_addresses_over_a_full_dump_have_the_answers_of_the_second_implementation(dump_app, dump_oracle):
     compare_random_addresses(dump_app, dump_oracle, 3500)
+
+
+def compare_every_record(app, oracle):
+    for endpoint in set(ENDPOINTS) - {"laps", "pitstops"}:
+        total = int(agreed(app, oracle, f"/{endpoint}", 0)[1]["total"])
+        for offset in range(0, total, 2000):
+            agreed(app, oracle, f"/{endpoint}", 2000, offset)
+    for race in oracle.calendar:
+        for endpoint in ("laps", "pitstops", "driverstandings", "constructorstandings"):
+            agreed(app, oracle, f"/{race['year']}/{race['round']}/{endpoint}", 2000)
+    for constructor in oracle.constructors.values():
+        agreed(app, oracle, f"/constructors/{constructor['id']}")
+        agreed(app, oracle, f"/constructors/{constructor['id']}/qualifying", 2000)
+
+
+def test_every_record_of_the_sample_is_served_as_the_second_implementation_has_it(app, oracle):
+    compare_every_record(app, oracle)
+
+
+def test_every_record_of_a_full_dump_is_served_as_the_second_implementation_has_it(dump_app, dump_oracle):
+    compare_every_record(dump_app, dump_oracle)
 
 
 def test_random_addresses_have_the_answers_of_the_second_implementation_with_gaps_as_finish_times(sample_database):
