@@ -161,6 +161,7 @@ def test_a_client_with_another_answer_gets_this_one(sample, header):
     ("address", "status"),
     [
         ("/ergast/f1/nothing", 404),
+        ("/ergast/f1/1997/last/results", 404),
         (f"{ADDRESS}?limit=x", 400),
         ("/nothing", 404),
     ],
