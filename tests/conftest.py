@@ -7,18 +7,18 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 import webtest
-from hypothesis import settings
 from service import ROOT
 
 from racedata.app import create_app
 from racedata.datafile import DataFile
 from racedata.settings import Settings
 
-# How long an example takes says nothing on a busy machine.
-settings.register_profile("racedata", deadline=None)
-settings.load_profile("racedata")
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("racedata", deadline=None)
+hypothesis.settings.load_profile("racedata")
 
 SAMPLE = ROOT / "data" / "sample"
 LOADER = ROOT / "scripts" / "load_data.py"
