@@ -312,18 +312,8 @@ def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number)
         assert process.returncode == 1
 
 
-@pytest.fixture
-def moments():
-    """Random moments. The seed is printed."""
-    seed = random.randrange(10**6)
-    print(f"{seed=}")
-    return random.Random(seed)
-
-
 @pytest.mark.parametrize(("size", "turns"), [("source", 40), ("dump", 15)])
-def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(
-    request, database, tmp_path, size, turns, moments
-):
+def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(request, database, tmp_path, size, turns):
     source = shutil.copytree(request.getfixturevalue(size), tmp_path / "killed")
     old = database.read_bytes()
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
@@ -336,7 +326,7 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(
         database.write_bytes(old)
         process = subprocess.Popen([sys.executable, LOADER, source, database], stdout=subprocess.DEVNULL)
         try:
-            process.wait(timeout=moments.uniform(0, seconds))
+            process.wait(timeout=random.uniform(0, seconds))
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -349,7 +339,7 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(
     assert list(database.parent.iterdir()) == [database]
 
 
-def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, database, moments):
+def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, database):
     old = database.read_bytes()
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
     command = ["make", "load-data", f"SOURCE={source}", f"DATABASE={database}", f"PYTHON={sys.executable}"]
@@ -362,7 +352,7 @@ def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, da
         with subprocess.Popen(
             command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
         ) as process:
-            time.sleep(moments.uniform(0, seconds))
+            time.sleep(random.uniform(0, seconds))
             os.killpg(process.pid, signal.SIGINT)
             said = "".join(line for line in process.stderr if not line.startswith("make: "))
         changed = database.read_bytes() != old
