@@ -42,9 +42,10 @@ class RequestReader:
         path, base = req.path, self.base
         behind = path[len(base) :]
         if path[: len(base)].lower() == base and (behind[:1] in ("/", "") or behind.lower() == ".json"):
+            host = host_of(req)
             # Long ones are not cached: an entry would take too much memory.
-            read = self.read_again if len(path) + len(req.query_string) < 300 else self.read
-            req.context.requested = requested = read(behind, req.query_string, req.scheme, host_of(req))
+            read = self.read_again if len(path) + len(req.query_string) + len(host) < 300 else self.read
+            req.context.requested = requested = read(behind, req.query_string, req.scheme, host)
             req.path = f"{base}/{requested.address.endpoint}"
         elif path.startswith("//"):
             self.not_found(req, resp)  # Falcon ignores slashes at the front, and would find the route of `/…`

@@ -45,11 +45,13 @@ class Endpoint:
         self.data, self.directory, self.answers, self.settings = data, directory, answers, settings
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if self.answers.is_current(req):
-            self.answers.send_not_modified(resp)
-            return
+        requested: Requested = req.context.requested
         try:
-            answer = self.answer(req.context.requested)
+            if self.answers.is_current(req):
+                self.directory.select(requested.address)  # a 404 is one whatever the client has
+                self.answers.send_not_modified(resp)
+                return
+            answer = self.answer(requested)
         except queries.NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         body = orjson.dumps(answer)

@@ -180,6 +180,7 @@ def test_a_date_that_is_none_is_ignored(sample, date):
     ("address", "status"),
     [
         ("/ergast/f1/nothing", 404),
+        ("/ergast/f1/1997/last/results", 404),
         (f"{ADDRESS}?limit=x", 400),
         ("/nothing", 404),
     ],

@@ -1,5 +1,7 @@
 """racedata.requested: the forms of an address, the page and the host of a request, and what is refused."""
 
+import tracemalloc
+
 import pytest
 from conftest import client, request
 from hypothesis import given, settings
@@ -175,6 +177,24 @@ def test_a_maximum_below_the_default_lowers_the_default(sample_database):
     app = client(sample_database, max_limit=30)
     answer = app.get("/ergast/f1/2023/18/laps.json").json["MRData"]
     assert (answer["limit"], sum(len(lap["Timings"]) for lap in answer["RaceTable"]["Races"][0]["Laps"])) == ("30", 30)
+
+
+@pytest.mark.parametrize("change", [{"QUERY_STRING": "x" * 8000}, {"HTTP_HOST": "x" * 8000}])
+def test_long_requests_take_no_memory(sample_database, change):
+    app = client(sample_database)
+
+    def ask(number):
+        environ = {"PATH_INFO": "/ergast/f1/2023/99/results", **change}
+        environ |= {name: f"{text}{number}" for name, text in change.items()}
+        assert request(app, **environ).status_int == 200
+
+    ask(0)
+    tracemalloc.start()
+    for number in range(1, 300):
+        ask(number)
+    growth, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert growth < 1_000_000  # the requests have 2.4 MB
 
 
 SEGMENTS = st.one_of(

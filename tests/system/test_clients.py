@@ -270,6 +270,8 @@ ERGAST_PY = [
     ("get_status", {"status": "Finished"}, STATUSES, "status = 'Finished'"),
 ]
 
+ALL_CIRCUITS = f"SELECT {CIRCUIT} FROM circuit ORDER BY lower(circuitId)"
+
 # Answers of several pages: FastF1's method, ergast-py's method, the filters of both, and the query for the rows.
 PAGED = [
     ("get_seasons", "get_seasons", {}, SEASONS.format("1")),
@@ -281,7 +283,7 @@ PAGED = [
         {},
         f"SELECT {CONSTRUCTOR} FROM constructor ORDER BY lower(constructorId)",
     ),
-    ("get_circuits", "get_circuits", {}, f"SELECT {CIRCUIT} FROM circuit ORDER BY lower(circuitId)"),
+    ("get_circuits", "get_circuits", {}, ALL_CIRCUITS),
     ("get_finishing_status", "get_statuses", {}, STATUSES.format("1")),
     ("get_race_results", "get_results", {}, RESULTS.format("1")),
     ("get_qualifying_results", "get_qualifyings", {}, QUALIFYING.format("1")),
@@ -682,6 +684,12 @@ def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_client, tables,
         rows += ergast_py_rows(ergast_py_client, method, {**filters, "limit": limit, "offset": offset})
     names = expected[0].keys()
     assert [without_defaults(row, names) for row in rows] == [without_defaults(row, names) for row in expected]
+
+
+@pytest.mark.xfail(strict=True, reason="ergast-py sends offset(0) as `offset=`, which is refused with 400")
+def test_ergast_py_may_name_the_first_page(ergast_py_client, tables):
+    rows = ergast_py_rows(ergast_py_client, "get_circuits", {"limit": 10, "offset": 0})
+    assert [row["circuitId"] for row in rows] == [row["circuitId"] for row in tables.rows(ALL_CIRCUITS)][:10]
 
 
 def test_ergast_py_reads_an_empty_answer(ergast_py_client):
