@@ -3,20 +3,27 @@
 What happens to the file afterwards cannot change an answer. Queries are in queries.py.
 """
 
+import ctypes
+import errno
 import hashlib
-import mmap
 import os
 import sqlite3
 import stat
 import struct
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from importlib.resources import files
 from typing import Any
 
 SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
 CHECKSUM_BYTES = 32  # the loader appends the SHA-256 of all other bytes; see schema.sql
+
+# glibc keeps large blocks that were freed, for each thread: a database's size whenever another thread reads one. With a
+# threshold that is set, it gives back each block from that size on at once.
+M_MMAP_THRESHOLD = -3  # of malloc.h
+with suppress(AttributeError):  # other C libraries do not have it
+    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
 class DataFileError(Exception):
@@ -59,8 +66,9 @@ class DataFile:
                 return cls.checked(descriptor, size)
         except FileNotFoundError:
             raise DataFileError(path, "is missing") from None
-        except OSError as error:
-            raise DataFileError(path, f"cannot be read ({error.strerror})", transient=True) from None
+        except (OSError, MemoryError) as error:
+            reason = getattr(error, "strerror", os.strerror(errno.ENOMEM))
+            raise DataFileError(path, f"cannot be read ({reason})", transient=True) from None
         except Fault as fault:
             raise DataFileError(path, str(fault)) from None
 
@@ -82,15 +90,13 @@ class DataFile:
         # Before it is read: it may be very large.
         if size != page_size * pages + CHECKSUM_BYTES:
             raise Fault("is damaged (it is not as long as it was built)")
-        # Memory that is given back at once; of large bytes objects, the C library keeps some for each thread.
-        with closing(mmap.mmap(-1, size)) as content, memoryview(content) as view:
-            with open(descriptor, "rb", closefd=False) as file:
-                file.readinto(view)
-            with view[:-CHECKSUM_BYTES] as database:
-                checksum = hashlib.sha256(database).digest()
-                if checksum != view[-CHECKSUM_BYTES:]:
-                    raise Fault("is damaged (it is not as it was built: its checksum differs)")
-                return cls(database, checksum)
+        with open(descriptor, "rb", closefd=False) as file:
+            content = memoryview(file.read(size))
+        database = content[:-CHECKSUM_BYTES]
+        checksum = hashlib.sha256(database).digest()
+        if checksum != content[-CHECKSUM_BYTES:]:
+            raise Fault("is damaged (it is not as it was built: its checksum differs)")
+        return cls(database, checksum)
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""

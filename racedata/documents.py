@@ -108,8 +108,10 @@ def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Gram
     """The OpenAPI document of a service with these settings, as JSON text."""
     document = deepcopy(OPENAPI)
     document["servers"][0]["url"] = base_of(settings)
+    place = "/{season}/{round}".format_map(queries.loaded(endpoints[0].data))
     for endpoint in endpoints:
-        document["components"]["responses"][response_name(endpoint)] = answer_response(endpoint, grammar)
+        answer = answer_response(endpoint, grammar, f"{place}/{endpoint.name}")
+        document["components"]["responses"][response_name(endpoint)] = answer
         document["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
         for path in paths_of(endpoint):
             document["paths"][path] = operation(endpoint, path)
@@ -160,9 +162,8 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
     }
 
 
-def answer_response(endpoint: Endpoint, grammar: Grammar) -> dict[str, Any]:
-    """The 200 of an endpoint, with a real answer as its example."""
-    address = "/{season}/{round}/{name}".format(name=endpoint.name, **queries.loaded(endpoint.data))
+def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
+    """The 200 of an endpoint, with the real answer at `address` as its example."""
     answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
     return response(
         endpoint.summary + ".",

@@ -97,6 +97,6 @@ def free_memory() -> None:
     """Gives back what the application from before took, now and not at some later time."""
     gc.unfreeze()  # what get_app() has frozen
     gc.collect()
-    # glibc keeps freed memory, once per thread: a database's size each time another thread reloads.
+    # glibc keeps small blocks that were freed, some megabytes.
     with suppress(AttributeError):  # other C libraries do not have it
         ctypes.CDLL(None).malloc_trim(0)

@@ -4,7 +4,7 @@
 SQL is in queries.py, the JSON objects are in serializers.py.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
@@ -98,26 +98,28 @@ class Seasons(Endpoint):
     table, objects = "SeasonTable", "Seasons"
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        seasons, rows = self.directory.seasons, self.directory.race_rows
-        if "driverstandings" in filters or "constructorstandings" in filters:
-            races = self.standing_races(filters)
-        elif filters:
-            races = set(queries.races(self.data, self.directory, filters))
-        else:
+        seasons = self.directory.seasons
+        if not filters:
             return cut(list(seasons.values()), limit, offset)
-        years = {rows[id]["year"] for id in races}
+        if "driverstandings" in filters or "constructorstandings" in filters:
+            years = self.standing_years(filters)
+        else:
+            years = self.years(queries.races(self.data, self.directory, filters))
         return cut([season for year, season in seasons.items() if year in years], limit, offset)
 
-    def standing_races(self, filters: Filters) -> set[int]:
-        """The raceIds of the seasons in whose standings the driver, the constructor, or both are."""
-        found = []
-        for source in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS):
-            if any(name in filters for name in source.own):
-                found.append(queries.standing(self.data, self.directory, source, "raceId", filters))
-        rows = self.directory.race_rows
-        # The two championships of a season may end with different races.
-        years = set.intersection(*({rows[id]["year"] for id in races} for races in found))
-        return {id for races in found for id in races if rows[id]["year"] in years}
+    def standing_years(self, filters: Filters) -> set[int]:
+        """The seasons in whose standings the driver, the constructor, or both are."""
+        # By year: the two championships of a season may end with different races.
+        return set.intersection(
+            *(
+                self.years(queries.standing(self.data, self.directory, source, "raceId", filters))
+                for source in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
+                if any(name in filters for name in source.own)
+            )
+        )
+
+    def years(self, races: Iterable[int]) -> set[int]:
+        return {self.directory.race_rows[id]["year"] for id in races}
 
 
 class Circuits(Endpoint):
@@ -234,7 +236,6 @@ class Qualifying(RaceRecords):
     rules = Rules(source.filters)
     key = "QualifyingResults"
     schema = "QualifyingResult"
-    not_echoed = frozenset({"qualifying"})
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
         directory = self.directory
@@ -250,7 +251,6 @@ class Sprint(Classification):
     rules = Rules(source.filters)
     key = "SprintResults"
     clocks = serializers.SPRINT_TIMES
-    not_echoed = frozenset({"sprint"})
 
 
 class Laps(RaceRecords):

@@ -25,7 +25,7 @@ def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: 
     return {"MRData": {**known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total), **table}}
 
 
-# How a table names the filters of its request, in the order it does.
+# How a table names the filters of its request, in the order it does. `qualifying` and `sprint` are in no table.
 ECHO = {
     "circuits": "circuitId",
     "constructors": "constructorId",

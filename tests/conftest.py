@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import hypothesis
 import pytest
 import webtest
 from service import ROOT
@@ -14,6 +15,10 @@ from service import ROOT
 from racedata.app import create_app
 from racedata.datafile import DataFile
 from racedata.settings import Settings
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("racedata", deadline=None)
+hypothesis.settings.load_profile("racedata")
 
 SAMPLE = ROOT / "data" / "sample"
 LOADER = ROOT / "scripts" / "load_data.py"

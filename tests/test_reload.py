@@ -5,17 +5,20 @@ import os
 import resource
 import shutil
 import sqlite3
+import subprocess
+import sys
 import threading
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 import spoiling
 import webtest
 from conftest import Clock
-from service import open_files
+from service import ROOT, open_files
 
 from racedata.app import create_app
-from racedata.datafile import SCHEMA
+from racedata.datafile import CHECKSUM_BYTES, SCHEMA
 from racedata.reload import ReloadingApp
 from racedata.settings import Settings
 
@@ -45,6 +48,12 @@ def service(path):
 def replace(path, other):
     """Puts a copy of `other` in the place of `path` at once, as the loader does."""
     os.replace(shutil.copy(other, path.with_name("new")), path)
+
+
+def with_checksum(path):
+    """Makes the file at `path` one that is as it was built."""
+    content = path.read_bytes()
+    path.write_bytes(content + hashlib.sha256(content).digest())
 
 
 def later(service):
@@ -214,6 +223,67 @@ def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(service, 
     assert town(service)[0] == "Zeltweg"
 
 
+@pytest.fixture
+def large_database(sample_database, tmp_path):
+    """The path of a database like the sample's, of 20 MB more."""
+    path = tmp_path / "large.db"
+    path.write_bytes(sample_database.read_bytes()[:-CHECKSUM_BYTES])
+    with closing(sqlite3.connect(path)) as db:
+        db.execute("CREATE TABLE padding AS SELECT zeroblob(20000000)")
+        db.commit()
+    with_checksum(path)
+    return path
+
+
+def test_a_file_for_which_there_is_no_memory_now_is_served_when_there_is(service, path, large_database, caplog):
+    before = town(service)
+    status = Path("/proc/self/status").read_text()
+    (used,) = [int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData:")]
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    os.replace(large_database, path)
+    resource.setrlimit(resource.RLIMIT_DATA, (used + 10_000_000, hard))
+    try:
+        later(service)
+        assert town(service) == before
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+    assert len(caplog.records) == 1 and "cannot be read (Cannot allocate memory)" in caplog.text
+    later(service)
+    assert town(service)[1] != before[1]
+
+
+TOUCHED = """
+import os, sys, threading
+from concurrent.futures import ThreadPoolExecutor
+from processes import memory
+from racedata.app import create_app
+from racedata.reload import ReloadingApp
+from racedata.settings import Settings
+
+path, together = sys.argv[1], threading.Barrier(4)
+app = ReloadingApp(path, lambda data: create_app(Settings(), data), lambda: 0)
+
+def touch(number):
+    together.wait()  # each on a thread of its own
+    with one_by_one:
+        os.utime(path, (number, number))
+        app.check()
+
+one_by_one = threading.Lock()
+before = memory("self")
+with ThreadPoolExecutor(4) as pool:
+    list(pool.map(touch, range(4)))
+    print(memory("self") - before)
+"""
+
+
+def test_reading_the_same_database_again_takes_no_memory_whatever_thread_does_it(large_database):
+    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/scripts/bench"}
+    command = [sys.executable, "-c", TOUCHED, large_database]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    assert float(done.stdout) < 10  # megabytes; the file has 20
+
+
 def test_a_bad_file_is_read_once_however_often_it_is_checked(service, path, monkeypatch):
     path.write_bytes(bytes(5000))
     later(service)
@@ -230,8 +300,7 @@ def test_a_database_without_its_tables_is_rejected_whatever_its_checksum_says(se
     new = path.with_name("new")
     with closing(sqlite3.connect(new)) as db:
         db.executescript(SCHEMA + "DROP TABLE lap_times; DROP TABLE status")
-    content = new.read_bytes()
-    new.write_bytes(content + hashlib.sha256(content).digest())
+    with_checksum(new)
     before = town(service)
     os.replace(new, path)
     later(service)
