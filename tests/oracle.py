@@ -130,8 +130,8 @@ def read(folder, table):
 def parse(path):
     """The segments of an address, and what it asks for: (segments, season, round, filters, endpoint)."""
     path = path.lower()
-    path = (path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")).removeprefix("/")
-    segments = path.split("/") if path else []
+    path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
+    segments = path.split("/")[1:]
     rest = list(segments)
     season = rest.pop(0) if rest and re.fullmatch("[1-9][0-9]{3}|current", rest[0]) else None
     round = rest.pop(0) if season and rest and re.fullmatch("[1-9][0-9]{0,17}|last|next", rest[0]) else None

@@ -5,9 +5,10 @@ The addresses are random, or visit every cell of the table of endpoints and filt
 
 import json
 import random
+import shutil
 
 import pytest
-from conftest import SAMPLE, client
+from conftest import SAMPLE, built, client
 from oracle import ACCEPTED, BESIDE_STANDINGS, FORMS, Oracle
 
 # ● accepted, v the endpoint's own value, S only beside few others, - refused. All accept season and round.
@@ -32,8 +33,23 @@ CELLS = {line[0]: dict(zip(WORDS[1:], line[1:])) for line in LINES}
 ENDPOINTS = list(CELLS)
 
 
-def unlimited(path):
-    return client(path, burst_limit="off", sustained_limit="off")
+# Addresses that are easy to read in two ways.
+ODD_ADDRESSES = """
+/ .json /.json /2023//results /2023/.json //results /results// /results.json/ /results.json.json
+/1000 /9999 /9999/next /9999/last /2023/999999999999999999 /2023/9999999999999999999 /2023/12/12/results
+/races/5/results /seasons/2023/drivers /races/x.y /races/results /seasons/seasons /drivers/results /drivers/races
+/drivers/last/results /current/current /current/2023/results /2023/last/last /last /next /results/next
+/results/0 /results/00000 /results/000000000000000001 /results/0000000000000000001 /grid/00/results
+/fastest/0/drivers /fastest/00/results /fastest/0/driverstandings/1/drivers /status/1/status /2023/status/1
+/results/D /results/n/drivers /results/x /sprint/R /sprint/r/results /circuits/monza/circuits/spa/circuits
+/driverstandings/1/constructorstandings/1/seasons /drivers/moss/constructorstandings/1/seasons
+/constructors/ferrari/driverstandings/1/seasons /1957/constructorstandings/1/drivers/moss/seasons
+/2023/next/driverstandings/1/drivers /2023/22/driverstandings/1/drivers /2023/last/driverstandings
+"""
+
+
+def unlimited(path, **settings):
+    return client(path, burst_limit="off", sustained_limit="off", **settings)
 
 
 @pytest.fixture(scope="module")
@@ -167,11 +183,39 @@ def test_every_record_of_a_full_dump_is_served_as_the_second_implementation_has_
     compare_every_record(dump_app, dump_oracle)
 
 
-def test_random_addresses_have_the_answers_of_the_second_implementation_with_gaps_as_finish_times(sample_database):
-    app = client(sample_database, finish_times="gap", burst_limit="off", sustained_limit="off")
-    oracle = Oracle(SAMPLE, finish_times="gap")
-    for path in ("/results", "/sprint", "/2021/12/results/2", "/drivers/leclerc/results", "/drivers/leclerc/sprint"):
-        assert agreed(app, oracle, path, 1000)[1]["total"] != "0"
+def part_of_the_sample(folder):
+    """A random part of the sample in `folder`: tables and races are absent, and rows are in another order."""
+    shutil.copytree(SAMPLE, folder)
+    for table in ("qualifying", "sprint_results", "pit_stops", "lap_times", "driver_standings", "seasons"):
+        if random.random() < 0.2:
+            (folder / f"{table}.csv").unlink()
+    results = (folder / "results.csv").read_text(encoding="utf-8").splitlines()[1:]
+    races = {row.split(",")[1] for row in results}
+    absent = set(random.sample(sorted(races), random.randint(0, len(races) - 1)))
+    for file in folder.iterdir():
+        header, *rows = file.read_text(encoding="utf-8").splitlines()
+        if file.stem == "results":
+            rows = [row for row in rows if row.split(",")[1] not in absent]
+        random.shuffle(rows)
+        file.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("finish_times", ["total", "gap"])
+def test_random_addresses_over_a_random_part_of_the_sample_have_the_same_answers(finish_times, tmp_path):
+    folder = part_of_the_sample(tmp_path / "part")
+    app = unlimited(built(folder, tmp_path / "racedata.db"), finish_times=finish_times)
+    oracle = Oracle(folder, finish_times=finish_times)
+    addresses = Addresses(oracle)
+    for _ in range(200):
+        agreed(app, oracle, addresses.address(), *addresses.page())
+    for path in ("/races", "/results", "/sprint", "/driverstandings", "/constructorstandings"):
+        agreed(app, oracle, path, 1000)
+
+
+def test_odd_addresses_have_the_answers_of_the_second_implementation(app, oracle):
+    statuses = {agreed(app, oracle, path)[0] for path in ODD_ADDRESSES.split()}
+    assert statuses == {200, 400, 404}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
@@ -273,6 +317,12 @@ def test_a_driver_beside_a_place_of_constructors_only_needs_a_row_in_the_list_of
 def test_the_standings_of_a_season_echo_the_round_of_their_list_even_if_a_filter_leaves_no_row(app, oracle):
     table = agreed(app, oracle, "/2023/drivers/nobody/driverstandings")[1]["StandingsTable"]
     assert list(table.items()) == [("season", "2023"), ("driverId", "nobody"), ("round", "22"), ("StandingsLists", [])]
+
+
+def test_an_id_alone_is_looked_up_in_the_whole_table_and_beside_a_season_among_those_with_a_result(app, oracle):
+    assert agreed(app, oracle, "/drivers/frentzen")[1]["DriverTable"]["Drivers"][0]["familyName"] == "Frentzen"
+    assert agreed(app, oracle, "/1997/drivers/frentzen")[1]["total"] == "0"
+    assert agreed(app, oracle, "/drivers/frentzen/seasons")[1]["total"] == "0"
 
 
 def test_standings_of_a_season_without_any_have_no_round(app, oracle):
