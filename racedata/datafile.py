@@ -1,6 +1,6 @@
-"""The database file: read once, checked by its bytes, and served from those very bytes in memory.
+"""The database file: read once into memory, checked there, and served from memory.
 
-What happens to the file afterwards cannot change an answer. Queries are in queries.py.
+Later changes to the file cannot change an answer. Queries are in queries.py.
 """
 
 import hashlib
@@ -20,9 +20,9 @@ CHECKSUM_BYTES = 32  # the loader appends the SHA-256 of all other bytes; see sc
 
 
 class DataFileError(Exception):
-    """A file that cannot be served: one line that says what is wrong and what to run.
+    """A file that cannot be served: one line that says what is wrong and which command fixes it.
 
-    `fault` is what is wrong alone. `transient` is true if the same file may be readable later.
+    `fault` says only what is wrong. `transient` is true if the same file may be readable later.
     """
 
     def __init__(self, path: str, fault: str, transient: bool = False) -> None:
@@ -33,22 +33,22 @@ class DataFileError(Exception):
 class DataFile:
     """A checked database in memory, on one connection that threads share.
 
-    `checksum` is the SHA-256 of its bytes: two databases with the same checksum are the same. If the file now at its
-    path was rejected, `refused` says why.
+    `checksum` is the SHA-256 of its bytes: databases with the same checksum are the same. If the file that is now at
+    its path was rejected, `refused` says why.
     """
 
     def __init__(self, content: memoryview, checksum: bytes) -> None:
         self.checksum = checksum
         self.refused: str | None = None
         self._lock = threading.Lock()
-        # Forked processes may share it: it has no file and takes no locks, and nobody writes to it.
+        # Forked processes can share it: it has no file, takes no locks, and is never written to.
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         self._connection.deserialize(content)
         self._connection.execute("PRAGMA query_only = ON")
         self._connection.row_factory = sqlite3.Row
 
     def __del__(self) -> None:
-        # The last request that uses it may end long after another database took its place.
+        # The last request that uses it may end long after another database has replaced it.
         self._connection.close()
 
     @classmethod
@@ -66,7 +66,8 @@ class DataFile:
 
     @classmethod
     def checked(cls, descriptor: int, size: int) -> "DataFile":
-        # By the bytes alone: SQLite may say anything about a damaged file. The header has the numbers of schema.sql.
+        # Check the bytes, not with SQLite, which may report anything for a damaged file. The header has the two numbers
+        # from schema.sql.
         header = os.pread(descriptor, 72, 0)
         if len(header) < 72 or not header.startswith(b"SQLite format 3\0"):
             raise Fault("is not an SQLite database")
@@ -79,10 +80,10 @@ class DataFile:
         if version != wanted:
             age = "older" if version < wanted else "newer"
             raise Fault(f"has schema version {version}, {age} than this service's, {wanted}")
-        # Before it is read: it may be very large.
+        # Check the size before reading: the file may be very large.
         if size != page_size * pages + CHECKSUM_BYTES:
             raise Fault("is damaged (it is not as long as it was built)")
-        # Memory that is given back at once; of large bytes objects, the C library keeps some for each thread.
+        # The system gets the memory of an mmap back at once. The C library would keep some of a large bytes object.
         with closing(mmap.mmap(-1, size)) as content, memoryview(content) as view:
             with open(descriptor, "rb", closefd=False) as file:
                 file.readinto(view)
