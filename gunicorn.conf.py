@@ -1,6 +1,6 @@
-"""How gunicorn serves racedata. gunicorn loads this file by itself if it is started in this folder.
+"""The configuration of gunicorn for racedata. gunicorn loads this file if you start it in this folder.
 
-Some hooks use internals of gunicorn. That is why setup.cfg limits its version.
+Some hooks use internals of gunicorn, so setup.cfg limits its version.
 """
 
 import os
@@ -21,7 +21,7 @@ from racedata.settings import CANNOT_START, names_in, read_settings
 
 settings = read_settings()
 
-# Use all open files that the system allows: the usual soft limit of 1,024 is for programs that call select().
+# Raise the limit of open files to the hard limit: the usual soft limit of 1,024 is for programs that call select().
 open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
 # The master has a socket and a temporary file per worker, during a reload also one per new worker.
@@ -38,16 +38,16 @@ wsgi_app = "racedata.app:get_app()"
 # `gunicorn --bind unix:…` replaces this.
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 
-# Load the application once, before the workers are forked. They then share the memory that counts the rate limits, also
-# after a restart or reload of workers, and a wrong setting or database is reported once.
+# Load the application once, before the workers are forked. Then they share the memory of the rate limits, also after a
+# restart or reload of workers, and a wrong setting or database is reported only once.
 preload_app = True
 
 
 class Worker(ThreadWorker):
     """gunicorn's threaded worker, except that a new connection waits for its first byte without a thread.
 
-    In gunicorn it holds one for up to 5 s, so that a few silent connections stop a worker. TCP_DEFER_ACCEPT only delays
-    that: after its timeout the kernel passes on silent connections too.
+    In gunicorn, it occupies a thread for up to 5 s, so a few silent connections block a worker. TCP_DEFER_ACCEPT only
+    delays that: after its timeout, the kernel passes on silent connections too.
     """
 
     def enqueue_req(self, conn: TConn) -> None:
@@ -59,27 +59,27 @@ class Worker(ThreadWorker):
             self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
 
-# An answer takes some hundred microseconds of pure computing, so one process per core is enough. Idle and silent
-# connections cost a worker nothing, but a client that has begun a request holds a thread until it has sent all of it.
-# If there may be slow clients, put nginx in front (deploy/nginx.conf).
+# An answer takes a few hundred microseconds of CPU time, so one process per core is enough. Idle and silent connections
+# use no thread, but a client that has begun a request occupies one until it has sent all of it. If there may be slow
+# clients, put nginx in front (deploy/nginx.conf).
 workers = settings.workers
 worker_class = Worker
 threads = 4
-# Per worker, and never more than it can open: without a free file, accepting a connection fails with a traceback. Each
+# Per worker, and never more than it can open: if no file is free, accepting a connection fails with a traceback. Each
 # worker inherits the sockets of all workers.
 worker_connections = min(1000, open_files - settings.workers - 50)
 
-# Seconds until an idle or silent connection is closed. A client that keeps to the rate limits sends its next request
-# well before.
+# Seconds until an idle or silent connection is closed. A client that uses its rate limits fully sends its next request
+# much sooner.
 keepalive = 15
 
 # The longest useful address has a few hundred characters, and no request needs a body. These are gunicorn's largest
-# values, so that it is the service that answers a long address, with a message that says what is wrong.
+# values, so that the service itself answers a long address, with a message that says what is wrong.
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190
 
-# A worker that gives no sign of life for 30 s is replaced. A worker that is stopped has 30 s to finish its requests.
+# A worker that does not respond for 30 s is replaced. A worker that is stopped has 30 s to finish its requests.
 timeout = 30
 graceful_timeout = 30
 
@@ -89,7 +89,7 @@ graceful_timeout = 30
 class Log(Logger):
     """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
 
-    gunicorn logs each of them whole, before the rate limits apply: one client could fill the disk.
+    gunicorn logs each of them in full, before the rate limits apply, so one client could fill the disk.
     """
 
     next_malformed = 0.0  # not before this time.monotonic()
@@ -100,7 +100,7 @@ class Log(Logger):
             if now < self.next_malformed:
                 return
             self.next_malformed = now + 1
-            msg = msg[:150]  # behind time, process and level
+            msg = msg[:150]  # time, process and level come before it
         super().warning(msg, *args, **kwargs)
 
 
@@ -112,7 +112,7 @@ forwarded_allow_ips = ",".join(name for name in names_in(settings.trusted_proxie
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 forwarder_headers = ""  # no header may change the path
 
-# Not used, and two services of one user would use the same path for it.
+# Disabled, because it is not used, and two services of one user would use the same path.
 control_socket_disable = True
 
 
@@ -122,7 +122,7 @@ def on_starting(server: Arbiter) -> None:
     # the worker, so connections that a stopping worker has not accepted are lost. These sockets belong to the master.
     inherited = "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ
     if server.cfg.bind == [bind] and not inherited:
-        # Try the address first: gunicorn itself would retry for five seconds per socket.
+        # Try the address first, because gunicorn would retry for five seconds per socket.
         family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
         try:
             socket.create_server((settings.host, settings.port), family=family).close()
@@ -137,7 +137,7 @@ def on_starting(server: Arbiter) -> None:
 
 def pre_fork(server: Arbiter, worker: ThreadWorker) -> None:
     # The master serves no requests. It follows the database file here, so that a new worker shares its memory, and has
-    # good data even if the file is bad at this moment. (scripts/bench has gunicorn serve another application, too.)
+    # good data even if the file is bad at this moment. (With scripts/bench, gunicorn also serves other applications.)
     if isinstance(app := server.app.wsgi(), ReloadingApp):
         app.check()
 

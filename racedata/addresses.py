@@ -1,8 +1,8 @@
-"""The grammar of addresses: what stands behind the base address becomes an `Address`, or an error says why it cannot.
+"""The grammar of addresses: parses the path after the base address into an `Address`, or says why it cannot.
 
     [ "/" season [ "/" round ] ] *( "/" filter "/" value ) [ "/" endpoint [ "/" value ] ]
 
-Here are words and the forms of their values. HTTP, SQL, and which seasons or drivers exist are not here.
+This module knows the words and the forms of their values, but not HTTP, SQL, or which seasons and drivers exist.
 """
 
 import re
@@ -22,21 +22,21 @@ class UnknownAddress(AddressError):
 
 
 class RefusedAddress(AddressError):
-    """The grammar can read it, but the endpoint does not take it: a filter too many, or a season or round missing."""
+    """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no season or round."""
 
 
 class Rules(NamedTuple):
-    """What may stand before an endpoint, beside season and round."""
+    """What may precede an endpoint, in addition to season and round."""
 
     filters: frozenset[str]
     needs_round: bool = False
-    # Filters that only go with some of the others: `{filter: the filters that may stand beside it}`.
+    # Filters that combine only with some of the others: `{filter: the filters that it combines with}`.
     only_beside: Mapping[str, frozenset[str]] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """An address that has been read. `path` alone tells it from every other one."""
+    """A parsed address. Its `path` identifies it."""
 
     path: str  # as in the request, lower case and without `.json`: `2023/drivers/alonso/results`
     endpoint: str
@@ -46,7 +46,7 @@ class Address:
 
 
 def number(text: str) -> int | None:
-    """A number of 1 to 18 digits: SQLite can hold each of them."""
+    """A number of 1 to 18 digits, which always fits into an SQLite integer."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
@@ -56,17 +56,17 @@ def identifier(text: str) -> str | None:
 
 
 def place(text: str) -> str | None:
-    """A place in a championship, as `positionText` has it."""
+    """A place in a championship, as in `positionText`."""
     value = number(text)
     return None if value is None else str(value)
 
 
 def position(text: str) -> str | None:
-    """A `positionText`: a place in a race, or the letter of a driver who has none."""
+    """A `positionText`: a place in a race, or the letter of a driver who was not classified."""
     return text.upper() if re.fullmatch("[defnrw]", text) else place(text)
 
 
-# Every filter, and how its value is read. All but `grid` and `fastest` are endpoints too.
+# Every filter, and how its value is parsed. All except `grid` and `fastest` are endpoints too.
 FILTERS: Mapping[str, Callable[[str], Value | None]] = {
     "circuits": identifier,
     "constructors": identifier,
@@ -92,40 +92,40 @@ WITHOUT_VALUE = ("races", "seasons")
 
 
 class Grammar:
-    """Reads addresses under `base`, for the endpoints whose rules it is given by name."""
+    """Parses addresses under `base`. `endpoints` has the rules of each endpoint by its name."""
 
     def __init__(self, base: str, endpoints: Mapping[str, Rules]) -> None:
         self.base, self.endpoints = base, endpoints
 
     def parse(self, path: str) -> Address:
-        """The Address of a path behind the base, such as `/2023/18/Results.json`. Raises AddressError."""
-        if not path.isascii():  # lower() makes ASCII of some other letters
-            raise self.unknown("An address has ASCII letters alone")
+        """Parses the path after the base, such as `/2023/18/Results.json`. Raises AddressError."""
+        if not path.isascii():  # lower() turns some other letters into ASCII
+            raise self.unknown("An address has only ASCII characters")
         path = path.lower()
         path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
         segments = path.split("/")[1:]
         season, round, rest = split_front(segments)
         if not rest:
             return Address("/".join([*segments, "races"]), "races", season, round)
-        # The last name is the endpoint; a value behind it is one more filter.
+        # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         if endpoint not in self.endpoints:
-            raise self.unknown(f"{endpoint[:50]!r} is no endpoint")
+            raise self.unknown(f"{endpoint[:50]!r} is not an endpoint")
         filters = self.read_filters(rest)
         self.check(endpoint, season, round, filters)
         return Address("/".join(segments), endpoint, season, round, filters)
 
     def read_filters(self, segments: list[str]) -> dict[str, Value]:
-        """The values of filters by name. The last one counts if a filter stands there twice."""
+        """The values of filters by name. If a filter appears twice, the last one applies."""
         filters: dict[str, Value] = {}
         without_value = None
         for name, text in zip(segments[::2], segments[1::2]):
             read = identifier if name in WITHOUT_VALUE else FILTERS.get(name)
             if read is None:
-                raise self.unknown(f"{name[:50]!r} is no filter")
+                raise self.unknown(f"{name[:50]!r} is not a filter")
             value = read(text)
             if value is None:
-                raise self.unknown(f"{name}/{text[:50]} is no filter: the value of {name} is {FORMS[read]}")
+                raise self.unknown(f"{name}/{text[:50]} is not a filter: the value of {name} is {FORMS[read]}")
             if name in WITHOUT_VALUE:
                 without_value = name
             else:
@@ -135,18 +135,18 @@ class Grammar:
         return filters
 
     def check(self, endpoint: str, season: Value | None, round: Value | None, filters: Iterable[str]) -> None:
-        """Raises RefusedAddress if the endpoint does not take what stands before it."""
+        """Raises RefusedAddress if the endpoint does not accept what precedes it."""
         rules = self.endpoints[endpoint]
         for name in filters:
             if name not in rules.filters:
-                raise RefusedAddress(f"{endpoint} does not take the filter {name}. {self.accepted(endpoint)}")
+                raise RefusedAddress(f"{endpoint} does not accept the filter {name}. {self.accepted(endpoint)}")
         for name, others in rules.only_beside.items():
             if name in filters:
                 for other in filters:
                     if other != name and other not in others:
                         beside = ", ".join(["season", "round", *sorted(others - {name})])
                         raise RefusedAddress(
-                            f"{endpoint} does not take the filter {other} beside {name}; accepted beside it: {beside}."
+                            f"{endpoint} does not accept the filter {other} with {name}; accepted with it: {beside}."
                         )
         if rules.needs_round and round is None:
             missing = "a round" if season is not None else "a season and a round"
@@ -154,7 +154,7 @@ class Grammar:
 
     def accepted(self, endpoint: str) -> str:
         filters = [name for name in FILTERS if name in self.endpoints[endpoint].filters]
-        return f"It takes season, round, {', '.join(filters)}. {self.example(endpoint)}"
+        return f"It accepts season, round, {', '.join(filters)}. {self.example(endpoint)}"
 
     def example(self, endpoint: str) -> str:
         season = "/2023/18" if self.endpoints[endpoint].needs_round else "/2023"
@@ -169,7 +169,7 @@ class Grammar:
 
 
 def split_front(segments: list[str]) -> tuple[Value | None, Value | None, list[str]]:
-    """Season and round at the front, and what stands behind them."""
+    """Season and round at the front, and the segments after them."""
     if not segments:
         return None, None, []
     season: Value | None = None

@@ -1,38 +1,39 @@
-"""Cached answers and conditional requests: the one place that caches, and what HTTP says about an answer's age.
+"""Cached answers and conditional requests: the only cache of answers, and the HTTP caching headers.
 
-The data never changes while a database is served. So an answer depends on the database, the settings and what the
-request asks for; the first two are fixed for an Answers, the third is its key.
+The data never changes while a database is served. So an answer depends only on the database, the settings and the
+request. The first two are fixed for an `Answers`; the third is the cache key.
 """
 
 import hashlib
 import threading
 from collections import OrderedDict
-from datetime import UTC, datetime
-from email.utils import format_datetime, parsedate_to_datetime
+from datetime import datetime
+from email.utils import format_datetime
 
 import falcon
 
 from racedata.requested import Requested
 
 Key = tuple[str, str, int, int]
-ENTRY_BYTES = 500  # what an entry takes beside its texts and its body, roughly: measured with 20,000 entries
+ENTRY_BYTES = 500  # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 
 
 class Answers:
-    """Middleware that sends cached answers; the endpoints hand new ones to `send`.
+    """Middleware that sends cached answers; the endpoints pass new ones to `send`.
 
-    `version` is some bytes that differ if any answer may; `built_at` is when the database was built; `max_age` are the
-    seconds for which clients and proxies may reuse an answer; `capacity` is the most bytes that the cache may take.
+    `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
+    number of seconds for which clients and proxies may reuse an answer. `capacity` is the maximum size of the cache in
+    bytes.
     """
 
     def __init__(self, version: bytes, built_at: datetime, max_age: int, capacity: int) -> None:
         self.etag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
+        self.last_modified = format_datetime(built_at, usegmt=True)
         self.headers = [
             ("ETag", self.etag),
-            ("Last-Modified", format_datetime(built_at, usegmt=True)),
+            ("Last-Modified", self.last_modified),
             ("Cache-Control", f"public, max-age={max_age}" if max_age else "no-cache"),
         ]
-        self.built_at = built_at
         self.capacity = capacity
         self.size = 0  # bytes
         self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # the last used at the end
@@ -47,12 +48,13 @@ class Answers:
                 resp.complete = True  # no route, no resource
 
     def is_current(self, req: falcon.Request) -> bool:
-        """Whether the client has the answer already: by its If-None-Match or, without one, its If-Modified-Since."""
+        """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
         field = req.env.get("HTTP_IF_NONE_MATCH")
         if field is None:
-            since = req.env.get("HTTP_IF_MODIFIED_SINCE")
-            return since is not None and is_since(since, self.built_at)
-        # The header may have many tags, and weak ones: a proxy that compresses weakens them.
+            # The same date only, as nginx has it by default: after a return to an older database, a client may have
+            # a later date and other data.
+            return req.env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
+        # The header may have many tags, also weak ones: a proxy that compresses answers makes their tags weak.
         return field.strip() == "*" or self.etag.strip('"') in (req.if_none_match or ())
 
     def send(self, req: falcon.Request, resp: falcon.Response, body: bytes) -> None:
@@ -67,7 +69,7 @@ class Answers:
     def answer(
         self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
     ) -> None:
-        """Answers with `body` and the headers of its age; without the body if the client has it already."""
+        """Answers with `body` and the caching headers; without the body if the client already has it."""
         if self.is_current(req):
             self.send_not_modified(resp)
         else:
@@ -84,8 +86,8 @@ class Answers:
             return body
 
     def keep(self, key: Key, body: bytes) -> None:
-        """Caches a body; those that were used least recently make room."""
-        body = bytes(memoryview(body))  # a copy: orjson allocates 4 KB and more for each, however short
+        """Caches a body, and evicts the least recently used ones if the cache is full."""
+        body = bytes(memoryview(body))  # a copy: orjson allocates at least 4 KB for each, however short
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
@@ -94,16 +96,8 @@ class Answers:
                 self.size -= size_of(*self._bodies.popitem(last=False))
 
 
-def is_since(field: str, moment: datetime) -> bool:
-    """Whether an HTTP date is `moment` or later; one that is none is ignored (RFC 9110, 13.1.3)."""
-    try:
-        return parsedate_to_datetime(field).astimezone(UTC) >= moment
-    except (ValueError, OverflowError):
-        return False
-
-
 def key_of(requested: Requested) -> Key:
-    """The path stands for the whole address."""
+    """The cache key of a request. Its path identifies the whole address."""
     address, limit, offset, base_url = requested
     return base_url, address.path, limit, offset
 

@@ -1,7 +1,7 @@
 """The service as a WSGI application: its routes, its middleware and its handling of errors.
 
-`create_app` makes it over one database. `get_app` is for gunicorn: it reads the environment, and the application it
-returns follows the database file.
+`create_app` makes it for one database. `get_app` is for gunicorn: it reads the environment, and the application it
+returns reloads the database file when it changes.
 """
 
 import gc
@@ -29,8 +29,8 @@ from racedata.settings import CANNOT_START, SettingError, Settings, read_setting
 class Cors:
     """Middleware: CORS for any origin, and `nosniff`, on every response.
 
-    falcon.CORSMiddleware sends its headers to requests with an Origin only. A shared cache may reuse an answer to one
-    without, so here every answer has them.
+    falcon.CORSMiddleware sends its headers only if the request has an Origin. A shared cache may store an answer to a
+    request without one, so here every answer has the headers.
     """
 
     def process_response(
@@ -50,14 +50,14 @@ App = falcon.App[falcon.Request, falcon.Response]
 
 
 def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | None = None) -> App:
-    """The application over `data`. `limit_store` holds the buckets; None turns rate limiting off."""
+    """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     directory = Directory(data)
     answers = answers_of(settings, data)
     grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
     reader = RequestReader(settings, grammar)
     middleware: list[Any] = [Cors(), reader, answers]
     if limit_store:
-        # Before the others: what they answer or refuse counts too.
+        # Before the others, so that requests which they answer or refuse count too.
         middleware.insert(0, RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address))
     app = falcon.App(middleware=middleware)
 
@@ -77,9 +77,9 @@ def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | Non
 
 
 def answers_of(settings: Settings, data: DataFile, *shaping: str) -> Answers:
-    """The Answers over `data`. Their ETag depends on all that shapes an answer beside its request.
+    """The Answers for `data`. Their ETag depends on everything that affects an answer, except the request.
 
-    `shaping` are settings that shape these answers beside those that shape all.
+    `shaping` has settings that affect only these answers.
     """
     built_at = datetime.fromisoformat(data.build()["builtAt"])
     shaped = (
@@ -95,7 +95,10 @@ def answers_of(settings: Settings, data: DataFile, *shaping: str) -> Answers:
 
 
 def get_app() -> ReloadingApp:
-    """The service as the environment has it. If it cannot start, one line on stderr and exit status CANNOT_START."""
+    """The service with the settings of the environment.
+
+    If it cannot start, it prints one line on stderr and exits with status CANNOT_START.
+    """
     settings = read_settings()
     try:
         limit_store = store_for(settings)
@@ -105,5 +108,6 @@ def get_app() -> ReloadingApp:
         sys.exit(CANNOT_START)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
-    gc.freeze()  # objects made at start live on: the collector need not visit them, and workers share their memory
+    # Objects made at start are never freed: the collector does not have to visit them, and workers share their memory.
+    gc.freeze()
     return app

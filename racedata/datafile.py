@@ -1,6 +1,6 @@
-"""The database file: read once, checked by its bytes, and served from those very bytes in memory.
+"""The database file: read once into memory, checked there, and served from memory.
 
-What happens to the file afterwards cannot change an answer. Queries are in queries.py.
+Later changes to the file cannot change an answer. Queries are in queries.py.
 """
 
 import ctypes
@@ -19,17 +19,17 @@ from typing import Any
 SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
 CHECKSUM_BYTES = 32  # the loader appends the SHA-256 of all other bytes; see schema.sql
 
-# glibc keeps large blocks that were freed, for each thread: a database's size whenever another thread reads one. With a
-# threshold that is set, it gives back each block from that size on at once.
+# By default, glibc may keep large blocks after they are freed, per thread: with each thread that reads a database, a
+# database's size. With a fixed threshold, it returns every block of that size or more to the system at once.
 M_MMAP_THRESHOLD = -3  # of malloc.h
 with suppress(AttributeError):  # other C libraries do not have it
     ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
 class DataFileError(Exception):
-    """A file that cannot be served: one line that says what is wrong and what to run.
+    """A file that cannot be served: one line that says what is wrong and which command fixes it.
 
-    `fault` is what is wrong alone. `transient` is true if the same file may be readable later.
+    `fault` says only what is wrong. `transient` is true if the same file may be readable later.
     """
 
     def __init__(self, path: str, fault: str, transient: bool = False) -> None:
@@ -40,22 +40,22 @@ class DataFileError(Exception):
 class DataFile:
     """A checked database in memory, on one connection that threads share.
 
-    `checksum` is the SHA-256 of its bytes: two databases with the same checksum are the same. If the file now at its
-    path was rejected, `refused` says why.
+    `checksum` is the SHA-256 of its bytes: databases with the same checksum are the same. If the file that is now at
+    its path was rejected, `refused` says why.
     """
 
     def __init__(self, content: memoryview, checksum: bytes) -> None:
         self.checksum = checksum
         self.refused: str | None = None
         self._lock = threading.Lock()
-        # Forked processes may share it: it has no file and takes no locks, and nobody writes to it.
+        # Forked processes can share it: it has no file, takes no locks, and is never written to.
         self._connection = sqlite3.connect(":memory:", check_same_thread=False)
         self._connection.deserialize(content)
         self._connection.execute("PRAGMA query_only = ON")
         self._connection.row_factory = sqlite3.Row
 
     def __del__(self) -> None:
-        # The last request that uses it may end long after another database took its place.
+        # The last request that uses it may end long after another database has replaced it.
         self._connection.close()
 
     @classmethod
@@ -74,7 +74,8 @@ class DataFile:
 
     @classmethod
     def checked(cls, descriptor: int, size: int) -> "DataFile":
-        # By the bytes alone: SQLite may say anything about a damaged file. The header has the numbers of schema.sql.
+        # Check the bytes, not with SQLite, which may report anything for a damaged file. The header has the two numbers
+        # from schema.sql.
         header = os.pread(descriptor, 72, 0)
         if len(header) < 72 or not header.startswith(b"SQLite format 3\0"):
             raise Fault("is not an SQLite database")
@@ -87,7 +88,7 @@ class DataFile:
         if version != wanted:
             age = "older" if version < wanted else "newer"
             raise Fault(f"has schema version {version}, {age} than this service's, {wanted}")
-        # Before it is read: it may be very large.
+        # Check the size before reading: the file may be very large.
         if size != page_size * pages + CHECKSUM_BYTES:
             raise Fault("is damaged (it is not as long as it was built)")
         with open(descriptor, "rb", closefd=False) as file:

@@ -1,7 +1,7 @@
-"""What the service says of itself: its description in OpenAPI, and the page at `/`.
+"""Documents about the service: the OpenAPI document, and the page at `/`.
 
-Both are made once per database. What is the same for all endpoints is in openapi.json and home.html; the rest follows
-from the declarations in resources.py.
+Both are made once per database. The parts that are the same for all endpoints are in openapi.json and home.html. The
+rest is generated from the classes in resources.py.
 """
 
 import json
@@ -24,7 +24,7 @@ from racedata.settings import Settings
 OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
 HOME = Template(files(__package__).joinpath("home.html").read_text(encoding="utf-8"))
 
-# What the page calls the rows of a table.
+# The names of tables on the page.
 RECORDS = {
     "races": "Races",
     "circuits": "Circuits",
@@ -39,8 +39,8 @@ RECORDS = {
     "constructor_standings": "Constructor standings",
 }
 
-# The endpoints as the page groups them, each with addresses to try and what these answer. In braces are values of
-# `example_values`.
+# The groups of endpoints on the page. Each endpoint has addresses to try, with a text that describes the answer. Names
+# in braces are replaced by `example_values`.
 EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Seasons and calendar": {
         "seasons": {"/seasons": "all seasons", "/drivers/{driver}/seasons": "those of {driver_name}"},
@@ -96,12 +96,12 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     },
 }
 
-# Headers of responses: all of them, those that the rate limits count, those that a client may cache.
+# Headers of all responses, of responses that the rate limits count, and of responses that a client may cache.
 EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
 COUNTED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
 CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control")
-NOT_MODIFIED = "The answer that the client has, by the headers of its request, is still good."
+NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
 
 
 def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
@@ -125,7 +125,7 @@ def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Gram
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
-    """The addresses of an endpoint as templates: behind each front, then with each filter alone."""
+    """The addresses of an endpoint as templates: without a filter, then with each filter on its own."""
     name, rules = endpoint.name, endpoint.rules
     fronts = ["/{season}/{round}"] if rules.needs_round else ["", "/{season}", "/{season}/{round}"]
     for front in fronts:
@@ -163,7 +163,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
 
 
 def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
-    """The 200 of an endpoint, with the real answer at `address` as its example."""
+    """The 200 response of an endpoint, with the real answer at `address` as its example."""
     answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
     return response(
         endpoint.summary + ".",
@@ -178,7 +178,7 @@ def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[
 
 
 def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
-    """The schema of an endpoint's 200: the envelope, and its table with its list."""
+    """The schema of an endpoint's 200 response: the envelope, its table, and the list in the table."""
     each = reference("schemas", endpoint.schema)
     if endpoint.key:  # records nested in the objects of the list
         records = {"type": "array", "minItems": 1, "items": each}
@@ -227,16 +227,16 @@ def problem(description: str, *headers: str) -> dict[str, Any]:
 
 
 TOO_LONG = {
-    "description": "The request line, or a header, has more than some 8,000 bytes; the server refuses it.",
+    "description": "The request line or a header is longer than about 8,000 bytes; the server refuses it.",
     "content": {"text/html": {"schema": {"type": "string"}}},
 }
 
-# What all endpoints may answer beside 200, by status.
+# The responses of all endpoints other than 200, by status.
 OPENAPI["components"]["responses"] = {
     "304": response(NOT_MODIFIED, (*CACHEABLE, *COUNTED)),
-    "400": problem("The endpoint does not take a filter, or needs a season and round; or a parameter is wrong."),
-    "404": problem("No endpoint has this address; or there is no last round yet."),
-    "429": problem("A limit is reached. The same request succeeds after Retry-After seconds.", "Retry-After"),
+    "400": problem("The endpoint does not accept a filter, or needs a season and round; or a parameter is wrong."),
+    "404": problem("No endpoint has this address, or there is no last round yet."),
+    "429": problem("A rate limit is reached. The same request succeeds after Retry-After seconds.", "Retry-After"),
     "414": TOO_LONG,
     "431": TOO_LONG,
 }
@@ -259,7 +259,7 @@ def outside_base() -> dict[str, dict[str, Any]]:
         "/healthz": {
             "operationId": "get healthz",
             "tags": ["about the service"],
-            "summary": "Which database is served. The rate limits do not count it",
+            "summary": "Which database is served. This request does not count towards the rate limits",
             "responses": responses("The service answers.", (), "application/json", reference("schemas", "Health")),
         },
         "/openapi.json": {
@@ -272,7 +272,7 @@ def outside_base() -> dict[str, dict[str, Any]]:
         "/": {
             "operationId": "get page",
             "tags": ["about the service"],
-            "summary": "What is loaded and how to request it, for people",
+            "summary": "A page for people: what is loaded and how to request it",
             **conditional,
             "responses": responses("A page.", CACHEABLE, "text/html", {"type": "string"}),
         },
@@ -302,14 +302,14 @@ def default_limit(settings: Settings) -> int:
 
 
 def root_of(settings: Settings) -> str:
-    """The URL of the page and the description, as far as the settings tell."""
+    """The URL of the page and the description, if the settings define it; otherwise `/`."""
     if settings.base_url.endswith(settings.base_address):
         return settings.base_url.removesuffix(settings.base_address)
     return "/"
 
 
 def base_of(settings: Settings) -> str:
-    """The URL of the endpoints, for a client that has the URL of the page."""
+    """The URL of the endpoints, absolute or relative to the URL of the page."""
     return settings.base_url or settings.base_address
 
 
@@ -324,15 +324,15 @@ def facts(data: DataFile, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]
 
 
 def source(text: str) -> str:
-    """Where the data is from, as HTML: a URL, or only the name of a file, because its folder is private."""
+    """The source of the data, as HTML: a URL, or only the name of a file, because its folder is private."""
     if re.match("https?://", text, re.IGNORECASE):
-        url = escape(re.split("[?#]", text)[0])  # what is behind these may be a key
+        url = escape(re.split("[?#]", text)[0])  # the query may contain a key
         return f'<a href="{url}">{url}</a>'
     return escape(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
 
 
 def example_values(data: DataFile, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
-    """What the addresses and texts of EXAMPLES name: the race that has most, its circuit and its winner."""
+    """The values for the addresses and texts of EXAMPLES: the race with the most data, its circuit and its winner."""
     race = directory.race_ids[loaded["season"], loaded["round"]]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
@@ -367,7 +367,7 @@ def link(settings: Settings, address: str) -> str:
 
 
 def accepted(rules: Rules) -> str:
-    """What an endpoint takes before its name, as a sentence or two."""
+    """The filters that an endpoint accepts, as a sentence or two."""
     names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
     text = "Needs a season and a round. " * rules.needs_round + f"Filters: {', '.join(names)}."
     if rules.only_beside:
@@ -377,7 +377,7 @@ def accepted(rules: Rules) -> str:
 
 
 def described_filters(values: Mapping[str, str]) -> Iterator[str]:
-    """The filters by the form of their values, as HTML."""
+    """The filters, grouped by the form of their values, as HTML."""
     ids = {"circuits": "circuit", "constructors": "constructor", "drivers": "driver"}
     for form in dict.fromkeys(FORMS.values()):
         yield f"<h3>{form[0].upper()}{form[1:]}</h3><dl>"
@@ -391,7 +391,7 @@ def described_filters(values: Mapping[str, str]) -> Iterator[str]:
 
 
 def marked(text: str) -> str:
-    """A text with code in backticks, as HTML."""
+    """Converts a text with code in backticks to HTML."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
@@ -401,4 +401,4 @@ def limits(settings: Settings) -> str:
     named = [f"{quota} request{'s' * (quota != '1')} per {window}" for quota, window in parts]
     if not named:
         return "None."
-    return f"A client has {' and '.join(named)}. Beyond that the answer is 429, with the seconds to wait."
+    return f"Each client may send {' and '.join(named)}. Beyond that, the answer is 429 with the seconds to wait."

@@ -1,4 +1,4 @@
-"""Errors on the wire: each is problem+json (RFC 9457), and none tells anything of the inside."""
+"""Error responses: each is problem+json (RFC 9457), and none reveals internals of the service."""
 
 import logging
 from http import HTTPStatus
@@ -11,7 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError) -> None:
-    """Falcon's error serializer: `{type, title, status, detail}`; `status` is a number, as the RFC has it."""
+    """Falcon's error serializer: `{type, title, status, detail}`; `status` is a number, as in the RFC."""
     title = HTTPStatus(error.status_code).phrase
     resp.content_type = "application/problem+json"
     resp.data = orjson.dumps(
@@ -25,8 +25,8 @@ def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTP
 
 
 def unexpected(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]) -> NoReturn:
-    """Falcon's handler of every exception that is no HTTPError: a fault of ours."""
-    # repr(): an address may have line breaks in it.
+    """Falcon's handler of every exception that is not an HTTPError: a bug in the service."""
+    # repr(), because an address may contain line breaks.
     target = f"{req.env['PATH_INFO']}?{req.query_string}"
     log.error("%s %r failed", req.method, target, exc_info=error)
     raise falcon.HTTPInternalServerError(description="The service failed to answer this request.")

@@ -1,6 +1,6 @@
-"""Queries: the filters of an address as SQL over the tables of schema.sql, and the directory of what answers repeat.
+"""Queries: the filters of an address as SQL over the tables of schema.sql, and a directory of objects used by answers.
 
-SQL text is made of constants only; values are always bound. HTTP and the shape of answers are not here.
+SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not belong here.
 """
 
 import unicodedata
@@ -16,7 +16,7 @@ from racedata.serializers import Json
 
 Filters = Mapping[str, Value]  # values of columns, by filter
 
-# The filters that speak of a row of `results`, one driver in one race, and the column each compares.
+# The filters for a row of `results`, which is one driver in one race, and the column that each filter compares.
 ENTRY: Mapping[str, str] = {
     "constructors": "constructorId",
     "drivers": "driverId",
@@ -31,15 +31,15 @@ STANDINGS = ("driver_standings", "constructor_standings")
 
 
 class NotRun(LookupError):
-    """`last` was requested of a season in which no race has results."""
+    """`last` was requested for a season in which no race has results."""
 
 
 @dataclass(frozen=True)
 class Selection:
-    """What an address selects, in numbers of the database.
+    """What an address selects, in database ids.
 
-    `filters` has the filters with their columns' values; of season and round it has `race` (a raceId) if the round is
-    known, else `season`. None if nothing can match, because an id or a round does not exist.
+    `filters` has the filters with the values of their columns. For season and round, it has `race` (a raceId) if there
+    is a round, else `season`. It is None if nothing can match, because an id or a round does not exist.
     """
 
     season: int | None
@@ -48,7 +48,7 @@ class Selection:
 
 
 class Directory:
-    """What thousands of answers repeat, read once per database: the objects of the wire by id, in the wire's order."""
+    """The JSON objects that many answers use, read once per database: by id, in the order of answers."""
 
     def __init__(self, data: DataFile) -> None:
         def by_id(table: str, id: str) -> dict[Any, Row]:
@@ -58,7 +58,7 @@ class Directory:
             by_id(table, id)
             for table, id in [("circuits", "circuitId"), ("constructors", "constructorId"), ("drivers", "driverId")]
         )
-        # Lists follow the order of these.
+        # Lists in answers are in the order of these dicts.
         self.seasons = {year: serializers.season(row) for year, row in by_id("seasons", "year").items()}
         self.circuits = in_order(circuits, serializers.circuit, lambda row: row["circuitRef"].lower())
         self.constructors = in_order(constructors, serializers.constructor, lambda row: row["constructorRef"].lower())
@@ -75,7 +75,7 @@ class Directory:
         self.races = {id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()}
         self.race_order = {id: number for number, id in enumerate(self.races)}
         self.race_ids = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
-        # Ids of the wire match in any case of letters.
+        # Ids in addresses are case-insensitive.
         self.ids = {
             "circuits": {row["circuitRef"].lower(): id for id, row in circuits.items()},
             "constructors": {row["constructorRef"].lower(): id for id, row in constructors.items()},
@@ -132,7 +132,7 @@ def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable
 
 
 def plain(text: str) -> str:
-    """A text without letter case and accents: names are sorted by it."""
+    """A text without letter case and accents, as the key by which names are sorted."""
     decomposed = unicodedata.normalize("NFD", text.casefold())
     return "".join(character for character in decomposed if not unicodedata.combining(character))
 
@@ -149,13 +149,13 @@ class Where:
         self.values.extend(values)
 
     def equal(self, columns: Mapping[str, str], filters: Filters) -> None:
-        """Each column that a filter names has that filter's value."""
+        """Adds `column = value` for each filter that is given."""
         for name, column in columns.items():
             if name in filters:
                 self.add(f"{column} = ?", [filters[name]])
 
     def race(self, filters: Filters) -> None:
-        """`raceId` is a race that season, round and circuit name. (`final` is of standings: see `chosen`.)"""
+        """Adds the conditions for season, round and circuit. (`final` is for standings only: see `chosen`.)"""
         self.equal({"race": "raceId"}, filters)
         if "final" in filters:
             self.add("final = 1", [])
@@ -172,25 +172,25 @@ class Where:
 
 @dataclass(frozen=True)
 class Source:
-    """The rows that an endpoint serves: a table whose `record` counts them in the order of the wire."""
+    """The rows that an endpoint serves: a table whose `record` numbers them in the order of answers."""
 
     table: str
     own: Mapping[str, str]  # filters that are columns of the table itself
     columns: str = "*"
-    # Filters that speak of the row of `results` of the same race and driver.
+    # Filters for the row of `results` with the same race and driver.
     entry: Collection[str] = ()
     counted_per_race: bool = False  # `record` counts from 1 in each race, else over the whole table
 
     @property
     def filters(self) -> frozenset[str]:
-        """Every filter there is for these rows."""
+        """All filters that these rows accept."""
         return frozenset({"circuits", *self.own, *self.entry})
 
     def where(self, filters: Filters) -> Where:
         where = Where()
         where.race(filters)
         where.equal(self.own, filters)
-        # What is left must hold of one entry, so all of it goes into one subquery.
+        # The other filters must all match the same row of `results`, so they go into one subquery.
         left = {name: ENTRY[name] for name in self.entry if name in filters and name not in self.own}
         if left:
             entry = Where()
@@ -202,8 +202,8 @@ class Source:
     def page(self, data: DataFile, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
         """The number of rows that match, and those of a page."""
         where = self.where(filters)
-        # Of rows that are numbered without gaps, the last number is the total, and a page is a range: no row before
-        # it is read. So the last page of all lap timings costs what the first one does.
+        # If rows are numbered without gaps, the last number is the total, and a page is a range of numbers. No row
+        # before the page is read, so the last page of lap timings is as fast as the first.
         numbered = where.terms == (["raceId = ?"] if self.counted_per_race else [])
         count = "ifnull(max(record), 0)" if numbered else "count(*)"
         (total,) = data.row(f"SELECT {count} FROM {self.table}{where}", tuple(where.values))
@@ -228,7 +228,7 @@ def with_winner(table: str) -> str:
 RESULTS = Source("results", ENTRY, with_winner("results"))
 SPRINT = Source(
     "sprint_results",
-    # Not `results` and `fastest`: nobody could tell whether they mean the race or the sprint.
+    # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint.
     {
         "constructors": "constructorId",
         "drivers": "driverId",
@@ -277,7 +277,7 @@ def entries(filters: Filters) -> Where:
 
 
 def races(data: DataFile, directory: Directory, filters: Filters) -> list[int]:
-    """The raceIds that match, in order: by a row of `results` if a filter speaks of one, else by the calendar."""
+    """The raceIds that match, in order. Uses `results` if a filter needs it, else only the calendar."""
     where = entries(filters)
     if not where.terms:
         return list(directory.races)
@@ -300,10 +300,10 @@ def statuses(data: DataFile, filters: Filters) -> list[tuple[int, int]]:
 
 
 def chosen(directory: Directory, table: str, filters: Filters) -> Filters | None:
-    """The filters of standings, with the lists they choose in place of a season; None if that season has none.
+    """The filters of standings, with a race or `final` in place of the season; None if the season has no standings.
 
-    A season has many lists, one after each race. Chosen is the one after the round if there is one, else the season's
-    latest; without a season, the `final` one of each finished season.
+    A season has many lists of standings, one after each race. With a round, this chooses the list after that round.
+    With only a season, it chooses the latest list; without a season, the `final` list of each finished season.
     """
     if "race" in filters:
         return filters
@@ -323,8 +323,7 @@ def standing(data: DataFile, directory: Directory, source: Source, column: str, 
 
 
 def loaded(data: DataFile) -> dict[str, Any]:
-    """How many seasons there are, the first and the last; and `(season, round)` of the last
-    race that has results and most else."""
+    """The number of seasons, the first and the last; and season and round of the latest race with the most data."""
     seasons = data.row("SELECT count(DISTINCT year) AS seasons, min(year) AS first, max(year) AS last FROM races")
     fullest = data.row(
         """SELECT year AS season, round FROM races WHERE raceId IN (SELECT raceId FROM results) ORDER BY

@@ -1,4 +1,4 @@
-"""A WSGI application that is exchanged when the database file is: it watches the path, and knows no routes."""
+"""A WSGI application that watches the database file, and replaces the wrapped application when the file changes."""
 
 import ctypes
 import gc
@@ -19,7 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class Identity(NamedTuple):
-    """What changes if another file takes the place of one, or if somebody writes to it."""
+    """Attributes of a file that change if another file replaces it, or if something writes to it."""
 
     device: int
     inode: int
@@ -38,10 +38,10 @@ def identity(path: str) -> Identity | None:
 
 
 class ReloadingApp:
-    """The application that `make_app` makes of the database at `path`, and of each good one that takes its place.
+    """The application that `make_app` makes from the database at `path`, and from each good file that replaces it.
 
-    A request is answered wholly by one application. A file that cannot be served is rejected with one line in the log,
-    and the last good data is served on. Raises DataFileError if there is no good file at first.
+    One application answers the whole of a request. If a new file cannot be served, one line in the log says why, and
+    the last good data is still served. Raises DataFileError if there is no good file at the start.
     """
 
     INTERVAL = 0.5  # seconds between checks of the file
@@ -52,12 +52,12 @@ class ReloadingApp:
         self.path, self.make_app, self.clock = path, make_app, clock
         self._check_again_at = clock() + self.INTERVAL
         self._checking = threading.Lock()
-        self._seen = identity(path)  # before it is read: a change meanwhile is found by the next check
+        self._seen = identity(path)  # before reading, so that the next check finds a change during the read
         self.data = DataFile.read(path)
         self.app = self._application(self.data)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        # One thread checks; the others go on with what there is.
+        # One thread checks; meanwhile, the others use the current application.
         if self.clock() >= self._check_again_at and self._checking.acquire(blocking=False):
             try:
                 self.check()
@@ -89,13 +89,13 @@ class ReloadingApp:
     def _application(self, data: DataFile) -> "WSGIApplication":
         try:
             return self.make_app(data)
-        except Exception as error:  # whatever it is, the application from before is better than none
+        except Exception as error:  # whatever the error is, the previous application is better than none
             raise DataFileError(self.path, f"lacks what is needed ({error})") from error
 
 
 def free_memory() -> None:
-    """Gives back what the application from before took, now and not at some later time."""
-    gc.unfreeze()  # what get_app() has frozen
+    """Frees the memory of the previous application immediately."""
+    gc.unfreeze()  # the objects that get_app() has frozen
     gc.collect()
     # glibc keeps small blocks that were freed, some megabytes.
     with suppress(AttributeError):  # other C libraries do not have it

@@ -1,6 +1,6 @@
-"""What a request asks for, read once: the address, the page of it, and the URL that the answer names.
+"""Parses a request: its address, its page, and the URL for the answer.
 
-The middleware here puts it on `req.context`. The grammar of addresses is in addresses.py.
+The middleware here sets `req.context.requested`. The grammar of addresses is in addresses.py.
 """
 
 import re
@@ -18,7 +18,7 @@ DEFAULT_LIMIT = 100  # records
 
 
 class Requested(NamedTuple):
-    """All of a request that its answer depends on."""
+    """The parts of a request that its answer depends on."""
 
     address: Address
     limit: int  # records of the page
@@ -36,22 +36,22 @@ class RequestReader:
         self.read_again = lru_cache(maxsize=4096)(self.read)  # clients repeat requests
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        # Before there is a route: Falcon itself answers a method it does not know with 400.
+        # Before routing, because Falcon answers an unknown method with 400.
         if req.method not in METHODS:
             raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
         path, base = req.path, self.base
         behind = path[len(base) :]
         if path[: len(base)].lower() == base and (behind[:1] in ("/", "") or behind.lower() == ".json"):
             host = host_of(req)
-            # Long ones are not cached: an entry would take too much memory.
+            # Long requests are not cached, because an entry would use too much memory.
             read = self.read_again if len(path) + len(req.query_string) + len(host) < 300 else self.read
             req.context.requested = requested = read(behind, req.query_string, req.scheme, host)
             req.path = f"{base}/{requested.address.endpoint}"
         elif path.startswith("//"):
-            self.not_found(req, resp)  # Falcon ignores slashes at the front, and would find the route of `/…`
+            self.not_found(req, resp)  # Falcon ignores extra slashes at the front, and would route to `/…`
 
     def read(self, path: str, query: str, scheme: str, host: str) -> Requested:
-        """What a request asks for; `path` begins behind the base address. Raises HTTPNotFound or HTTPBadRequest."""
+        """Parses a request; `path` is the part after the base address. Raises HTTPNotFound or HTTPBadRequest."""
         try:
             address = self.grammar.parse(path)
         except UnknownAddress as error:
@@ -74,7 +74,7 @@ class RequestReader:
 
 
 def whole_number(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
-    """A query parameter as a whole number from 0. Raises HTTPBadRequest if it is anything else."""
+    """A query parameter as a non-negative whole number. Raises HTTPBadRequest if it is anything else."""
     value = parameters.get(name)
     if value is None:
         return default
@@ -90,6 +90,6 @@ def whole_number(parameters: Mapping[str, str | list[str]], name: str, default: 
 
 
 def host_of(req: falcon.Request) -> str:
-    """The Host header, which the answer repeats. HTTP/1.0 needs none; then it is the server's own name."""
+    """The Host header, which the answer repeats. HTTP/1.0 allows none; then it is the server's own name."""
     host: str = req.env.get("HTTP_HOST", "")
     return req.netloc if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0" else host

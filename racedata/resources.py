@@ -1,6 +1,6 @@
-"""The endpoints, one class each: its declaration, and how its records become the table of an answer.
+"""The endpoints: one class each, which declares the endpoint and makes the table of its answers.
 
-`ENDPOINTS` is the only list of them: routes, messages, the page at `/`, the OpenAPI paths and the tests follow it.
+`ENDPOINTS` is the only list of them. Routes, messages, the page at `/`, the OpenAPI paths and the tests use it.
 SQL is in queries.py, the JSON objects are in serializers.py.
 """
 
@@ -21,10 +21,10 @@ from racedata.requested import Requested
 from racedata.serializers import Json, Row
 from racedata.settings import Settings
 
-# The filters that speak of a driver in a race.
+# The filters for a driver in a race.
 ENTRY = queries.RESULTS.filters
 
-Page = tuple[int, list[Json]]  # the total number of records, and the objects that have those of the page
+Page = tuple[int, list[Json]]  # the total number of records, and the objects with the records of the page
 
 
 class Endpoint:
@@ -35,7 +35,7 @@ class Endpoint:
     rules: ClassVar[Rules]
     table: ClassVar[str]  # in MRData: `RaceTable`
     objects: ClassVar[str]  # in the table: `Races`
-    # The records are those objects themselves, or are nested in them under `key`. Schemas are those of openapi.json.
+    # The records are these objects themselves, or are nested in them under `key`. Schemas are in openapi.json.
     key: ClassVar[str] = ""
     schema: ClassVar[str]  # of a record
     container: ClassVar[str] = ""  # the schema of an object without its records
@@ -57,7 +57,7 @@ class Endpoint:
         body = orjson.dumps(answer)
         if answer["MRData"][self.table][self.objects]:
             self.answers.send(req, resp, body)
-        else:  # cheap to make again, and there is no end of addresses without records
+        else:  # not cached: cheap to make again, and there are infinitely many addresses without records
             self.answers.answer(req, resp, body)
 
     on_head = on_get
@@ -78,7 +78,7 @@ class Endpoint:
         raise NotImplementedError
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
-        """What the table says of its request, before its list."""
+        """The part of the table that repeats the request, before the list."""
         return serializers.echo(selection.season, selection.round, filters)
 
 
@@ -185,7 +185,7 @@ class Drivers(Endpoint):
 
 
 class RaceRecords(Endpoint):
-    """An endpoint whose records belong to races: `Races` has each race with its records on the page under `key`."""
+    """An endpoint whose records belong to races: `Races` lists the races of a page, with their records under `key`."""
 
     table, objects = "RaceTable", "Races"
     container = "Race"
@@ -359,7 +359,7 @@ class Status(Endpoint):
 
 
 def cut(objects: list[Json], limit: int, offset: int) -> Page:
-    """A page of a whole list."""
+    """One page of a complete list."""
     return len(objects), objects[offset : offset + limit]
 
 

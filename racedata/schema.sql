@@ -1,12 +1,12 @@
--- The database: every table and index, and what one row of each is. The loader runs this file to make a new database;
--- the service accepts a file only if it has the two numbers below. Column names are the dump's.
--- Belongs here: tables, indexes, what a row is. Not here: queries, and what an answer shows of a row.
+-- The database: every table and index, and what a row of each table is. The loader runs this file to make a new
+-- database. The service accepts a file only if it has the two numbers below. Column names are those of the dump.
+-- Queries and the JSON of answers do not belong here.
 --
 -- `record` numbers the rows of a table from 1, without gaps, in the order in which the service serves them. So every
 -- page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 --
--- After SQLite's last page, where SQLite does not look, the loader appends the SHA-256 of all bytes before it
--- (32 bytes). With it the service checks that the file is as it was built.
+-- After the last page, where SQLite does not read, the loader appends the SHA-256 of all bytes before it (32 bytes).
+-- The service uses it to check that the file has not changed since it was built.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
 PRAGMA user_version = 2;             -- the schema version: raise it with any change below
@@ -190,7 +190,7 @@ CREATE TABLE pit_stops (
     stop         INTEGER NOT NULL,  -- the driver's n-th in the race
     lap          INTEGER NOT NULL,
     time         TEXT NOT NULL,     -- HH:MM:SS, the local clock
-    milliseconds INTEGER,           -- how long it took. The dump's own text of it sometimes lacks trailing zeros.
+    milliseconds INTEGER,           -- the duration. The duration column of the dump sometimes lacks trailing zeros.
     PRIMARY KEY (raceId, record)
 ) STRICT, WITHOUT ROWID;
 
@@ -201,7 +201,7 @@ CREATE TABLE driver_standings (
     driverStandingsId INTEGER NOT NULL,
     raceId            INTEGER NOT NULL REFERENCES races,
     driverId          INTEGER NOT NULL REFERENCES drivers,
-    points            TEXT NOT NULL,     -- as in results
+    points            TEXT NOT NULL,     -- same format as in results
     position          INTEGER,
     positionText      TEXT NOT NULL,     -- `1`, `-` not classified yet, `D` disqualified
     wins              INTEGER NOT NULL,
@@ -210,7 +210,7 @@ CREATE TABLE driver_standings (
                                          -- once, separated by spaces: by the first round with it, then resultId
 ) STRICT;
 CREATE INDEX driver_standings_raceId ON driver_standings (raceId);
--- All that spans seasons reads final lists only. SQLite uses these if the query says `final = 1` in the same words.
+-- Queries across seasons read only final lists. SQLite uses these indexes only if a query has exactly `final = 1`.
 CREATE INDEX driver_standings_final ON driver_standings (final) WHERE final = 1;
 CREATE INDEX driver_standings_final_driverId ON driver_standings (driverId) WHERE final = 1;
 CREATE INDEX driver_standings_final_positionText ON driver_standings (positionText) WHERE final = 1;

@@ -1,6 +1,6 @@
-"""One function per JSON object of the wire, from a row of the database to a dict in the wire's key order.
+"""One function per JSON object in answers. Each makes a dict from a row of the database, with its keys in order.
 
-Every leaf is a string, and what is unknown is left out. Nothing here knows HTTP or SQL.
+Every leaf is a string, and unknown values are left out. HTTP and SQL do not belong here.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -9,14 +9,14 @@ from operator import itemgetter
 from typing import Any
 
 Json = dict[str, Any]  # leaves are strings
-Row = Any  # sqlite3.Row, or whatever else has its columns by name
+Row = Any  # sqlite3.Row, or anything else with columns by name
 # The text of a race time: `clock(milliseconds, the winner's milliseconds)`.
 Clock = Callable[[int, int | None], str]
-Objects = Mapping[int, Json]  # objects of the wire by their number in the database
+Objects = Mapping[int, Json]  # JSON objects by their id in the database
 
 
 def known(**facts: Any) -> Json:
-    """The facts that are known, numbers as text; texts and objects among them stay as they are."""
+    """The facts that are not None. Numbers become text; texts and objects stay as they are."""
     return {name: str(fact) if type(fact) is int else fact for name, fact in facts.items() if fact is not None}
 
 
@@ -25,7 +25,7 @@ def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: 
     return {"MRData": {**known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total), **table}}
 
 
-# How a table names the filters of its request, in the order it does. `qualifying` and `sprint` are in no table.
+# The names of the filters in a table, in the order in which it repeats them. It repeats no `qualifying` and `sprint`.
 ECHO = {
     "circuits": "circuitId",
     "constructors": "constructorId",
@@ -42,7 +42,7 @@ ECHO = {
 
 
 def echo(season: int | None, round: int | None, filters: Mapping[str, int | str]) -> Json:
-    """What a table says of its request."""
+    """The part of a table that repeats the request."""
     return known(season=season, round=round, **{key: filters.get(name) for name, key in ECHO.items()})
 
 
@@ -77,7 +77,7 @@ def constructor(row: Row) -> Json:
 
 
 def race(row: Row, circuits: Objects) -> Json:
-    """A race without its session schedule: the object that has the records of nested answers."""
+    """A race without its session schedule: the object under which records are nested."""
     return known(
         season=row["year"],
         round=row["round"],
@@ -90,9 +90,9 @@ def race(row: Row, circuits: Objects) -> Json:
 
 
 def schedule(row: Row) -> Json:
-    """The sessions of a weekend beside the race."""
+    """The sessions of a weekend other than the race."""
     second = session(row["fp2_date"], row["fp2_time"])
-    # From 2023 on, the dump keeps the session that sets the sprint's grid where other weekends have second practice.
+    # From 2023 on, the fp2 columns of sprint weekends have the session that sets the grid of the sprint.
     sprint_grid = row["hasSprint"] and row["year"] >= 2023
     return known(
         FirstPractice=session(row["fp1_date"], row["fp1_time"]),
@@ -220,7 +220,7 @@ def race_time(milliseconds: int, winner: int | None) -> str:
 
 
 def sprint_time(milliseconds: int, winner: int | None) -> str:
-    """MM:SS.mmm, and H:MM:SS.mmm from an hour on."""
+    """MM:SS.mmm, or H:MM:SS.mmm if it is an hour or more."""
     hours, minutes, seconds, thousandths = parts(milliseconds)
     return f"{hours}:" * (hours > 0) + f"{minutes:02}:{seconds:02}.{thousandths:03}"
 
@@ -236,7 +236,7 @@ def gap_time(milliseconds: int, winner: int | None) -> str:
 
 
 def short_time(milliseconds: int) -> str:
-    """S.mmm, M:SS.mmm or H:MM:SS.mmm: no more parts than it needs."""
+    """S.mmm, M:SS.mmm or H:MM:SS.mmm, without leading parts that are zero."""
     hours, minutes, seconds, thousandths = parts(milliseconds)
     if hours:
         return f"{hours}:{minutes:02}:{seconds:02}.{thousandths:03}"

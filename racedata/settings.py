@@ -1,6 +1,6 @@
-"""The settings of the service: their names, what they accept, their defaults.
+"""The settings of the service: their names, accepted values and defaults.
 
-Everything that comes from the environment is read and checked here, once, at start.
+The environment is read and checked only here, once at start.
 """
 
 import os
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-CANNOT_START = 3  # exit status; to gunicorn it means that no other worker will start either, and it gives up
+CANNOT_START = 3  # exit status; it tells gunicorn that no other worker can start either, so that it stops
 
-# Makes the value of a setting from its text, or raises ValueError, whose text is what the setting accepts.
+# Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting accepts.
 Reader = Callable[[str], Any]
 
 
@@ -97,7 +97,7 @@ class Settings:
     )
     series: str = setting("RACEDATA_SERIES", matching(r"[\w-]+", "letters, digits, - and _, such as f1"), "f1")
 
-    # What `MRData.url` begins with, series included. Empty: each request's scheme and host, and the base address.
+    # The start of `MRData.url`, including the series. If empty: scheme and host of the request, and the base address.
     base_url: str = setting(
         "RACEDATA_BASE_URL",
         matching(
@@ -110,7 +110,7 @@ class Settings:
     # `Time.time` of a race or sprint result. total: the driver's own time; gap: the gap to the winner, as in Ergast.
     finish_times: str = setting("RACEDATA_FINISH_TIMES", matching("total|gap", "total or gap"), "total")
 
-    # The largest `limit`; a larger one is lowered to it. In records; no race has 2000.
+    # The largest `limit`, in records; larger values are lowered to it. No race has 2000.
     max_limit: int = setting("RACEDATA_MAX_LIMIT", whole_number(1, 100000), 2000)
 
     # Seconds for which clients and proxies may reuse an answer.
@@ -119,18 +119,18 @@ class Settings:
     # Megabytes of answers that each worker caches.
     cache_size: int = setting("RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 24)
 
-    # Requests per client: a quota and its window (`4/second`), or `off`. A request needs a token of both.
+    # Requests per client: a quota and its window (`4/second`), or `off`. A request needs a token from both.
     burst_limit: str = setting("RACEDATA_BURST_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "4/second")
     sustained_limit: str = setting("RACEDATA_SUSTAINED_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "500/hour")
 
-    # What holds their buckets: the shared memory of this machine's workers, or a Redis that several machines share.
+    # Where the buckets are: in memory that this machine's workers share, or in a Redis that several machines share.
     limit_store: str = setting(
         "RACEDATA_LIMIT_STORE",
         matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0"),
         "local",
     )
 
-    # Proxies whose X-Forwarded-For is trusted; `unix` stands for every client of a unix socket.
+    # Proxies whose X-Forwarded-For is trusted; `unix` means every client of a unix socket.
     trusted_proxies: str = setting("RACEDATA_TRUSTED_PROXIES", proxies, "")
 
     @property
@@ -157,7 +157,7 @@ class Settings:
 
 
 def read_settings() -> Settings:
-    """The settings of this process's environment. If one is wrong: one line on stderr, exit status CANNOT_START."""
+    """The settings of the environment. If one is wrong, prints one line on stderr and exits with CANNOT_START."""
     try:
         return Settings.from_environ(os.environ)
     except SettingError as error:
@@ -165,5 +165,5 @@ def read_settings() -> Settings:
         sys.exit(CANNOT_START)
 
 
-if __name__ == "__main__":  # for `make serve`: gunicorn itself answers a wrong WEB_CONCURRENCY with a traceback
+if __name__ == "__main__":  # for `make serve`: with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
     read_settings()

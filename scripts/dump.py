@@ -1,6 +1,6 @@
-"""Reading a dump: CSV files in a folder, a zip, or a zip at a URL, row by row. A fault is reported with its place.
+"""Reads a dump row by row: CSV files in a folder, in a zip, or in a zip at a URL. Errors name the file and line.
 
-Belongs here: files, zips, downloads, CSV. Not here: the tables and the database (load_data.py).
+Files, zips, downloads and CSV belong here. The tables and the database belong in load_data.py.
 """
 
 import csv
@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 MISSING = ("", r"\N")
 HTTP = re.compile("https?://", re.IGNORECASE)
 
-# Far above what any dump has. They bound memory and time.
+# Limits of memory and time, far above what any dump needs.
 LINE_BYTES = 1_000_000
-BLANK_LINES = 1_000  # one after the other
+BLANK_LINES = 1_000  # in a row
 DOWNLOAD_SECONDS = 600
 DOWNLOAD_BYTES = 200_000_000
 UNPACKED_BYTES = 2_000_000_000
@@ -44,7 +44,7 @@ Progress = Callable[[str], None]
 
 
 class LoadError(Exception):
-    """Why there is no new database, in one line."""
+    """The reason why no database was built, in one line."""
 
 
 @contextmanager
@@ -88,7 +88,7 @@ def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
-    """Follows redirects to http and https, without reading their bodies, which may be endless."""
+    """Follows redirects to http and https. Does not read their bodies, which may be endless."""
 
     def redirect_request(
         self,
@@ -107,7 +107,7 @@ class Redirects(urllib.request.HTTPRedirectHandler):
 
 @contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raises TimeoutError inside the block after so many seconds, whatever it is doing."""
+    """Raises TimeoutError inside the block after `seconds`, whatever the block is doing."""
 
     def end(number: int, frame: FrameType | None) -> Never:
         raise TimeoutError
@@ -124,7 +124,7 @@ def time_limit(seconds: float) -> Iterator[None]:
 def download(
     url: str, file: IO[bytes], progress: Progress, seconds: float = DOWNLOAD_SECONDS, size: int = DOWNLOAD_BYTES
 ) -> None:
-    """Copies the content of `url` into `file`. Raises LoadError after so many seconds or bytes."""
+    """Copies the content of `url` into `file`. Raises LoadError if it takes more than `seconds` or `size` bytes."""
     try:
         opener = urllib.request.build_opener(Redirects)
         with time_limit(seconds), opener.open(url, timeout=30) as response:
@@ -152,7 +152,7 @@ class LongLine(Exception):
 
 
 class Lines(io.RawIOBase):
-    """The bytes of a file. Raises LongLine before more of a line than LINE_BYTES is in memory."""
+    """The bytes of a file. Raises LongLine before more than LINE_BYTES of a line are in memory."""
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
@@ -191,9 +191,9 @@ class Column(NamedTuple):
 
 
 class Table:
-    """A CSV file that is read into a table. `row` is the row that `rows` yielded last, `rows_read` its number."""
+    """A CSV file that is read into a table. `row` is the last row that `rows` yielded, `rows_read` its number."""
 
-    BATCH = 100  # rows that are parsed together, column by column: much faster than row by row
+    BATCH = 100  # rows that are parsed together, column by column, which is much faster than row by row
 
     def __init__(self, path: AnyPath, columns: Sequence[Column], progress: Progress) -> None:
         self.path, self.columns, self.progress = path, columns, progress
@@ -227,7 +227,7 @@ class Table:
 
     @contextmanager
     def opened(self) -> Iterator["io.BufferedReader[Lines]"]:
-        """The bytes of the file. A line that is too long becomes a LoadError with its place."""
+        """The bytes of the file. If a line is too long, raises a LoadError that names the line."""
         with self.path.open("rb") as file:
             try:
                 yield io.BufferedReader(Lines(file), 1 << 16)
@@ -236,7 +236,7 @@ class Table:
 
     @contextmanager
     def reader(self) -> Iterator["Reader"]:
-        """A csv.reader of the file. What it raises becomes a LoadError with the place."""
+        """A csv.reader of the file. Turns its errors into a LoadError that names the line."""
         with self.opened() as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True)
             try:
@@ -260,18 +260,18 @@ class Table:
         return [column.name for column in self.columns if column.name not in self.header]
 
     def indexes(self) -> list[int]:
-        """For each column the index of its field; of an absent column the index after the last."""
+        """The index of each column's field; for an absent column, the index after the last."""
         indexes = {name: index for index, name in enumerate(self.header)}
         return [indexes.get(column.name, len(self.header)) for column in self.columns]
 
     def filled(self, fields: list[str]) -> list[str]:
-        """A row of full length. If a row is short, its last columns are missing."""
+        """Fills up a short row: its last columns are missing values."""
         if len(fields) > len(self.header):
             raise ValueError
         return fields + [""] * (len(self.header) - len(fields))
 
     def first_wrong_value(self) -> LoadError:
-        """The fault behind a ValueError in `rows`: reads the file again, row by row, to find its place."""
+        """The cause of a ValueError in `rows`. Reads the file again, row by row, to find the line and column."""
         with self.reader() as reader:
             next(reader)
             for fields in reader:
@@ -288,7 +288,7 @@ class Table:
         raise AssertionError(f"{self.path.name} has changed while it was read")
 
     def duplicate(self, error: Exception) -> LoadError:
-        """The fault behind an sqlite3.IntegrityError such as `UNIQUE constraint failed: races.year, races.round`."""
+        """The cause of an sqlite3.IntegrityError such as `UNIQUE constraint failed: races.year, races.round`."""
         names = re.findall(r"\.(\w+)", str(error))
         row = dict(zip((column.name for column in self.columns), self.row))
         value = ", ".join(repr(row[name])[:80] for name in names)
@@ -299,7 +299,7 @@ class Table:
         return self.fault(f"{value}; expected no two rows with the same", ", ".join(names), line)
 
     def not_utf8(self) -> LoadError:
-        """The fault behind a UnicodeDecodeError, which itself knows only a position in a buffer."""
+        """The cause of a UnicodeDecodeError, which has only a position in a buffer."""
         with self.opened() as file:
             for number, line in enumerate(file, 1):
                 try:
@@ -318,5 +318,5 @@ class Table:
 
 def parser(column: Column) -> Callable[[str], Value]:
     """The function that parses a column's fields."""
-    # Ids and lap numbers repeat, texts do not. The bound keeps the memory flat.
+    # Ids and lap numbers repeat, texts do not. The maximum size limits the memory.
     return lru_cache(maxsize=4096)(column.read) if column.kind == "INTEGER" else column.read

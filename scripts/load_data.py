@@ -2,16 +2,16 @@
 """Builds the database from a dump: `load_data.py SOURCE DATABASE`.
 
 SOURCE is a folder of CSV files in the layout of the Ergast database image, a zip of them, or the http(s) URL of such
-a zip. racedata/schema.sql says what the tables hold. The loader checks each value by it: INTEGER, NOT NULL, REFERENCES;
-CHECKED below has the rest. Needs Python alone, and imports nothing of the service.
+a zip. racedata/schema.sql defines the tables. The loader checks each value against INTEGER, NOT NULL and REFERENCES
+there, and against CHECKED below. It needs only Python, and imports nothing from the service.
 
-The new file is written beside the old one and replaces it at the very end. Until then nothing has changed.
+It writes the new file into the folder of the old one, and replaces the old one at the very end.
 """
 
 import signal
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main() handles it: during the imports it would be a traceback
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main() handles it: Ctrl-C during imports prints no traceback
 
 import argparse
 import fcntl
@@ -35,12 +35,12 @@ PROJECT = Path(__file__).resolve().parent.parent
 SCHEMA = PROJECT / "racedata" / "schema.sql"
 SAMPLE = str(PROJECT / "data" / "sample")
 
-# A full dump takes a third of it. Whatever is in a dump, the loader must not take the memory of the service beside it.
+# A full dump needs a third of it. No dump may make the loader use up the memory of a service on the same machine.
 MEMORY_BYTES = 120_000_000
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
-# In the order they are loaded: a table after those it refers to.
+# In the order of loading: each table comes after those that it refers to.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
 OPTIONAL = (
     "seasons",
@@ -53,7 +53,7 @@ OPTIONAL = (
 )
 
 
-# What a value may be. Each function returns the stored value or raises ValueError. Its docstring is what was expected.
+# Parsers. Each returns the value to store, or raises ValueError. Its docstring says in error messages what is expected.
 
 
 def whole_number(text: str) -> int:
@@ -137,12 +137,12 @@ CHECKED: dict[str, dict[str, Parse]] = {
 
 
 class Numbered(NamedTuple):
-    """How the rows of a table get their `record`, and the columns that no file has."""
+    """How the rows of a table get their `record` and other computed columns."""
 
-    key: str  # columns in which no two rows agree
-    order: str  # in which `record` counts; SQL over the file's columns and the race's year and round
-    per_race: bool = False  # whether `record` starts again in each race
-    computed: Mapping[str, str] = {}  # the SQL of each other column that no file has
+    key: str  # columns that together identify a row
+    order: str  # the order of `record`: SQL with the columns of the file and the year and round of the race
+    per_race: bool = False  # whether `record` restarts at 1 in each race
+    computed: Mapping[str, str] = {}  # the SQL of each other computed column
 
 
 FINAL = "round = (SELECT max(round) FROM races WHERE races.year = race.year)"
@@ -170,7 +170,7 @@ NUMBERED = {
     ),
 }
 
-# One row per season, driver and constructor: the driver's first result, and all the constructors up to it.
+# One row per season, driver and constructor: the driver's first result with it, and all constructors up to that result.
 CONSTRUCTORS_SO_FAR = (
     """CREATE TEMP TABLE constructors_so_far AS
            SELECT year, driverId, round, resultId, group_concat(constructorId, ' ')
@@ -184,7 +184,7 @@ CONSTRUCTORS_SO_FAR = (
 
 
 def columns_of(db: sqlite3.Connection, table: str) -> Iterator[Column]:
-    """The columns of `table`, and how to read them, as the schema declares them."""
+    """The columns of `table` in the schema, and how to read them."""
     parse: Parse
     parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({table})")}
     for _, name, kind, not_null, _, key in db.execute(f"PRAGMA table_info({table})").fetchall():
@@ -210,7 +210,7 @@ def reference(ids: set[int]) -> Callable[[str], int]:
 
 
 def load_table(db: sqlite3.Connection, table: str, path: AnyPath, progress: Progress) -> Table:
-    """Fills `table` from the CSV file at `path`. Returns that as a Table after reading."""
+    """Fills `table` from the CSV file at `path`. Returns the file as a Table."""
     numbered = NUMBERED.get(table)
     columns = [
         column
@@ -219,8 +219,8 @@ def load_table(db: sqlite3.Connection, table: str, path: AnyPath, progress: Prog
     ]
     names = ", ".join(column.name for column in columns)
     if numbered:
-        # The order of the rows is known only once all are there. Until then they are in a table of their own, on disk
-        # if they are many. Its key finds duplicates.
+        # The order of the rows is known only after all are read. Until then they are in a temporary table, on disk if
+        # there are many. Its primary key finds duplicates.
         db.execute(f"CREATE TEMP TABLE unnumbered ({names}, PRIMARY KEY ({numbered.key})) WITHOUT ROWID")
     file = Table(path, columns, progress)
     marks = ", ".join("?" for column in columns)
@@ -254,7 +254,7 @@ def checksum(paths: Iterable[AnyPath]) -> str:
 
 
 def files_of(folder: AnyPath, source: str) -> dict[str, AnyPath]:
-    """The CSV file of each table in `folder`; tables that may be absent only if they are there."""
+    """The CSV file of each table in `folder`, without optional tables that are absent."""
     files = {table: folder / f"{table}.csv" for table in REQUIRED + OPTIONAL}
     files = {table: file for table, file in files.items() if file.exists()}
     for table in REQUIRED:
@@ -267,11 +267,11 @@ def files_of(folder: AnyPath, source: str) -> dict[str, AnyPath]:
 
 
 def fill(path: Path, files: Mapping[str, AnyPath], source: str, progress: Progress) -> list[str]:
-    """Makes the database at `path` from the files of a dump. Returns the lines of a report."""
+    """Builds the database at `path` from the files of a dump. Returns the lines of a report."""
     said = [f"{'table':<22}{'rows read':>12}{'rows stored':>13}"]
     remarks = []
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
-        # An unfinished file is thrown away, so a journal would be wasted.
+        # An unfinished file is deleted, so it needs no journal.
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE")
         db.executescript(SCHEMA.read_text(encoding="utf-8"))
         db.execute("BEGIN")
@@ -290,11 +290,11 @@ def fill(path: Path, files: Mapping[str, AnyPath], source: str, progress: Progre
             db.execute("INSERT INTO row_counts VALUES (?, ?)", (table, stored))
             said.append(f"{table:<22}{rows_read:>12}{stored:>13,}")
         built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # A URL without its user and password; a path with `?` for bytes that are not UTF-8.
+        # In a URL, omit user and password; in a path, replace bytes that are not UTF-8 with `?`.
         named = re.sub("//[^/@]*@", "//", source).encode("utf-8", "replace").decode()
         db.execute("INSERT INTO build VALUES (?, ?, ?)", (named, checksum(files.values()), built_at))
         db.execute("COMMIT")
-        db.execute("ANALYZE")  # the service's queries are planned by these statistics
+        db.execute("ANALYZE")  # statistics for the query planner
         db.execute("VACUUM")  # numbering leaves pages partly empty
         progress("checking the new database")
         faults = db.execute("PRAGMA integrity_check").fetchall() + db.execute("PRAGMA foreign_key_check").fetchall()
@@ -308,7 +308,7 @@ def fill(path: Path, files: Mapping[str, AnyPath], source: str, progress: Progre
 
 
 def append_checksum(path: Path) -> None:
-    """Appends its SHA-256 to the file at `path` (see schema.sql), and waits until all of it is on disk."""
+    """Appends the SHA-256 of the file at `path` to it (see schema.sql), and waits until all of it is on disk."""
     digest = bytes.fromhex(checksum([path]))
     with path.open("ab") as file:
         file.write(digest)
@@ -330,8 +330,8 @@ def replaceable(path: Path) -> bool:
 
 @contextmanager
 def replacement(path: str) -> Iterator[Path]:
-    """A path for a new file. It replaces the file at `path` if the block ends well; if not, it is removed."""
-    old = Path(os.path.realpath(path))  # if it is a link, the link stays
+    """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed."""
+    old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if old.exists() and not replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
     folder = os.open(old.parent, os.O_RDONLY)
@@ -343,7 +343,7 @@ def replacement(path: str) -> Iterator[Path]:
             yield new
             if old.exists():
                 status = old.stat()
-                with suppress(PermissionError):  # only root may give a file away
+                with suppress(PermissionError):  # only root may change the owner
                     os.chown(new, status.st_uid, status.st_gid)
                 new.chmod(stat.S_IMODE(status.st_mode))
             os.replace(new, old)
@@ -381,7 +381,7 @@ def load(source: str, database: str, progress: Progress) -> list[str]:
 
 
 def identity(path: str) -> tuple[int, int, int] | None:
-    """What differs between a file and the one that replaces it; None if there is no file."""
+    """Attributes that differ between a file and the one that replaces it; None if there is no file."""
     try:
         status = os.stat(path)
     except OSError:
@@ -394,7 +394,7 @@ def show_progress(text: str) -> None:
 
 
 def limit_memory() -> None:
-    """Makes what would need more than MEMORY_BYTES a MemoryError."""
+    """Makes Python raise MemoryError instead of using more than MEMORY_BYTES."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft == resource.RLIM_INFINITY or soft > MEMORY_BYTES:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
@@ -406,7 +406,7 @@ def ignore_end_signals() -> None:
 
 
 def interrupt(number: int, frame: FrameType | None) -> Never:
-    """Handles the first signal to end. Later ones would disturb the clean-up."""
+    """Handles the first signal to end, and ignores later ones, which would disturb the clean-up."""
     ignore_end_signals()
     raise KeyboardInterrupt
 

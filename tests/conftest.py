@@ -20,6 +20,10 @@ from racedata.settings import Settings
 hypothesis.settings.register_profile("racedata", deadline=None)
 hypothesis.settings.load_profile("racedata")
 
+# Tests that run make would else behave as a make inside of `make check`.
+for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
+    os.environ.pop(name, None)
+
 SAMPLE = ROOT / "data" / "sample"
 LOADER = ROOT / "scripts" / "load_data.py"
 

@@ -155,19 +155,19 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
         ("/seasons/2023", "seasons takes no value. Try /ergast/f1/2023/seasons.json."),
         (
             "/grid/1/races",
-            "races does not take the filter grid. It takes season, round, circuits, drivers. "
+            "races does not accept the filter grid. It accepts season, round, circuits, drivers. "
             "Try /ergast/f1/2023/races.json.",
         ),
         (
             "/2023/18/pitstops/1/laps",
-            "laps does not take the filter pitstops. It takes season, round, drivers, laps. "
+            "laps does not accept the filter pitstops. It accepts season, round, drivers, laps. "
             "Try /ergast/f1/2023/18/laps.json.",
         ),
         ("/laps", "laps needs a season and a round at the front. Try /ergast/f1/2023/18/laps.json."),
         ("/2023/laps/3", "laps needs a round at the front. Try /ergast/f1/2023/18/laps.json."),
         (
             "/driverstandings/1/grid/1/drivers",
-            "drivers does not take the filter grid beside driverstandings; accepted beside it: season, round, drivers.",
+            "drivers does not accept the filter grid with driverstandings; accepted with it: season, round, drivers.",
         ),
     ],
 )

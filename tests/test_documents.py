@@ -229,8 +229,8 @@ def test_the_page_needs_no_script_and_loads_nothing(sample):
     ("limits", "text"),
     [
         ({}, "4 requests per second and 500 requests per hour"),
-        ({"burst_limit": "off"}, "A client has 500 requests per hour."),
-        ({"burst_limit": "1/second", "sustained_limit": "off"}, "A client has 1 request per second."),
+        ({"burst_limit": "off"}, "Each client may send 500 requests per hour."),
+        ({"burst_limit": "1/second", "sustained_limit": "off"}, "Each client may send 1 request per second."),
         ({"burst_limit": "off", "sustained_limit": "off"}, "None."),
     ],
 )

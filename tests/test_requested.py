@@ -31,7 +31,7 @@ def test_every_form_of_an_address_gets_the_same_body(sample, address):
 
 def test_refusals_name_the_endpoint_and_what_it_takes(sample):
     problem = sample.get("/ergast/f1/2023/pitstops/1/laps", status=400)
-    assert problem.json["detail"].startswith("laps does not take the filter pitstops. It takes season, round, ")
+    assert problem.json["detail"].startswith("laps does not accept the filter pitstops. It accepts season, round, ")
     assert sample.get("/ergast/f1/laps", status=400).json["detail"].startswith("laps needs a season and a round")
 
 

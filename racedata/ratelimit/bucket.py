@@ -1,4 +1,4 @@
-"""The token bucket: pure arithmetic in whole microseconds. No clock, no storage and no HTTP belong here."""
+"""The token bucket: arithmetic in whole microseconds, without a clock, storage or HTTP."""
 
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple

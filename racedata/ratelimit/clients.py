@@ -1,4 +1,4 @@
-"""What identifies a client: its IP address, also behind trusted proxies, and the key of its bucket."""
+"""The identity of a client: its IP address, also behind trusted proxies, and the key of its bucket."""
 
 import ipaddress
 from functools import lru_cache
@@ -11,7 +11,7 @@ IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 class TrustedProxies:
     """Proxies whose X-Forwarded-For is trusted: IP addresses, networks and `unix`, separated by commas.
 
-    `unix` stands for every peer on a unix socket, which has no IP address.
+    `unix` means every peer on a unix socket, which has no IP address.
     """
 
     def __init__(self, text: str) -> None:
@@ -28,7 +28,7 @@ class TrustedProxies:
 
         `peer` is the other end of the connection, `forwarded_for` the X-Forwarded-For header. A proxy appends its own
         peer to that header, so the header is read from the right: the client is the first hop that is not a trusted
-        proxy. An entry that is no IP address ends the search, and the client is the proxy that sent it.
+        proxy. An entry that is not an IP address ends the search; then the client is the proxy that sent it.
         """
         client = parse_ip(peer)
         entries = forwarded_for.split(",")

@@ -13,7 +13,7 @@ from racedata.ratelimit.bucket import Decision, Limit, take
 
 
 def monotonic_microseconds() -> int:
-    """The system's monotonic clock: the same in every process, and nobody can set it."""
+    """The system's monotonic clock, which is the same in every process and cannot be set."""
     return time.monotonic_ns() // 1000
 
 
@@ -68,21 +68,20 @@ class Mutexes:
 class LocalStore:
     """The buckets of up to `clients` clients, in memory shared with all processes forked after it is made.
 
-    Exact among any number of processes and threads. `clock` returns microseconds.
+    Counts are exact with any number of processes and threads. `clock` returns microseconds.
 
-    The memory is a hash table. A client's key is a keyed hash, so that nobody can choose a key to collide with another
-    client's. The key selects a set of WAYS slots, and the client has one of them. A set is guarded by one of the
-    mutexes, which the kernel releases if its holder dies.
+    The memory is a hash table. A client's key is a keyed hash, so that a client cannot cause a collision with another
+    client's key. The key selects a set of WAYS slots, and the client has one of them. One of the mutexes guards each
+    set; the kernel releases a mutex if its holder dies.
 
-    A slot is made so that a process may die at any point while writing. It has two states and a word that says which
-    of them is valid. New values go to the other state. Then that one word is written, which is atomic, and makes the
-    other state valid.
+    A process may die at any point while it writes to a slot. So a slot has two states, and a word that says which of
+    them is valid. New values go to the other state. Then one atomic write of that word makes the other state valid.
 
-    Memory never grows. If all slots of a set are taken, a new client gets the slot whose buckets are full the soonest.
-    Nearly always they are full already, so that nothing is lost.
+    Memory never grows. If all slots of a set are in use, a new client gets the slot whose buckets are full the soonest.
+    Nearly always they are full already, so nothing is lost.
 
-    A decision takes 4 µs, and 12 µs for a new client (Python 3.11, 2 cores). An SQLite file on tmpfs with one UPSERT
-    takes 9 µs, but with 4 processes at once some decisions waited 80 to 430 ms; here 15 ms at most.
+    A decision takes 4 µs, and 12 µs for a new client (Python 3.11, 2 cores). One UPSERT to an SQLite file on tmpfs
+    takes 9 µs, but with 4 processes at once some decisions waited 80 to 430 ms. Here they waited at most 15 ms.
     """
 
     WAYS = 16

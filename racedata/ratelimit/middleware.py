@@ -1,4 +1,4 @@
-"""The Falcon middleware: which requests count, the headers of a response, and 429. HTTP belongs here only."""
+"""The Falcon middleware: which requests count, the RateLimit headers, and 429. Only this module knows HTTP."""
 
 from functools import lru_cache
 from typing import Any
@@ -9,7 +9,7 @@ from racedata.ratelimit.bucket import whole_seconds
 from racedata.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.ratelimit.stores import LimitStore
 
-FORWARDED_CHARACTERS = 500  # of X-Forwarded-For that are read: some ten proxies in a row
+FORWARDED_CHARACTERS = 500  # how much of X-Forwarded-For is read: enough for about ten proxies
 
 
 class RateLimits:
@@ -24,14 +24,14 @@ class RateLimits:
         self.under_base, self.forms_of_base = base + "/", (base, base + ".json")
         self.policy = ", ".join(f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits)
         self.header = ", ".join(f'"{limit.name}";r=%d;t=%d' for limit in store.limits)
-        # Clients come back, so this is cached. A client that sends ever new headers only slows down itself.
+        # Cached, because clients send many requests. A client that keeps sending new headers slows down only itself.
         self.bucket_key = lru_cache(maxsize=4096)(lambda peer, via: bucket_key(proxies.client(peer, via)))
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         env, path = req.env, req.path.lower()
         if not (path.startswith(self.under_base) or path in self.forms_of_base) or is_preflight(env):
             return
-        # Only the end, which trusted proxies have written. A client can send anything before it, at any length.
+        # Only the end, which trusted proxies have written. Before it, a client can send anything of any length.
         via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
         refused_by, wait, remaining, reset = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via))
         values: list[int] = []
@@ -48,5 +48,5 @@ class RateLimits:
 
 
 def is_preflight(env: dict[str, Any]) -> bool:
-    """Whether this is a CORS preflight, which a browser sends on its own before the request of a script."""
+    """Whether this is a CORS preflight, which a browser sends by itself before a script's request."""
     return "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in env and "HTTP_ORIGIN" in env and env["REQUEST_METHOD"] == "OPTIONS"

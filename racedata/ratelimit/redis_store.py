@@ -1,4 +1,4 @@
-"""The limit store for several machines: buckets in a Redis or Valkey, and what happens while it does not work.
+"""The limit store for several machines: buckets in Redis or Valkey, with a fallback for outages.
 
 Imported only if the settings name one, because the `redis` package is an extra.
 """
@@ -19,9 +19,9 @@ from racedata.ratelimit.local_store import LocalStore
 
 log = logging.getLogger(__name__)
 
-# `take` in Lua, without the Decision: `take` itself makes that from the moments that the script returns.
+# `take` in Lua, without the Decision. Python's `take` makes the Decision from the moments that the script returns.
 # The time is the server's, because the clocks of several machines differ. A key expires when its buckets are full.
-# A key with anything else than moments is like no key, and is overwritten.
+# A key with any other content is treated as missing, and overwritten.
 SCRIPT = """
     local time = redis.call('TIME')
     local now = time[1] * 1000000 + time[2]
@@ -74,22 +74,22 @@ class RedisStore:
         try:
             self._redis = redis.Redis.from_url(
                 url,
-                protocol=2,  # every server has it, and it sends nothing but replies
+                protocol=2,  # every server supports it, and sends only replies
                 socket_timeout=self.TIMEOUT,
                 socket_connect_timeout=self.TIMEOUT,
                 socket_read_size=self.READ_SIZE,
-                retry=Retry(NoBackoff(), 0),  # the retries of redis-py do not know what time is left
+                retry=Retry(NoBackoff(), 0),  # the retries of redis-py do not respect TIMEOUT
             )
-            # Connects to nothing, but finds an unknown option of the URL now. Otherwise each request would.
+            # This does not connect, but fails now if the URL has an unknown option. Otherwise each request would fail.
             pool = self._redis.connection_pool
             pool.connection_class(**pool.connection_kwargs)
         except (redis.RedisError, TypeError, ValueError):
-            # The text of the error may have a part of the URL, which may have a password.
+            # The text of the error may contain a part of the URL, which may contain a password.
             raise ValueError(
                 "expected a URL such as redis://:password@host:6379/0, rediss://host (with TLS) or unix:///path?db=0, "
                 "with options of the redis package only"
             ) from None
-        # Starts its threads when they are needed, and so not before the workers are forked.
+        # It starts threads only when they are needed, and so after the workers are forked.
         self._executor = ThreadPoolExecutor(self.THREADS, thread_name_prefix="limit-store")
         self._arguments = [str(number) for limit in limits for number in (limit.interval, limit.capacity)]
         self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
@@ -107,8 +107,8 @@ class RedisStore:
         # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies that make no sense.
         except Exception as error:
             self._begin_outage(f"{type(error).__name__}: {error}")
-            # Ends the calls that still wait. A connection may fail to close while its thread uses it; then the next
-            # attempt tries again.
+            # This ends the calls that still wait. A connection may fail to close while its thread uses it; then the
+            # next attempt tries again.
             with suppress(Exception):
                 self._redis.connection_pool.disconnect()
             return self.fallback.take(client)
@@ -145,9 +145,9 @@ class RedisStore:
     def _begin_outage(self, reason: str) -> None:
         with self._lock:
             if self._retry_at is None:
-                # One line of bounded length: the reason may be what Redis has sent.
+                # One line of limited length, because the reason may contain what Redis has sent.
                 reason = " ".join(reason.split())[:200]
-                log.warning("limit store unavailable, each machine counts for itself: %s", reason)
+                log.warning("limit store unavailable, each machine counts on its own: %s", reason)
             self._retry_at = self.clock() + self.RETRY
 
     def _end_outage(self) -> None:

@@ -1,4 +1,4 @@
-"""What a limit store is, and which one the settings name."""
+"""The interface of a limit store, and the choice of one by the settings."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -45,5 +45,5 @@ def store_for(settings: Settings) -> LimitStore | None:
         raise SettingError(
             "RACEDATA_LIMIT_STORE names a Redis, but the redis package is not installed: run pip install '.[redis]'"
         ) from None
-    except ValueError as error:  # without the URL, which may have a password
+    except ValueError as error:  # the message omits the URL, which may contain a password
         raise SettingError(f"RACEDATA_LIMIT_STORE: {error}") from None

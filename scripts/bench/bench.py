@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""How fast the service is beside its floor: `bench.py DATABASE [--rounds N] [--seconds S] [--json FILE]`.
+"""Compares the service with a minimal app, the floor: `bench.py DATABASE [--rounds N] [--seconds S] [--json FILE]`.
 
-README.md in this folder has the method and the figures. The load comes from wrk, which must be installed.
+README.md in this folder describes the method and the figures. wrk, which must be installed, sends the requests.
 """
 
 import argparse
@@ -36,7 +36,7 @@ Measure = Callable[[], Figures]
 
 
 class Shape(NamedTuple):
-    """Addresses of one shape, behind the base address."""
+    """Addresses of one kind, without the base address."""
 
     name: str
     one: str  # the address that is requested again and again, of the latest race that has everything
@@ -96,7 +96,7 @@ end
 
 
 class Constant:
-    """The floor: always the same body."""
+    """The floor: it always returns the same body."""
 
     def __init__(self, body: bytes) -> None:
         self.body = body
@@ -179,7 +179,7 @@ def nginx(body: bytes) -> Iterator[str]:
 
 
 def wrk(url: str, seconds: int, paths: list[str] | None = None) -> Figures:
-    """Requests `url` for so many seconds, or each of the paths once. Returns requests per second, p50 and p99 in ms."""
+    """Requests `url` for `seconds`, or each of the paths once. Returns requests per second, p50 and p99 in ms."""
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder, "wrk.lua"), Path(folder, "paths")
         file.write_text("\n".join(paths or []))
@@ -193,7 +193,7 @@ def wrk(url: str, seconds: int, paths: list[str] | None = None) -> Figures:
 
 
 def in_turn(rounds: int, measures: dict[str, Measure]) -> dict[str, Figures]:
-    """Calls each function once per round. Returns the medians of each one's figures."""
+    """Calls each function once per round. Returns the median figures of each."""
     found: dict[str, list[Figures]] = {name: [] for name in measures}
     for number in range(rounds):
         for name, measure in measures.items():
@@ -203,7 +203,7 @@ def in_turn(rounds: int, measures: dict[str, Measure]) -> dict[str, Figures]:
 
 
 def show(text: str) -> None:
-    """Shows progress: on a terminal in one line, else a line each."""
+    """Shows progress: on a terminal always in the same line, otherwise in a new line."""
     terminal = sys.stderr.isatty()
     print(f"\r\033[K{text}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
@@ -324,7 +324,7 @@ def bench_pages(database: str, rounds: int, seconds: int) -> dict[str, Figures]:
 
 
 def share_by_worker(rounds: int) -> list[int]:
-    """How much of the requests of 16 connections the busiest worker answered, in per cent; one figure per round."""
+    """The percentage of the requests of 16 connections that the busiest worker answered; one figure per round."""
     shares = []
     for number in range(rounds):
         show(f"round {number + 1} of {rounds}: share by worker")
@@ -400,7 +400,7 @@ def database_and_wrk(path: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Compare the service with the server that carries it.")
+    parser = argparse.ArgumentParser(description="Compare the service with a minimal app under the same server.")
     parser.add_argument("database")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=int, default=3, help="per measurement")

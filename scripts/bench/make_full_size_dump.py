@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a dump of full size from one that lacks most lap times: `make_full_size_dump.py DUMP FOLDER [--races N]`.
+"""Makes a full-size dump from one that lacks most lap times: `make_full_size_dump.py DUMP FOLDER [--races N]`.
 
-For benchmarks only. Every race since 1996 gets lap times made up from its results: each driver does the laps of their
-result, in times around their average, with the positions that follow from the times. All other files are copied. The
-same dump and seed give the same bytes. The header of each file has a last column that says what the file is for; the
-loader ignores columns that it does not know.
+For benchmarks only. Every race since 1996 gets lap times that are invented from its results: each driver completes the
+laps of their result, with lap times around their average, and positions follow from the times. All other files are
+copied. The same dump and seed give the same bytes. An extra last column in the header of each file says that it is for
+benchmarks; the loader ignores unknown columns.
 """
 
 import argparse

@@ -1,6 +1,6 @@
-"""Processes that measurements and tests start or watch: gunicorn, and what Linux knows about any process.
+"""Starts gunicorn, and reads what Linux knows about a process.
 
-Belongs here: only what both need.
+Only code that benchmarks and tests share belongs here.
 """
 
 import os
@@ -21,7 +21,7 @@ Address = tuple[str, int] | str  # (host, port), or the path of a unix socket
 
 
 def free_port() -> int:
-    """A port that nobody listens on, below the range that the system gives to outgoing connections."""
+    """A free port, below the range that the system uses for outgoing connections."""
     while True:
         port = random.randrange(20_000, 32_000)
         with socket.socket() as tried:
@@ -33,7 +33,7 @@ def free_port() -> int:
 
 
 def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Waits until `condition` is true of another process, which cannot tell us. Raises TimeoutError."""
+    """Polls until `condition`, which depends on another process, is true. Raises TimeoutError."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:
@@ -66,7 +66,7 @@ def threads(process: int) -> int:
 
 
 def memory(process: int | str) -> float:
-    """Megabytes of a process: its own, and its share of what it shares with others (PSS)."""
+    """The memory of a process in megabytes, with its share of the memory that it shares with others (PSS)."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 

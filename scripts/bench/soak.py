@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Whether the service stays the same under load: `soak.py DATABASE [--requests N] [--step N]`.
+"""Checks that the service does not degrade under long load: `soak.py DATABASE [--requests N] [--step N]`.
 
 Requests every address of the database in random order, again and again, and prints a row per step: memory, open files
 and threads of the workers. It takes some minutes and needs wrk. The tools are those of bench.py.
