@@ -3,6 +3,7 @@
 Files, zips, downloads and CSV belong here. The tables and the database belong in load_data.py.
 """
 
+import codecs
 import csv
 import io
 import os
@@ -15,7 +16,6 @@ import zipfile
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import lru_cache
 from http.client import HTTPException, HTTPMessage
 from itertools import islice
 from pathlib import Path
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
-MISSING = ("", r"\N")
+MISSING = frozenset(["", r"\N"])
 HTTP = re.compile("https?://", re.IGNORECASE)
 
 # Limits of memory and time, far above what any dump needs.
@@ -173,11 +173,36 @@ class Lines(io.RawIOBase):
         return len(block)
 
 
+class Text:
+    """A parser of texts that match all of a pattern. They are stored as they are."""
+
+    def __init__(self, pattern: str, expected: str) -> None:
+        self.fullmatch = re.compile(pattern).fullmatch
+        self.__doc__ = expected
+
+    def __call__(self, text: str) -> str:
+        if not self.fullmatch(text):
+            raise ValueError
+        return text
+
+
+class Known(dict[str, Value]):
+    """The values of fields that were read before: numbers repeat. Faster than lru_cache."""
+
+    def __init__(self, read: Callable[[str], Value]) -> None:
+        self.read = read
+
+    def __missing__(self, field: str) -> Value:
+        if len(self) > 4096:  # keeps the memory flat
+            self.clear()
+        value = self[field] = self.read(field)
+        return value
+
+
 class Column(NamedTuple):
     """A column of a table, and how its fields are read."""
 
     name: str
-    kind: str  # INTEGER or TEXT
     parse: Parse  # a field's text to the stored value; raises ValueError
     expected: str  # what `parse` accepts, in words
     required: bool
@@ -189,55 +214,70 @@ class Column(NamedTuple):
             raise ValueError
         return None
 
+    def reader(self) -> Callable[[Sequence[str]], Sequence[Value]]:
+        """The function that reads many fields of the column at once."""
+        parse = self.parse
+        if not isinstance(parse, Text):
+            known = Known(self.read)
+            return lambda fields: list(map(known.__getitem__, fields))
+
+        def read_texts(fields: Sequence[str]) -> Sequence[Value]:
+            if MISSING.isdisjoint(fields) and all(map(parse.fullmatch, fields)):
+                return fields
+            return list(map(self.read, fields))
+
+        return read_texts
+
 
 class Table:
-    """A CSV file that is read into a table. `row` is the last row that `rows` yielded, `rows_read` its number."""
+    """A CSV file that is read into a table. `rows_read` counts its rows, without the header and blank lines."""
 
-    BATCH = 100  # rows that are parsed together, column by column, which is much faster than row by row
+    BATCH = 250  # rows that are read together, column by column: much faster than row by row
 
     def __init__(self, path: AnyPath, columns: Sequence[Column], progress: Progress) -> None:
         self.path, self.columns, self.progress = path, columns, progress
         self.header: list[str] = []
         self.rows_read = 0
-        self.row: tuple[Value, ...] = ()
 
-    def rows(self) -> Iterator[tuple[Value, ...]]:
-        """The values of each row, in the order of `columns`."""
+    def batches(self) -> Iterator[list[Sequence[Value]]]:
+        """The rows, up to BATCH at a time: the values of each of `columns`."""
         with self.reader() as reader:
             self.header = next(reader, [])
             self.check_header()
-            plan = list(zip(self.indexes(), map(parser, self.columns)))
+            plan = [(index, column.reader()) for index, column in zip(self.indexes(), self.columns)]
             blank = 0
             while batch := list(islice(reader, self.BATCH)):
-                rows = [fields for fields in batch if fields]  # a blank line has no fields
+                rows = batch if all(batch) else list(filter(None, batch))  # a blank line has no fields
                 blank = 0 if rows else blank + len(batch)
                 if blank > BLANK_LINES:
                     raise self.fault(f"more than {BLANK_LINES:,} blank lines; expected rows", line=reader.line_num)
+                if not rows:
+                    continue
                 try:
-                    if set(map(len, rows)) != {len(self.header)}:
-                        rows = list(map(self.filled, rows))
-                    fields = [*zip(*rows), [""] * len(rows)]  # the last list is for absent columns
-                    values = [list(map(parse, fields[index])) for index, parse in plan] if rows else []
+                    fields = self.fields(rows)
+                    values = [read(fields[index]) for index, read in plan]
                 except ValueError:
                     raise self.first_wrong_value() from None
-                for self.row in zip(*values):
-                    self.rows_read += 1
-                    yield self.row
+                self.rows_read += len(rows)
+                yield values
                 self.progress(f"{self.path.name}: {self.rows_read:,} rows")
 
     @contextmanager
     def opened(self) -> Iterator["io.BufferedReader[Lines]"]:
-        """The bytes of the file. If a line is too long, raises a LoadError that names the line."""
+        """The bytes of the file without a byte order mark. If a line is too long, raises a LoadError that names it."""
         with self.path.open("rb") as file:
             try:
-                yield io.BufferedReader(Lines(file), 1 << 16)
+                lines = io.BufferedReader(Lines(file), 1 << 16)
+                if lines.peek(3)[:3] == codecs.BOM_UTF8:
+                    lines.read(3)
+                yield lines
             except LongLine as error:
                 raise self.fault(f"longer than {LINE_BYTES:,} bytes; expected a row", line=error.line) from None
 
     @contextmanager
     def reader(self) -> Iterator["Reader"]:
         """A csv.reader of the file. Turns its errors into a LoadError that names the line."""
-        with self.opened() as file, io.TextIOWrapper(file, encoding="utf-8-sig", newline="") as text:
+        with self.opened() as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
             reader = csv.reader(text, strict=True)
             try:
                 yield reader
@@ -264,11 +304,18 @@ class Table:
         indexes = {name: index for index, name in enumerate(self.header)}
         return [indexes.get(column.name, len(self.header)) for column in self.columns]
 
-    def filled(self, fields: list[str]) -> list[str]:
-        """Fills up a short row: its last columns are missing values."""
-        if len(fields) > len(self.header):
+    def fields(self, rows: list[list[str]]) -> list[tuple[str, ...]]:
+        """The fields of some rows, column by column, and after the last a column of missing fields.
+
+        If a row is short, its last columns are missing. Raises ValueError if a row is too long.
+        """
+        if len(set(map(len, rows))) > 1:
+            width = max(map(len, rows))
+            rows = [fields + [""] * (width - len(fields)) for fields in rows]
+        columns = list(zip(*rows))
+        if len(columns) > len(self.header):
             raise ValueError
-        return fields + [""] * (len(self.header) - len(fields))
+        return columns + [("",) * len(rows)] * (len(self.header) + 1 - len(columns))
 
     def first_wrong_value(self) -> LoadError:
         """The cause of a ValueError in `rows`. Reads the file again, row by row, to find the line and column."""
@@ -287,16 +334,15 @@ class Table:
                         return self.fault(what, column.name, reader.line_num)
         raise AssertionError(f"{self.path.name} has changed while it was read")
 
-    def duplicate(self, error: Exception) -> LoadError:
-        """The cause of an sqlite3.IntegrityError such as `UNIQUE constraint failed: races.year, races.round`."""
-        names = re.findall(r"\.(\w+)", str(error))
-        row = dict(zip((column.name for column in self.columns), self.row))
-        value = ", ".join(repr(row[name])[:80] for name in names)
+    def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
+        """The error for row `number`, counted from 1, whose columns `names` equal those of an earlier row."""
         with self.reader() as reader:
             next(reader)
-            lines = (reader.line_num for fields in reader if fields)
-            line = next(islice(lines, self.rows_read - 1, None))
-        return self.fault(f"{value}; expected no two rows with the same", ", ".join(names), line)
+            fields = next(islice(filter(None, reader), number - 1, None))
+            row = dict(zip(self.header, fields))
+            value = ", ".join(row[name] for name in names)
+            what = f"{value[:80]!r}; expected no two rows with the same"
+            return self.fault(what, ", ".join(names), reader.line_num)
 
     def not_utf8(self) -> LoadError:
         """The cause of a UnicodeDecodeError, which has only a position in a buffer."""
@@ -309,14 +355,8 @@ class Table:
                     index = re.sub(rb'"[^"]*"?', b"", line[: error.start]).count(b",")
                     column = self.header[index] if index < len(self.header) else None
                     return self.fault(f"{line[error.start : error.end]!r}; expected UTF-8", column, number)
-                self.header = self.header or line.decode("utf-8-sig").strip().replace('"', "").split(",")
+                self.header = self.header or line.decode().strip().replace('"', "").split(",")
         raise AssertionError(f"{self.path.name} has changed while it was read")
 
     def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
         return LoadError(f"{self.path.name}, line {line}{f', column {column}' if column else ''}: {what}")
-
-
-def parser(column: Column) -> Callable[[str], Value]:
-    """The function that parses a column's fields."""
-    # Ids and lap numbers repeat, texts do not. The maximum size limits the memory.
-    return lru_cache(maxsize=4096)(column.read) if column.kind == "INTEGER" else column.read

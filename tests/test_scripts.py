@@ -51,6 +51,13 @@ def test_a_made_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path
     assert counts[1957, 5][1] == 0
 
 
+def test_a_made_dump_has_everything_else_of_the_dump_it_was_made_from(made):
+    for file in SAMPLE.iterdir():
+        if file.name != "lap_times.csv":
+            rows = file.read_text(encoding="utf-8").splitlines()
+            assert (made / file.name).read_text(encoding="utf-8").splitlines()[1:] == rows[1:]
+
+
 def test_the_limits_benchmark_prints_a_row_per_step():
     rows = run("limits.py", "100000").splitlines()
     assert [row.split()[0] for row in rows[1:]] == ["0", "100,000"]
