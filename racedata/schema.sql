@@ -33,7 +33,7 @@ CREATE TABLE seasons (
 -- A circuit. Endpoint `circuits`.
 CREATE TABLE circuits (
     circuitId  INTEGER PRIMARY KEY,
-    circuitRef TEXT NOT NULL UNIQUE,  -- `circuitId` in answers
+    circuitRef TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `circuitId` in answers
     name       TEXT NOT NULL,
     location   TEXT,                  -- `locality` in answers
     country    TEXT,
@@ -45,7 +45,7 @@ CREATE TABLE circuits (
 -- A constructor. Endpoint `constructors`.
 CREATE TABLE constructors (
     constructorId  INTEGER PRIMARY KEY,
-    constructorRef TEXT NOT NULL UNIQUE,  -- `constructorId` in answers
+    constructorRef TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `constructorId` in answers
     name           TEXT NOT NULL,
     nationality    TEXT,
     url            TEXT
@@ -54,7 +54,7 @@ CREATE TABLE constructors (
 -- A driver. Endpoint `drivers`.
 CREATE TABLE drivers (
     driverId    INTEGER PRIMARY KEY,
-    driverRef   TEXT NOT NULL UNIQUE,  -- `driverId` in answers
+    driverRef   TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `driverId` in answers
     number      INTEGER,               -- the permanent one, since 2014
     code        TEXT,
     forename    TEXT NOT NULL,

@@ -117,6 +117,18 @@ FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
             "drivers.csv, line 3, column driverId: '1'; expected no two rows with the same",
         ),
         (
+            "drivers.csv",
+            "\n2,albon,",
+            "\n2,ALBERS,",
+            "drivers.csv, line 3, column driverRef: 'ALBERS'; expected no two rows with the same",
+        ),
+        (
+            "drivers.csv",
+            "\n2,albon,",
+            "\n2,a b,",
+            "drivers.csv, line 3, column driverRef: 'a b'; expected an id of letters, digits, _ and -",
+        ),
+        (
             "lap_times.csv",
             "\n39,52,1,2,",
             "\n39,36,1,2,",
