@@ -9,6 +9,8 @@ import pytest
 from conftest import SAMPLE, built
 from service import ROOT
 
+from racedata.resources import ENDPOINTS
+
 
 def run(script, *arguments):
     command = [sys.executable, ROOT / "scripts" / "bench" / script, *arguments]
@@ -61,3 +63,9 @@ def test_a_made_dump_has_everything_else_of_the_dump_it_was_made_from(made):
 def test_the_limits_benchmark_prints_a_row_per_step():
     rows = run("limits.py", "100000").splitlines()
     assert [row.split()[0] for row in rows[1:]] == ["0", "100,000"]
+
+
+def test_the_shapes_benchmark_prints_a_row_per_endpoint(made, tmp_path):
+    rows = run("shapes.py", built(made, tmp_path / "x.db"), "--per-kind", "2").splitlines()
+    names = {row.split("|")[1].strip() for row in rows if row.count("|") == 6}
+    assert {endpoint.name for endpoint in ENDPOINTS} <= names
