@@ -1,4 +1,4 @@
-# Everything that is done with the project by hand. `make help` lists it.
+# The commands of the project. `make help` lists them.
 
 PYTHON = python3
 SOURCE ?=
@@ -7,10 +7,10 @@ DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 .PHONY: help install load-data serve python settings routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
-help:  ## this list
+help:  ## list these commands
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-install: .venv/installed  ## make .venv with the service and all that it needs
+install: .venv/installed  ## install the service into .venv
 
 .venv/installed: setup.cfg pyproject.toml | python
 	@echo "Installing into .venv …"
@@ -23,11 +23,11 @@ install: .venv/installed  ## make .venv with the service and all that it needs
 	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-load-data:  ## build the database: make load-data SOURCE=folder, zip or URL (the same again if none is named)  DATABASE=file
+load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the same source again), DATABASE=file
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
 	@trap '' INT; $(PYTHON) scripts/load_data.py '$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
 
-serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT; built from data/sample if there is none)
+serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
 	@RACEDATA_DATABASE='$(DATABASE)' exec .venv/bin/gunicorn
 
@@ -38,17 +38,17 @@ python:
 settings: python
 	@$(PYTHON) -m racedata.settings
 
-routes: install  ## list the addresses of the service
+routes: install  ## list the routes of the service
 	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/python -c "from falcon.inspect import inspect_routes; \
 		from racedata.app import get_app; print(*(route.path for route in inspect_routes(get_app().app)), sep='\n')"
 
 test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest
 
-test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis and Chromium too, and those of real traffic at length
+test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis and Chromium, and longer ones of real traffic
 	@SERVICE_SECONDS=10 .venv/bin/pytest tests/system tests/test_service.py
 
-bench: .venv/installed  ## measure the service beside the server that carries it (needs wrk; takes some ten minutes)
+bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk; takes about ten minutes)
 	@.venv/bin/python scripts/bench/bench.py '$(DATABASE)'
 
 lint: .venv/installed-test  ## check style, formatting and types
@@ -56,20 +56,20 @@ lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff format --quiet --check .
 	@.venv/bin/mypy
 
-coverage: .venv/installed-test  ## run the same tests, and measure which branches of the code they reach
+coverage: .venv/installed-test  ## run the tests and report their branch coverage
 	@.venv/bin/coverage erase
 	@.venv/bin/coverage run -m pytest
 	@.venv/bin/coverage combine --quiet
 	@.venv/bin/coverage report
 
-check: lint coverage  ## what must pass before a change is taken
+check: lint coverage  ## lint and coverage: must pass before a change is merged
 
-audit: install  ## look up known vulnerabilities of all that is installed (needs the network, and writes to build/ alone)
+audit: install  ## look up known vulnerabilities of the installed packages (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
 	@.venv/bin/pip freeze --exclude-editable > build/installed.txt
 	@build/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt 2>build/audit.log \
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
-clean:  ## remove .venv and everything built, the database too
+clean:  ## remove .venv and everything that was built, also the database
 	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db
 	find . -name __pycache__ -prune -exec rm -r {} +
