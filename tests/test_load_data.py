@@ -568,15 +568,20 @@ def somebodys_database(path):
         db.execute("CREATE TABLE diary (entry)")
 
 
+def identity(path):
+    status = path.lstat()
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
+
+
 @pytest.mark.parametrize("make", [a_folder, a_pipe, somebodys_text, somebodys_database])
 def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     path = tmp_path / "racedata.db"
     make(path)
-    before = path.lstat()
+    before = identity(path)
     run = run_loader(source, path)
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
     assert f"{path}: exists and is not a racedata database; remove it, or name another file" in run.stderr
-    assert path.lstat() == before
+    assert identity(path) == before
 
 
 def test_a_damaged_database_is_replaced(source, database):
