@@ -132,7 +132,9 @@ class Numbered(NamedTuple):
     """How the rows of a table get their `record` and other computed columns."""
 
     key: str  # columns that together identify a row
-    order: str  # the order of `record`: SQL with the columns of the file and the year and round of the race
+    order: (
+        str  # the order of `record`: SQL with the columns of the file and, if not per race, the race's year and round
+    )
     per_race: bool = False  # whether `record` restarts at 1 in each race
     computed: Mapping[str, str] = {}  # the SQL of each other computed column
 
@@ -148,8 +150,8 @@ NUMBERED = {
     "results": Numbered("resultId", "year, round, positionOrder, resultId"),
     "sprint_results": Numbered("resultId", "year, round, positionOrder, resultId"),
     "qualifying": Numbered("qualifyId", "year, round, position NULLS LAST, qualifyId"),
-    "lap_times": Numbered("raceId, driverId, lap", "raceId, lap, position NULLS LAST, driverId", per_race=True),
-    "pit_stops": Numbered("raceId, driverId, stop", "raceId, time, lap, stop, driverId", per_race=True),
+    "lap_times": Numbered("raceId, driverId, lap", "lap, position NULLS LAST, driverId", per_race=True),
+    "pit_stops": Numbered("raceId, driverId, stop", "time, lap, stop, driverId", per_race=True),
     "driver_standings": Numbered(
         "driverStandingsId",
         "year, round, position NULLS LAST, driverStandingsId",
@@ -244,26 +246,25 @@ def insert(db: sqlite3.Connection, table: str, file: Table) -> None:
 
 def number_rows(db: sqlite3.Connection, table: str, numbered: Numbered, names: str) -> None:
     """Moves the rows of `unnumbered` to `table`, in order and with their `record`."""
-    rows = f"""SELECT {", ".join([names, *numbered.computed.values()])}
-        FROM unnumbered JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
-        ORDER BY {numbered.order}"""
-    names = ", ".join([names, *numbered.computed])
-    if not numbered.per_race:
-        db.execute(f"INSERT INTO {table} ({names}) {rows}")  # SQLite numbers a primary key that is not given from 1
-        return
-    # Numbers all rows so, and subtracts those of the races before. This is faster than row_number().
-    db.execute(f"CREATE TEMP TABLE ordered AS {rows}")
-    db.execute("CREATE TEMP TABLE before (raceId INTEGER PRIMARY KEY, number)")
-    db.execute(
-        """INSERT INTO before
-           SELECT raceId, sum(count(*)) OVER (ORDER BY raceId) - count(*) FROM unnumbered GROUP BY raceId"""
-    )
-    db.execute(
-        f"""INSERT INTO {table} (record, {names}) SELECT ordered.rowid - before.number, {names}
-            FROM ordered CROSS JOIN before USING (raceId) ORDER BY ordered.rowid"""
-    )
-    db.execute("DROP TABLE before")
-    db.execute("DROP TABLE ordered")
+    # SQLite numbers from 1 what is inserted into an empty table without a value for its INTEGER PRIMARY KEY.
+    if numbered.per_race:
+        db.execute(f"CREATE TEMP TABLE numbered (record INTEGER PRIMARY KEY, {names})")
+        for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
+            db.execute(
+                f"""INSERT INTO numbered ({names})
+                    SELECT {names} FROM unnumbered WHERE raceId = ? ORDER BY {numbered.order}""",
+                race,
+            )
+            db.execute(f"INSERT INTO {table} (record, {names}) SELECT record, {names} FROM numbered ORDER BY record")
+            db.execute("DELETE FROM numbered")
+        db.execute("DROP TABLE numbered")
+    else:
+        db.execute(
+            f"""INSERT INTO {table} ({", ".join([names, *numbered.computed])})
+                SELECT {", ".join([names, *numbered.computed.values()])}
+                FROM unnumbered JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
+                ORDER BY {numbered.order}"""
+        )
 
 
 def checksum(paths: Iterable[AnyPath]) -> str:

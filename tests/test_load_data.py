@@ -584,6 +584,11 @@ def somebodys_database(path):
         db.execute("CREATE TABLE diary (entry)")
 
 
+def identity(path):
+    status = path.lstat()
+    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
+
+
 @pytest.mark.parametrize("make", [a_folder, a_pipe, somebodys_text, somebodys_database])
 def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     path = tmp_path / "racedata.db"

@@ -58,9 +58,9 @@ class RedisStore:
     that a reply announces, and stops all threads meanwhile.
     """
 
-    TIMEOUT = 0.2  # seconds for a call, connecting included
+    TIMEOUT = 0.4  # seconds for a call, connecting included; less would take a busy machine for an outage
     THREADS = 4  # as many as a gunicorn worker has (gunicorn.conf.py)
-    SLOW = 0.1  # seconds after which an answer is slow
+    SLOW = 0.15  # seconds after which an answer is slow
     SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
     RETRY = 1  # seconds between attempts during an outage
     # Bytes per read; a reply has less. Small, because it limits what a server can send before TIMEOUT: four calls at
