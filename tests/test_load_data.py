@@ -562,11 +562,6 @@ def test_a_link_to_the_database_stays_a_link(source, database):
     assert len(tables(database)["races"]) == 88
 
 
-def identity(path):
-    status = path.lstat()
-    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
-
-
 def a_folder(path):
     path.mkdir()
 
