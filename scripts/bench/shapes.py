@@ -106,7 +106,7 @@ def main() -> None:
     for path in paths:
         row = fastest(app, path, "limit=100"), fastest(app, path, "limit=2000"), path
         times[endpoint_of(path)].append(row)
-    for endpoint, rows in [*times.items(), ("all", [row for rows in times.values() for row in rows])]:
+    for endpoint, rows in [*times.items(), ("all", [row for each in times.values() for row in each])]:
         slowest, largest = max(rows), max(rows, key=lambda row: row[1])
         print(
             f"| {endpoint} | {len(rows)} | {median(row[0] for row in rows):.2f} ms "
