@@ -83,8 +83,10 @@ end
 function request()
     if not paths then return wrk.format("GET") end
     next = next + 1
-    -- The only way to end wrk early is a signal. It ignores signals during os.execute: so a few, moments later.
-    if next == #paths then os.execute("(for i in 1 2 3 4 5; do sleep 0.01; kill -INT $PPID; done) 2>/dev/null &") end
+    -- The only way to end wrk early is a signal. It ignores signals during os.execute, so more come for a second.
+    if next == #paths then
+        os.execute("(for i in $(seq 50); do sleep 0.02; kill -INT $PPID || exit; done) 2>/dev/null &")
+    end
     return paths[next] or paths[#paths]
 end
 function done(summary, latency, requests)
