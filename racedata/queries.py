@@ -219,13 +219,7 @@ class Source:
         return total, data.rows(sql, tuple(where.values))
 
 
-def with_winner(table: str) -> str:
-    """All columns of a classification, and the winner's time: gaps are counted from it."""
-    return f"""*, (SELECT milliseconds FROM {table} AS winner WHERE winner.raceId = {table}.raceId
-                   ORDER BY record LIMIT 1) AS winnerMilliseconds"""
-
-
-RESULTS = Source("results", ENTRY, with_winner("results"))
+RESULTS = Source("results", ENTRY)
 SPRINT = Source(
     "sprint_results",
     # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint.
@@ -236,7 +230,7 @@ SPRINT = Source(
         "status": "statusId",
         "sprint": "positionText",
     },
-    f"{with_winner('sprint_results')}, NULL AS fastestLapSpeed",
+    "*, NULL AS fastestLapSpeed",
 )
 QUALIFYING = Source(
     "qualifying",
@@ -263,6 +257,13 @@ DRIVER_STANDINGS = Source("driver_standings", {"drivers": "driverId", "driversta
 CONSTRUCTOR_STANDINGS = Source(
     "constructor_standings", {"constructors": "constructorId", "constructorstandings": "positionText"}
 )
+
+
+def winner_time(data: DataFile, source: Source, race_id: int) -> int | None:
+    """The milliseconds of the first row of a classification: gaps are counted from it."""
+    sql = f"SELECT milliseconds FROM {source.table} WHERE raceId = ? ORDER BY record LIMIT 1"
+    time: int | None = data.row(sql, (race_id,))["milliseconds"]
+    return time
 
 
 def entries(filters: Filters) -> Where:

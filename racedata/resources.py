@@ -210,8 +210,11 @@ class Classification(RaceRecords):
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
         directory, clock = self.directory, self.clocks[self.settings.finish_times]
+        winner = None
+        if self.settings.finish_times == "gap":
+            winner = queries.winner_time(self.data, self.source, rows[0]["raceId"])
         return [
-            serializers.result(row, directory.drivers, directory.constructors, directory.statuses, clock)
+            serializers.result(row, directory.drivers, directory.constructors, directory.statuses, clock, winner)
             for row in rows
         ]
 

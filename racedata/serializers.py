@@ -115,8 +115,10 @@ def utc(time: str | None) -> str | None:
     return time and f"{time}Z"
 
 
-def result(row: Row, drivers: Objects, constructors: Objects, statuses: Mapping[int, str], clock: Clock) -> Json:
-    """A row of the classification of a race or sprint."""
+def result(
+    row: Row, drivers: Objects, constructors: Objects, statuses: Mapping[int, str], clock: Clock, winner: int | None
+) -> Json:
+    """A row of the classification of a race or sprint; `winner` is the winner's time, in milliseconds."""
     milliseconds = row["milliseconds"]
     return known(
         number=row["number"],
@@ -128,9 +130,7 @@ def result(row: Row, drivers: Objects, constructors: Objects, statuses: Mapping[
         grid=row["grid"],
         laps=row["laps"],
         status=statuses[row["statusId"]],
-        Time=None
-        if milliseconds is None
-        else known(millis=milliseconds, time=clock(milliseconds, row["winnerMilliseconds"])),
+        Time=None if milliseconds is None else known(millis=milliseconds, time=clock(milliseconds, winner)),
         FastestLap=fastest_lap(row),
     )
 

@@ -15,7 +15,7 @@ class Description:
         self._validators = {}
 
     def resolved(self, item):
-        """What a `$ref` stands for; anything else is what it is."""
+        """The object that a `$ref` names; any other object is returned unchanged."""
         while "$ref" in item:
             place = self.document
             for name in item["$ref"].split("/")[1:]:

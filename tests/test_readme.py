@@ -41,7 +41,7 @@ def table(heading: str, document: str = README) -> list[list[str]]:
 
 
 def in_code(text: str) -> list[str]:
-    """What stands in backticks."""
+    """The texts in backticks."""
     return re.findall("`([^`]+)`", text)
 
 
