@@ -84,7 +84,7 @@ class Gunicorn:
 
     def wait_for_new_workers(self, before: set[int]) -> None:
         """Waits until there are as many workers as in `before`, and none of those."""
-        until(lambda: len(self.workers()) == len(before) and not before & set(self.workers()))
+        until(lambda: len(now := set(self.workers())) == len(before) and not now & before)
 
 
 @contextmanager
