@@ -5,6 +5,7 @@ Files, zips, downloads and CSV belong here. The tables and the database belong i
 
 import codecs
 import csv
+import hashlib
 import io
 import os
 import re
@@ -14,7 +15,7 @@ import urllib.error
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPMessage
 from itertools import islice
@@ -45,6 +46,16 @@ Progress = Callable[[str], None]
 
 class LoadError(Exception):
     """The reason why no database was built, in one line."""
+
+
+def checksum(paths: Iterable[AnyPath]) -> str:
+    """SHA-256, in hexadecimal, of the files' joined contents."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
 
 
 @contextmanager
@@ -208,6 +219,7 @@ class Column(NamedTuple):
     required: bool
 
     def read(self, text: str) -> Value:
+        text = text.strip(" ")  # published dumps have `Argentinian `
         if text not in MISSING:
             return self.parse(text)
         if self.required:
@@ -229,7 +241,7 @@ class Column(NamedTuple):
             else:
                 present = [field for field in fields if field not in MISSING]
             if not all(map(parse.fullmatch, present)):
-                raise ValueError
+                return list(map(self.read, fields))
             return fields if present is fields else [None if field in MISSING else field for field in fields]
 
         return read_texts
