@@ -2,6 +2,7 @@
 
 PYTHON = python3
 SOURCE ?=
+CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
 .PHONY: help install load-data serve python settings routes test test-system bench lint coverage check audit clean
@@ -23,9 +24,10 @@ install: .venv/installed  ## install the service into .venv
 	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the same source again), DATABASE=file
+load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the same source again), DATABASE=file, CORRECTIONS=none
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
-	@trap '' INT; $(PYTHON) scripts/load_data.py '$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
+	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections '$(CORRECTIONS)' \
+		'$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'

@@ -28,12 +28,14 @@ from types import FrameType
 from typing import Never
 
 import ergast
+from corrections import correct
 from dump import LoadError, Progress, checksum, dump_folder
 from stage import COMPUTED, NUMBERED, TABLES, Reader, Stage
 
 PROJECT = Path(__file__).resolve().parent.parent
 SCHEMA = PROJECT / "racedata" / "schema.sql"
 SAMPLE = str(PROJECT / "data" / "sample")
+CORRECTIONS = PROJECT / "data" / "corrections.csv"
 
 # A full dump needs a third of it. No dump may make the loader use up the memory of a service on the same machine.
 MEMORY_BYTES = 120_000_000
@@ -77,7 +79,7 @@ USUALLY_KNOWN = {
 }
 
 
-def build(path: Path, read: Reader, progress: Progress) -> list[str]:
+def build(path: Path, read: Reader, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds the database at `path` from what `read` puts into a Stage. Returns the lines of a report."""
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # An unfinished file is deleted, so it needs no journal.
@@ -86,6 +88,7 @@ def build(path: Path, read: Reader, progress: Progress) -> list[str]:
         stage = Stage(db, progress)
         db.execute("BEGIN")
         source = read(stage)
+        corrected = correct(stage, corrections) if corrections else []
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:
@@ -112,6 +115,7 @@ def build(path: Path, read: Reader, progress: Progress) -> list[str]:
         f"{'table':<22}{'rows read':>12}{'rows stored':>13}",
         *(f"{table:<22}{read_rows[table]:>12}{counts[table]:>13,}" for table in TABLES),
         *source.remarks,
+        *corrected,
         *([f"unknown: {', '.join(unknown)}"] if unknown else []),
         seasons,
     ]
@@ -227,10 +231,10 @@ def source_of(database: str) -> str:
         raise LoadError(f"{database}: does not say what it was built from; name a source") from None
 
 
-def load(source: str, database: str, progress: Progress) -> list[str]:
+def load(source: str, database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError."""
     with replacement(database) as new, dump_folder(source, progress) as folder:
-        return build(new, lambda stage: ergast.read(folder, source, stage), progress)
+        return build(new, lambda stage: ergast.read(folder, source, stage), corrections, progress)
 
 
 def identity(path: str) -> tuple[int, int, int] | None:
@@ -272,6 +276,11 @@ def main() -> None:
         "if empty, what the database was built from before, or the sample",
     )
     parser.add_argument("database", help="file to build")
+    parser.add_argument(
+        "--corrections",
+        default=str(CORRECTIONS),
+        help="file of known errors of dumps, with the right values; none: load the dump as it is",
+    )
     arguments = parser.parse_args()
     limit_memory()
     progress = show_progress if sys.stderr.isatty() else lambda text: None
@@ -283,7 +292,8 @@ def main() -> None:
             for number in END_SIGNALS:
                 signal.signal(number, interrupt)
             source = source or source_of(arguments.database)
-            said = load(source, arguments.database, progress)
+            corrections = None if arguments.corrections == "none" else Path(arguments.corrections)
+            said = load(source, arguments.database, corrections, progress)
         finally:
             ignore_end_signals()
     except LoadError as error:

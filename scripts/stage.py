@@ -101,6 +101,7 @@ class Field(NamedTuple):
     """A column of a staged table."""
 
     name: str
+    kind: str  # INTEGER or TEXT
     parse: Parse  # if it refers to another table: of the number alone
     parent: str | None  # the table that it refers to, by a column of the same name
     required: bool
@@ -143,7 +144,9 @@ class Stage:
         for table in TABLES:
             if table in NUMBERED:
                 key = NUMBERED[table].key
-                fields = ", ".join(f"{field.name}{' NOT NULL' * field.required}" for field in self.fields(table))
+                fields = ", ".join(
+                    f"{field.name} {field.kind}{' NOT NULL' * field.required}" for field in self.fields(table)
+                )
                 db.execute(f"CREATE TABLE dump.{table} ({fields}, PRIMARY KEY ({key})) WITHOUT ROWID")
             else:
                 (sql,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
@@ -156,6 +159,7 @@ class Stage:
         columns = {
             name: Field(
                 name,
+                kind,
                 CHECKED.get(table, {}).get(name, whole_number if kind == "INTEGER" else plain_text),
                 parents.get(name),
                 required=bool(not_null or primary),
@@ -163,7 +167,7 @@ class Stage:
             for _, name, kind, not_null, _, primary in self.db.execute(f"PRAGMA main.table_info({table})")
             if name not in COMPUTED
         }
-        ids = {name: Field(name, whole_number, None, required=True) for name in key if name not in columns}
+        ids = {name: Field(name, "INTEGER", whole_number, None, required=True) for name in key if name not in columns}
         return [*ids.values(), *columns.values()]
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
