@@ -54,7 +54,7 @@ def year(text: str) -> int:
 
 number = Text(r"-?[0-9]+(\.[0-9]+)?", "a number such as 25 or 8.14")
 time_of_day = Text("([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]", "a time of day such as 13:00:00")
-plain_text = Text(r"[^\x00-\x1f\x7f]+", "text without control characters")
+plain_text = Text(r"[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?", "text without control characters")
 # What an address can name; see racedata/addresses.py.
 ref = Text("[A-Za-z0-9_-]+", "an id of letters, digits, _ and -")
 lap_time = Text(r"([0-9]+:)?[0-9]+:[0-5][0-9]\.[0-9]{3}", "a time such as 1:07.012")

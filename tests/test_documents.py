@@ -147,7 +147,7 @@ def test_the_page_says_what_is_loaded_from_where_and_when(sample, sample_databas
     assert "Seasons 5, from 1957 to 2023" in text
     for table, name in documents.RECORDS.items():
         assert f"{name} {counts[table]:,}" in text
-    assert f"Source sample Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
+    assert f"Source sample Licence CC BY-NC-SA 4.0 Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
 
 
 def links_of(page):

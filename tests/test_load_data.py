@@ -23,8 +23,6 @@ import load_data
 import pytest
 import stage
 from conftest import LOADER, SAMPLE, built, run_loader
-from hypothesis import given
-from hypothesis import strategies as st
 from service import ROOT, until
 
 
@@ -841,41 +839,6 @@ def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(req
         assert row["constructors"] == " ".join(dict.fromkeys(constructors))
         several += " " in row["constructors"]
     assert several >= least
-
-
-@given(st.integers(0, 10**18 - 1))
-def test_whole_numbers_are_read_exactly(number):
-    assert stage.whole_number(str(number)) == number
-
-
-@given(st.decimals(0, 100, places=2))
-def test_points_lose_only_zeros_after_the_point(number):
-    text = stage.points(str(number))
-    assert float(text) == float(number)
-    assert "." not in text or text[-1] not in "0."
-
-
-PARSERS = [
-    stage.whole_number,
-    stage.from_one,
-    stage.year,
-    stage.number,
-    stage.points,
-    stage.day,
-    stage.time_of_day,
-    stage.lap_time,
-]
-
-
-@given(st.sampled_from(PARSERS), st.one_of(st.text(), st.from_regex(r"[0-9:.\-+ ]{1,12}", fullmatch=True)))
-def test_a_parser_accepts_a_text_or_raises_value_error(parse, text):
-    assert parse.__doc__.startswith(("a ", "points "))
-    try:
-        value = parse(text)
-    except ValueError:
-        return
-    assert text.isascii() and text[0] in "-0123456789" and text[-1].isdigit()
-    assert isinstance(value, int) or set(value) <= set(text)
 
 
 def test_the_folder_is_unlocked_at_the_end(source, database):
