@@ -20,7 +20,7 @@ import resource
 import sqlite3
 import stat
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -28,6 +28,7 @@ from types import FrameType
 from typing import Never
 
 import ergast
+import overlay
 from corrections import correct
 from dump import LoadError, Progress, checksum, dump_folder
 from stage import COMPUTED, NUMBERED, TABLES, Reader, Stage
@@ -79,8 +80,13 @@ USUALLY_KNOWN = {
 }
 
 
-def build(path: Path, read: Reader, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds the database at `path` from what `read` puts into a Stage. Returns the lines of a report."""
+def build(
+    path: Path, read: Reader, corrections: Path | None, fetched: Sequence[overlay.Season], progress: Progress
+) -> list[str]:
+    """Builds the database at `path` from what `read` puts into a Stage, and what refresh.py has `fetched`.
+
+    Returns the lines of a report.
+    """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # An unfinished file is deleted, so it needs no journal.
         db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE")
@@ -89,6 +95,7 @@ def build(path: Path, read: Reader, corrections: Path | None, progress: Progress
         db.execute("BEGIN")
         source = read(stage)
         corrected = correct(stage, corrections) if corrections else []
+        overlaid = overlay.apply(stage, fetched)
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:
@@ -100,7 +107,8 @@ def build(path: Path, read: Reader, corrections: Path | None, progress: Progress
         built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # In a path, replace bytes that are not UTF-8 with `?`.
         named = source.name.encode("utf-8", "replace").decode()
-        db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (named, source.licence, source.checksum, built_at))
+        licence = overlay.licence(source.licence, fetched)
+        db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (named, licence, source.checksum, built_at))
         unknown = list(unknown_values(db))
         db.execute("COMMIT")
         db.execute("DETACH dump")
@@ -116,6 +124,7 @@ def build(path: Path, read: Reader, corrections: Path | None, progress: Progress
         *(f"{table:<22}{read_rows[table]:>12}{counts[table]:>13,}" for table in TABLES),
         *source.remarks,
         *corrected,
+        *overlaid,
         *([f"unknown: {', '.join(unknown)}"] if unknown else []),
         seasons,
     ]
@@ -234,7 +243,8 @@ def source_of(database: str) -> str:
 def load(source: str, database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError."""
     with replacement(database) as new, dump_folder(source, progress) as folder:
-        return build(new, lambda stage: ergast.read(folder, source, stage), corrections, progress)
+        seasons = overlay.read(overlay.folder_beside(database))
+        return build(new, lambda stage: ergast.read(folder, source, stage), corrections, seasons, progress)
 
 
 def identity(path: str) -> tuple[int, int, int] | None:
@@ -282,18 +292,28 @@ def main() -> None:
         help="file of known errors of dumps, with the right values; none: load the dump as it is",
     )
     arguments = parser.parse_args()
+
+    def work(progress: Progress) -> list[str]:
+        source = arguments.source or source_of(arguments.database)
+        corrections = None if arguments.corrections == "none" else Path(arguments.corrections)
+        *table, seasons = load(source, arguments.database, corrections, progress)
+        return [*table, f"{arguments.database}: {seasons} from {source}"]
+
+    run("load_data", arguments.database, work)
+
+
+def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> None:
+    """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails."""
     limit_memory()
     progress = show_progress if sys.stderr.isatty() else lambda text: None
-    before = identity(arguments.database)
+    before = identity(database)
     said: list[str] = []
-    source, fault = arguments.source, ""
+    fault = ""
     try:
         try:
             for number in END_SIGNALS:
                 signal.signal(number, interrupt)
-            source = source or source_of(arguments.database)
-            corrections = None if arguments.corrections == "none" else Path(arguments.corrections)
-            said = load(source, arguments.database, corrections, progress)
+            said = work(progress)
         finally:
             ignore_end_signals()
     except LoadError as error:
@@ -301,19 +321,18 @@ def main() -> None:
     except KeyboardInterrupt:
         fault = "interrupted"
     except MemoryError:
-        fault = f"{source}: needs more than {MEMORY_BYTES:,} bytes of memory; expected a dump of the data"
+        fault = f"{database}: needs more than {MEMORY_BYTES:,} bytes of memory; expected a dump of the data"
     except sqlite3.Error as error:
-        fault = f"{arguments.database}: {error}"
+        fault = f"{database}: {error}"
     except OSError as error:
         fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     progress("")
     if not fault:
-        *table, seasons = said
-        fault = report("\n".join([*table, f"{arguments.database}: {seasons} from {source}", ""]))
+        fault = report("\n".join([*said, ""]))
     if fault:
-        outcome = "nothing was changed" if identity(arguments.database) == before else "the new database is in place"
+        outcome = "nothing was changed" if identity(database) == before else "the new database is in place"
         line = "".join(character if character.isprintable() else " " for character in fault)
-        sys.exit(f"load_data: {line}; {outcome}")
+        sys.exit(f"{program}: {line}; {outcome}")
 
 
 def report(text: str) -> str:
