@@ -43,6 +43,20 @@ OF_SEASON = ("results", "qualifying", "sprint")
 OF_RACE = ("pitstops", "driverstandings", "constructorstandings", "laps")
 
 
+# Until 1978, some drivers have two results in a race, with different constructors. driver_standings.constructors has
+# these in the order of the dump's ids. If `record` has them in another order, the one that comes later there gets a
+# later id here too, and so do rows that were classified equally and follow it.
+LATER_RESULTS = """
+    SELECT equal.record
+    FROM results JOIN results AS other USING (raceId, driverId) JOIN driver_standings USING (raceId, driverId)
+        JOIN results AS equal USING (raceId, positionOrder)
+    WHERE instr(' ' || constructors || ' ', ' ' || other.constructorId || ' ')
+        < instr(' ' || constructors || ' ', ' ' || results.constructorId || ' ')
+        AND results.record < other.record AND results.record <= equal.record
+"""
+NEW_ID = f"row_number() OVER (ORDER BY record IN ({LATER_RESULTS}), record)"
+
+
 class NothingNew(Exception):
     """The new database would have the same rows as the old one."""
 
@@ -103,12 +117,12 @@ class Database:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
     def read(self, stage: Stage) -> Source:
-        """Fills a stage with the tables of this database. `record` takes the place of the dump's id of a row."""
+        """Fills a stage with the tables of this database. Rows get new ids, in the order of the dump's."""
         for table in TABLES:
             own = [name for _, name, *_ in self.db.execute(f"PRAGMA table_info({table})") if name not in COMPUTED]
             names, columns = own, own
             if table in NUMBERED and not NUMBERED[table].per_race:
-                names, columns = [NUMBERED[table].key, *own], ["record", *own]
+                names, columns = [NUMBERED[table].key, *own], [NEW_ID if table == "results" else "record", *own]
             found = self.db.execute(f"SELECT {', '.join(columns)} FROM {table}")
             while rows := found.fetchmany(Table.BATCH):
                 stage.insert(table, names, list(zip(*rows)))
