@@ -132,6 +132,8 @@ class Api:
 
     def read(self, url: str) -> bytes:
         with self.opener.open(urllib.request.Request(url, headers=self.headers), timeout=30) as response:
+            if response.status != 200:
+                raise LoadError(f"{url}: status {response.status}; expected 200")
             body: bytes = response.read(ANSWER_BYTES + 1)
             if len(body) > ANSWER_BYTES:
                 raise LoadError(f"{url}: more than {ANSWER_BYTES:,} bytes; expected an answer of an API")

@@ -266,7 +266,7 @@ class Fetch:
                 self.records[number][kind] = records
 
     def needs_laps(self, number: int) -> bool:
-        """Whether to fetch the laps: they need many requests. If they are here, only if one is enough, or others were driven."""
+        """Laps need many requests. If they are here: only if one request is enough, or if other laps were driven."""
         stored = self.old.count("laps", self.ids[number])
         # Penalties change times and positions, not laps.
         here, there = (
