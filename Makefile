@@ -2,10 +2,12 @@
 
 PYTHON = python3
 SOURCE ?=
+FROM ?= https://api.jolpi.ca/ergast/f1
+SEASON ?=
 CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve python settings routes test test-system bench lint coverage check audit clean
+.PHONY: help install load-data refresh serve python settings routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -28,6 +30,9 @@ load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the sa
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
 	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections '$(CORRECTIONS)' \
 		'$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
+
+refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file
+	@trap '' INT; $(PYTHON) scripts/refresh.py '$(DATABASE)' --from '$(subst ','\'',$(value FROM))' --season '$(SEASON)'
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
