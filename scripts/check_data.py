@@ -7,6 +7,7 @@ data/corrections.csv is the place for errors that are proven. The script needs o
 """
 
 import argparse
+import os
 import signal
 import sqlite3
 import sys
@@ -248,7 +249,7 @@ CHECKS = (
         """
         WITH starters AS (
             SELECT raceId, driverId, position, grid FROM qualifying LEFT JOIN results USING (raceId, driverId))
-        SELECT race, driverRef AS driver, position AS qualified, grid, position - lost AS "best possible place" FROM (
+        SELECT race, driverRef AS driver, position AS qualified, grid, lost AS "fell behind" FROM (
             SELECT *, (SELECT count(*) FROM starters AS other WHERE other.raceId = starters.raceId
                 AND other.position < starters.position
                 AND (ifnull(other.grid, 0) = 0 OR other.grid > starters.grid)) AS lost FROM starters WHERE grid > 0)
@@ -452,17 +453,20 @@ def main() -> None:
     parser.add_argument("database", type=Path, help="a file that scripts/load_data.py has built")
     parser.add_argument("--all", action="store_true", help=f"show every doubt, not only {ROWS_SHOWN} per check")
     arguments = parser.parse_args()
-    # As in other commands, Ctrl-C, and `| head` that has read enough, end the script without a traceback.
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C prints no traceback
     path: Path = arguments.database
+    if not path.is_file():  # also a FIFO: opening one would block
+        sys.exit(f"check_data: {path}: no such file; `make load-data` builds a database")
     try:
-        if not path.is_file():  # also a FIFO: open() would block
-            raise FileNotFoundError("no such file")
-        for line in report(path, None if arguments.all else ROWS_SHOWN):
-            print(line)
-    except (OSError, sqlite3.Error) as error:
+        lines = list(report(path, None if arguments.all else ROWS_SHOWN))
+    except sqlite3.Error as error:
         sys.exit(f"check_data: {path}: {error}; `make load-data` builds a database")
+    try:
+        print("\n".join(lines), flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it exits
+        if not isinstance(error, BrokenPipeError):  # `| head` has read enough
+            sys.exit(f"check_data: the report cannot be written: {error}")
 
 
 if __name__ == "__main__":
