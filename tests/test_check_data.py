@@ -311,7 +311,7 @@ def test_the_champions_number_and_seasons_before_permanent_numbers_are_no_doubt(
 def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
     results = """
         INSERT INTO results (record, raceId, driverId, constructorId, positionOrder)
-        SELECT 1000 + round, raceId, 1, 1, 1 FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10 AND round <> 7
+        SELECT 1000 + round, raceId, 1, 1, 1 FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
     """
     standings = f"""
         INSERT INTO constructor_standings
@@ -319,9 +319,9 @@ def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
         FROM constructor_standings AS here JOIN races AS there ON year = 2005 AND round IN (2, 10)
         WHERE here.{race(2005, 1)} AND position = 1
     """
-    path = faulty(f"DELETE FROM results WHERE {race(2005, 7)} AND {driver('alonso')}", results, standings)
+    path = faulty(f"DELETE FROM results WHERE {race(2005, 7)}", results, standings)
     rows = findings(path)["A constructor's points in the standings are not the sum of the results."]
-    assert "2005/2 Malaysian Grand Prix renault 1 15.0 16 -1.0" in rows
+    assert "2005/2 Malaysian Grand Prix renault 2 15.0 16 -1.0" in rows
 
 
 def test_a_lap_time_has_minutes_and_maybe_hours():
