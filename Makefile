@@ -7,7 +7,7 @@ SEASON ?=
 CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data refresh serve python settings routes test test-system bench lint coverage check audit clean
+.PHONY: help install load-data refresh check-data serve python settings routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -33,6 +33,9 @@ load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the sa
 
 refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file
 	@trap '' INT; $(PYTHON) scripts/refresh.py '$(DATABASE)' --from '$(subst ','\'',$(value FROM))' --season '$(SEASON)'
+
+check-data:  ## report what is doubtful in the data of the database: DATABASE=file
+	@$(PYTHON) scripts/check_data.py '$(DATABASE)'
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
