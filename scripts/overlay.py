@@ -135,13 +135,19 @@ def read(folder: Path) -> list[Season]:
 
 
 def well_formed(season: Season) -> bool:
-    """Whether the lists and objects of a season are lists and objects."""
+    """Whether a season has its lists, objects and texts. The values in records are checked when they are applied."""
     kinds = [kind for race in season.races.values() for kind in race.values()]
     lists = [season.calendar, *(kind["records"] for kind in kinds)]
+    texts = [
+        *(season.source, season.fetched, *season.statuses.values(), *(kind["fetched"] for kind in kinds)),
+        *(race[key] for race in season.calendar for key in ("raceName", "round")),
+    ]
     return (
-        all(isinstance(objects, list) and all(isinstance(one, dict) for one in objects) for objects in lists)
-        and all(isinstance(time, str) for time in (season.fetched, *(kind["fetched"] for kind in kinds)))
-        and isinstance(season.statuses, dict)
+        all(
+            isinstance(objects, list) and objects and all(isinstance(one, dict) for one in objects) for objects in lists
+        )
+        and all(isinstance(text, str) for text in texts)
+        and all(name in KINDS for race in season.races.values() for name in race)
     )
 
 
@@ -345,7 +351,7 @@ class Change:
             name = race["raceName"]
             if name not in ids:
                 ids[name], next_id = next_id, next_id + 1
-            circuit = self.upsert("circuits", race.get("Circuit"), place, update=True)
+            circuit = self.upsert("circuits", race.get("Circuit"), f"{place}, Circuit", update=True)
             new = row(race, RACE, self.fields["races"], place)
             self.insert("races", [{"raceId": ids[name], "circuitId": circuit, **new}])
         url = value(self.season.season, "url", self.fields["seasons"]["url"], self.place)
@@ -359,11 +365,12 @@ class Change:
             table, records, older = KINDS[kind].table, fetched["records"], self.older(fetched["fetched"])
             if older and self.db.execute(f"SELECT 1 FROM dump.{table} WHERE raceId = ?", (race_id,)).fetchone():
                 continue
-            for parent, child in (("drivers", "Driver"), ("constructors", "Constructor")):
-                for record in records:
+            found = list(rows(kind, records, self.fields[table], place))
+            for number, record in enumerate(records, 1):
+                for parent, child in (("drivers", "Driver"), ("constructors", "Constructor")):
                     if child in record:
-                        self.upsert(parent, record[child], place, update=not older)
-            new = [self.stored(values, race_id, place) for values in rows(kind, records, self.fields[table], place)]
+                        self.upsert(parent, record[child], f"{place}, {kind}, record {number}, {child}", not older)
+            new = [self.stored(values, race_id, place) for values in found]
             key = NUMBERED[table].key
             if "," not in key:
                 new = [{key: id, **values} for id, values in enumerate(new, self.next_id(table, key))]
