@@ -143,9 +143,8 @@ def well_formed(season: Season) -> bool:
         *(race[key] for race in season.calendar for key in ("raceName", "round")),
     ]
     return (
-        all(
-            isinstance(objects, list) and objects and all(isinstance(one, dict) for one in objects) for objects in lists
-        )
+        all(isinstance(objects, list) and objects for objects in lists)
+        and all(isinstance(found, dict) for objects in lists for found in objects)
         and all(isinstance(text, str) for text in texts)
         and all(name in KINDS for race in season.races.values() for name in race)
     )
