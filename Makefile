@@ -81,5 +81,5 @@ audit: install  ## look up known vulnerabilities of the installed packages (need
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything that was built, also the database
-	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db
+	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.overlay
 	find . -name __pycache__ -prune -exec rm -r {} +
