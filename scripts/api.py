@@ -1,4 +1,4 @@
-"""A client of an API in Ergast's format, such as Jolpica-F1 or racedata itself. It keeps to the limits of the API.
+"""A client of an API in Ergast's format, such as Jolpica-F1 or racedata itself. It obeys the limits of the API.
 
 Requests, their pace, pages and the check of each page belong here. What the records mean does not.
 """

@@ -348,7 +348,8 @@ def merge(old: Season | None, new: Season) -> Season:
         for race in new.calendar
     }
     races = {name: kinds for name, kinds in races.items() if kinds}
-    return replace(new, statuses={**old.statuses, **new.statuses}, races=races)
+    licence = overlay.licence(old.licence, [new])
+    return replace(new, licence=licence, statuses={**old.statuses, **new.statuses}, races=races)
 
 
 def refresh(database: str, api: Api, season: str | None, progress: Progress) -> list[str]:

@@ -1,9 +1,11 @@
-"""scripts/api.py: pages are followed to the end, wrong answers are refused, and the limits of an API are kept."""
+"""scripts/api.py: pages are followed to the end, wrong answers are refused, and the limits of an API are obeyed."""
 
 import json
+import threading
 from email.utils import formatdate
 from itertools import chain
 
+import api
 import pytest
 from api import Api
 from apis import answers_of, served
@@ -23,7 +25,7 @@ def always(body, status=200, **headers):
 
 
 class Time:
-    """A clock that moves when somebody sleeps."""
+    """A clock that moves when a test sleeps."""
 
     def __init__(self):
         self.clock, self.slept = Clock(), []
@@ -53,9 +55,9 @@ def pages_of(records, limit):
 @pytest.mark.parametrize(("limit", "requests"), [(2000, 1), (76, 1), (75, 2), (10, 8)])
 def test_pages_are_followed_to_the_end_however_small_they_are(limit, requests):
     with served(pages_of(SEASONS, limit)) as server:
-        api = Time().api(server.url)
-        assert api.records("seasons") == [(season,) for season in SEASONS]
-    assert (api.requests, api.limit) == (requests, limit)
+        source = Time().api(server.url)
+        assert source.records("seasons") == [(season,) for season in SEASONS]
+    assert (source.requests, source.limit) == (requests, limit)
     assert len(server.paths) == requests
     assert server.paths[0] == "seasons.json?limit=2000&offset=0"
 
@@ -158,6 +160,28 @@ def test_nothing_at_the_address_is_one_line():
         Time().api(server.url).records("seasons")
 
 
+def test_an_answer_that_is_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr(api, "ANSWER_BYTES", 100)
+    with served(always(envelope(SEASONS))) as server, pytest.raises(LoadError, match="more than 100 bytes"):
+        Time().api(server.url).records("seasons")
+
+
+def test_an_answer_that_never_ends_is_given_up(monkeypatch):
+    monkeypatch.setattr(api, "ANSWER_SECONDS", 0.1)
+    end = threading.Event()
+
+    def answer(path):
+        end.wait(20)
+        return 200, {}, b""
+
+    with served(answer) as server:
+        try:
+            with pytest.raises(LoadError, match=r"no complete answer in 0\.1 seconds, or no data for 30"):
+                Time().api(server.url).records("seasons")
+        finally:
+            end.set()
+
+
 @pytest.mark.parametrize("url", ["", "api.jolpi.ca", "ftp://127.0.0.1/", "file:///etc/passwd"])
 def test_only_http_addresses_are_accepted(url):
     with pytest.raises(LoadError, match="expected an http"):
@@ -213,10 +237,10 @@ def test_retry_after_is_obeyed(status, header, seconds):
     headers = {} if header is None else {"Retry-After": header}
     answers = chain([(status, headers, b"")], [(200, {}, envelope(SEASONS))])
     with served(lambda path: next(answers)) as server:
-        api = time.api(server.url)
-        assert len(api.records("seasons")) == 76
+        source = time.api(server.url)
+        assert len(source.records("seasons")) == 76
     assert sum(time.slept) == seconds
-    assert api.requests == 2
+    assert source.requests == 2
 
 
 def test_a_date_in_the_past_means_now():

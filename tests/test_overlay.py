@@ -1,4 +1,4 @@
-"""scripts/overlay.py: what was fetched is kept beside the database, and combines with dumps that are older or newer."""
+"""scripts/overlay.py: what was fetched stays beside the database, and combines with dumps that are older or newer."""
 
 import json
 import os

@@ -2,11 +2,14 @@
 
 import hashlib
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import overlay
 import pytest
+import refresh
 from apis import FAULTS, RECORDS, answers_of, edited, race_ids, refreshed, rows_of, served, without
 from conftest import SAMPLE, bodies, built, client
 from dump import LoadError
@@ -242,6 +245,72 @@ def test_the_user_agent_and_the_base_address_are_as_given(api, behind):
     assert all(agent.startswith("racedata/") for agent in api.agents)
 
 
+def test_the_last_races_of_a_season_are_fetched_too_if_they_are_missing_when_the_next_has_begun(tmp_path):
+    """In the API, there are races of 2024: those of 2021, three years later."""
+
+    def later(row):
+        return {**row, "year": "2024"} if row["year"] == "2021" else row
+
+    gone = {*race_ids(SAMPLE, 2021).values()}
+    complete = built(edited(SAMPLE, tmp_path / "api", races=later), tmp_path / "api.db")
+    edits = {"races": lambda row: None if row["raceId"] in gone else row}
+    for table in RECORDS:
+        edits[table] = lambda row: None if row["raceId"] in gone else row
+    behind = built(without(SAMPLE, tmp_path / "dump", 2023, 18, **edits), tmp_path / "racedata.db")
+    with served(answers_of(client(complete))) as server:
+        said, _ = refreshed(behind, server.url)
+        assert [line.partition(":")[0] for line in said[:2]] == ["2023", "2024"]
+        paths = [f"/ergast/f1/{path}.json?limit=2000" for path in ("2023/results", "2024/results", "2023/18/laps")]
+        assert bodies(behind, paths) == bodies(complete, paths)
+        # Then, the season before is left alone.
+        server.paths.clear()
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+        assert not [path for path in server.paths if path.startswith("2023")]
+
+
+# A season of six races with results, most of them borrowed from other seasons of the sample.
+SIX = [(2021, 10), (2021, 12), (2005, 1), (2005, 7), (2023, 9), (2023, 18)]
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory):
+    """A dump of the sample with such a season."""
+    ids = {race_ids(SAMPLE, year)[round]: str(number) for number, (year, round) in enumerate(SIX, 1)}
+
+    def race(row):
+        if row["raceId"] in ids:
+            return {**row, "year": "2023", "round": ids[row["raceId"]], "name": f"Grand Prix {ids[row['raceId']]}"}
+        return None if row["year"] == "2023" else row
+
+    records = {table: lambda row: row if row["raceId"] in ids else None for table in RECORDS}
+    return edited(SAMPLE, tmp_path_factory.mktemp("six") / "dump", races=race, **records)
+
+
+def test_of_a_long_season_only_the_last_rounds_are_fetched(six, tmp_path):
+    complete = built(six, tmp_path / "complete.db")
+    behind = built(without(six, tmp_path / "dump", 2023, 6), tmp_path / "racedata.db")
+    with served(answers_of(client(complete, max_limit=100))) as server:
+        refreshed(behind, server.url)
+        assert "2023/results.json?limit=2000&offset=39" in server.paths
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_if_the_api_has_fewer_records_of_earlier_rounds_all_are_fetched(six, tmp_path):
+    """Otherwise, records of the first wanted round would be missed."""
+    id = race_ids(six, 2023)[1]
+
+    def fewer(row):
+        return None if row["raceId"] == id and int(row["positionOrder"]) > 10 else row
+
+    complete = built(edited(six, tmp_path / "api", results=fewer), tmp_path / "complete.db")
+    behind = built(without(six, tmp_path / "dump", 2023, 6), tmp_path / "racedata.db")
+    with served(answers_of(client(complete, max_limit=100))) as server:
+        refreshed(behind, server.url)
+        assert "2023/results.json?limit=2000&offset=39" in server.paths
+        assert "2023/results.json?limit=2000&offset=0" in server.paths
+    assert rows_of(behind) == rows_of(complete)
+
+
 # What goes wrong.
 
 
@@ -312,6 +381,27 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
 def test_an_unknown_season_is_refused(api, behind):
     with pytest.raises(LoadError, match="no season 2022; it has 1957 to 2023"):
         refreshed(behind, api.url, "2022")
+
+
+def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by_the_next(
+    api, behind, sample_database, tmp_path
+):
+    old = behind.read_bytes()
+    refreshed(behind, api.url)
+    behind.write_bytes(old)
+    assert refreshed(behind, api.url)[0][-1].startswith(f"{behind}: new data")
+    assert rows_of(behind) == rows_of(sample_database)
+
+
+def test_what_was_fetched_from_several_apis_has_the_licences_of_all(api, behind, monkeypatch):
+    monkeypatch.setattr(refresh, "LICENCES", {"127.0.0.1": "CC0 1.0"})
+    refreshed(behind, api.url)
+    monkeypatch.setattr(refresh, "LICENCES", {})
+    refreshed(behind, api.url, "2023")
+    (season,) = overlay.read(behind.with_suffix(".overlay"))
+    assert season.licence == "CC0 1.0"
+    with closing(sqlite3.connect(behind)) as db:
+        assert db.execute("SELECT licence FROM build").fetchone() == ("CC BY-NC-SA 4.0, CC0 1.0",)
 
 
 # The command.
