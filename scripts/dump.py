@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
+RECOGNISED_BY = ("races.csv", "formula_one_round.csv")  # a file of each layout: ergast.py, jolpica.py
 MISSING = frozenset(["", r"\N"])
 HTTP = re.compile("https?://", re.IGNORECASE)
 
@@ -68,7 +69,7 @@ def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
             with unzipped(downloaded, source) as folder:
                 yield folder
     elif os.path.isdir(source):
-        yield Path(source)
+        yield dump_in(Path(source))
     elif os.path.isfile(source):
         with open(source, "rb") as file, unzipped(file, source) as folder:
             yield folder
@@ -78,8 +79,8 @@ def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
 
 
 @contextmanager
-def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
-    """The folder with races.csv in a zip: its root, or a folder there."""
+def unzipped(file: IO[bytes], source: str) -> Iterator[AnyPath]:
+    """The folder with a dump in a zip."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -91,11 +92,21 @@ def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
                 raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            root = zipfile.Path(archive)
-            folders = [root, *(path for path in root.iterdir() if path.is_dir())]
-            yield next((folder for folder in folders if (folder / "races.csv").exists()), root)
+            yield dump_in(zipfile.Path(archive))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
+
+
+def dump_in(root: AnyPath) -> AnyPath:
+    """The folder that has a dump in one of the known layouts: `root`, or a folder there. If none has, `root`."""
+
+    def has_dump(folder: AnyPath) -> bool:
+        return any((folder / name).exists() for name in RECOGNISED_BY)
+
+    if has_dump(root):
+        return root
+    folders = (path for path in root.iterdir() if path.is_dir() and has_dump(path))
+    return min(folders, key=lambda folder: folder.name, default=root)
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):

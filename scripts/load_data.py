@@ -28,6 +28,7 @@ from types import FrameType
 from typing import Never
 
 import ergast
+import jolpica
 from corrections import correct
 from dump import LoadError, Progress, checksum, dump_folder
 from stage import COMPUTED, NUMBERED, TABLES, Reader, Stage
@@ -234,7 +235,8 @@ def source_of(database: str) -> str:
 def load(source: str, database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError."""
     with replacement(database) as new, dump_folder(source, progress) as folder:
-        return build(new, lambda stage: ergast.read(folder, source, stage), corrections, progress)
+        read = jolpica.read if (folder / jolpica.RECOGNISED_BY).exists() else ergast.read
+        return build(new, lambda stage: read(folder, source, stage), corrections, progress)
 
 
 def identity(path: str) -> tuple[int, int, int] | None:

@@ -73,6 +73,17 @@ def day(text: str) -> str:
     return text
 
 
+def reference(ids: set[int]) -> Callable[[str], int]:
+    """A parser of numbers that must be among `ids`."""
+
+    def parse(text: str) -> int:
+        if whole_number(text) not in ids:
+            raise ValueError
+        return int(text)
+
+    return parse
+
+
 SESSIONS = ("fp1", "fp2", "fp3", "quali", "sprint", "sq")
 CHECKED: dict[str, dict[str, Parse]] = {
     "circuits": {"circuitRef": ref, "lat": number, "lng": number},
