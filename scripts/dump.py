@@ -123,6 +123,8 @@ class Redirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         if not HTTP.match(newurl):
             raise urllib.error.URLError(f"redirects to {newurl[:80]!r}; followed are http and https")
+        if req.type == "https" and not newurl.lower().startswith("https:"):
+            raise urllib.error.URLError(f"redirects from https to {newurl[:80]!r}; expected https")
         fp.close()  # urllib would read it to its end; a closed response has none left
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
@@ -144,25 +146,37 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def download(
-    url: str, file: IO[bytes], progress: Progress, seconds: float = DOWNLOAD_SECONDS, size: int = DOWNLOAD_BYTES
+    url: str,
+    file: IO[bytes],
+    progress: Progress,
+    seconds: float = DOWNLOAD_SECONDS,
+    size: int = DOWNLOAD_BYTES,
+    expected: str = "the zip of a dump",
+    handlers: Sequence[urllib.request.BaseHandler] = (),
 ) -> None:
-    """Copies the content of `url` into `file`. Raises LoadError if it takes more than `seconds` or `size` bytes."""
+    """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those of urllib.
+
+    Raises LoadError if it takes more than `seconds` or `size` bytes.
+    """
+    if re.match("https?://[^/?#]*@", url, re.IGNORECASE):  # the database and error messages would show them
+        raise LoadError("the URL of the dump has a user or password in it; expected a URL without")
     try:
-        opener = urllib.request.build_opener(Redirects)
+        opener = urllib.request.build_opener(Redirects, *handlers)
         with time_limit(seconds), opener.open(url, timeout=30) as response:
             # read1 returns what has arrived, so that a slow download shows progress too.
             while block := response.read1(1 << 16):
                 file.write(block)
                 progress(f"downloading: {file.tell():,} bytes")
                 if file.tell() > size:
-                    raise LoadError(f"{url}: more than {size:,} bytes; expected the zip of a dump")
+                    raise LoadError(f"{url}: more than {size:,} bytes; expected {expected}")
             if response.length:  # bytes of Content-Length that did not arrive
                 raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the file did")
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, ConnectionError, ValueError) as error:
-        raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected the zip of a dump") from None
+        reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
+        raise LoadError(f"{url}: {reason}; expected {expected}") from None
 
 
 class LongLine(Exception):
