@@ -5,7 +5,7 @@ SOURCE ?=
 CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve python settings routes test test-system bench lint coverage check audit clean
+.PHONY: help install load-data check-data serve python settings routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -28,6 +28,9 @@ load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the sa
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
 	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections '$(CORRECTIONS)' \
 		'$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
+
+check-data:  ## report what is doubtful in the data of the database: DATABASE=file
+	@$(PYTHON) scripts/check_data.py '$(DATABASE)'
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
