@@ -210,16 +210,17 @@ class Lines(io.RawIOBase):
 
 
 class Text:
-    """A parser of texts that match all of a pattern. They are stored as they are."""
+    """A parser of texts that match all of a pattern. They are stored as they are, or as `convert` makes of them."""
 
-    def __init__(self, pattern: str, expected: str) -> None:
+    def __init__(self, pattern: str, expected: str, convert: Callable[[str], int | str] = str) -> None:
         self.fullmatch = re.compile(pattern).fullmatch
+        self.convert = convert
         self.__doc__ = expected
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str) -> int | str:
         if not self.fullmatch(text):
             raise ValueError
-        return text
+        return self.convert(text)
 
 
 class Known(dict[str, Value]):
@@ -267,7 +268,11 @@ class Column(NamedTuple):
                 present = [field for field in fields if field not in MISSING]
             if not all(map(parse.fullmatch, present)):
                 return list(map(self.read, fields))
-            return fields if present is fields else [None if field in MISSING else field for field in fields]
+            values = present if parse.convert is str else list(map(parse.convert, present))
+            if present is fields:
+                return values
+            known = iter(values)
+            return [None if field in MISSING else next(known) for field in fields]
 
         return read_texts
 

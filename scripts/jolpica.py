@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import compress
 
-from dump import AnyPath, Column, LoadError, Parse, Table, Value, checksum
+from dump import AnyPath, Column, LoadError, Parse, Table, Text, Value, checksum
 from stage import Source, Stage, day, from_one, number, plain_text, points, ref, reference, whole_number, year
 
 RECOGNISED_BY = "formula_one_round.csv"
@@ -104,28 +104,23 @@ def degrees(text: str) -> str:
     return f"{float(number(text)):.7g}"  # as in Jolpica's answers
 
 
-DURATION = re.compile(r"([0-9]{1,3}):([0-5][0-9]):([0-5][0-9])(?:\.([0-9]{1,6}))?")
+# Trailing zeros of the fraction are omitted.
+DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 
 
-def duration(text: str) -> tuple[int, str, str, str]:
-    """Hours, minutes, seconds (two digits each), milliseconds (three). The dump omits zeros at the end."""
-    match = DURATION.fullmatch(text)
-    if not match:
-        raise ValueError
-    hours, minutes, seconds, fraction = match.groups("")
-    return int(hours), minutes, seconds, f"{fraction[:3]:0<3}"
+def to_milliseconds(text: str) -> int:
+    return ((int(text[:2]) * 60 + int(text[3:5])) * 60 + int(text[6:8])) * 1000 + int(f"{text[9:12]:0<3}")
 
 
-def milliseconds(text: str) -> int:
-    """a duration such as 01:31:31.531"""
-    hours, minutes, seconds, thousandths = duration(text)
-    return ((hours * 60 + int(minutes)) * 60 + int(seconds)) * 1000 + int(thousandths)
+def to_lap_time(text: str) -> str:
+    """`1:31.500` from `00:01:31.5`."""
+    seconds = f"{text[6:8]}.{text[9:12]:0<3}"
+    return f"{int(text[3:5])}:{seconds}" if text[:2] == "00" else f"{int(text[:2])}:{text[3:5]}:{seconds}"
 
 
-def lap_time(text: str) -> str:
-    """a duration such as 00:01:31.531"""
-    hours, minutes, seconds, thousandths = duration(text)
-    return f"{hours}:{minutes}:{seconds}.{thousandths}" if hours else f"{int(minutes)}:{seconds}.{thousandths}"
+milliseconds = Text(DURATION, "a duration such as 01:31:31.531", to_milliseconds)
+lap_time = Text(DURATION, "a duration such as 00:01:31.531", to_lap_time)
+row_id = Text("[0-9]{1,18}", "a whole number such as 25", int)
 
 
 def clock(text: str) -> str:
@@ -144,7 +139,7 @@ PARSERS: dict[str, dict[str, Parse]] = {
     "round": {"number": from_one, "is_cancelled": flag},
     "session": {"timestamp": moment, "has_time_data": flag},
     "sessionentry": {"is_classified": flag, "points": points, "time": milliseconds},
-    "lap": {"time": lap_time, "average_speed": number, "is_entry_fastest_lap": flag, "is_deleted": flag},
+    "lap": {"id": row_id, "time": lap_time, "average_speed": number, "is_entry_fastest_lap": flag, "is_deleted": flag},
     "pitstop": {"local_timestamp": clock, "duration": milliseconds},
     "driverchampionship": {"points": points, "is_eligible": flag},
     "teamchampionship": {"points": points, "is_eligible": flag},
@@ -388,7 +383,7 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
     db = stage.db
     with_stop: set[Value] = set()
     if "pitstop" in files:
-        column = Column("lap_id", whole_number, whole_number.__doc__ or "", required=False)
+        column = Column("lap_id", row_id, row_id.__doc__ or "", required=False)
         for (lap_ids,) in Table(files["pitstop"], [column], stage.progress).batches():
             with_stop.update(lap_ids)
     entries = "SELECT id, raceId, driverId FROM entry WHERE type = 'R'"

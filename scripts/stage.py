@@ -62,7 +62,8 @@ lap_time = Text(r"([0-9]+:)?[0-9]+:[0-5][0-9]\.[0-9]{3}", "a time such as 1:07.0
 
 def points(text: str) -> str:
     """points such as 25 or 12.5"""
-    return number(text).rstrip("0").rstrip(".") if "." in text else number(text)
+    number(text)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def day(text: str) -> str:
