@@ -288,11 +288,11 @@ FILE_OF = {
 
 # Rows that are left out: what the report says about them, and how many there are.
 LEFT_OUT = {
-    "drivers without a reference": "SELECT count(*) FROM driver WHERE reference IS NULL",
-    "teams without a reference": "SELECT count(*) FROM team WHERE reference IS NULL",
-    "rounds that are cancelled, or have no number or no date of the race": """
+    "drivers without a reference, and all records of them": "SELECT count(*) FROM driver WHERE reference IS NULL",
+    "teams without a reference, and all records of them": "SELECT count(*) FROM team WHERE reference IS NULL",
+    "rounds that are cancelled, or have no number or no date of their race": """
         SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM dump.races)""",
-    "entries of races and sprints without a position, or of what is left out": """
+    "results of races and sprints without a position, or of what is left out": """
         SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
         WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM dump.results)
             OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM dump.sprint_results)""",
