@@ -409,7 +409,7 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
             if any(listed):
                 stage.insert("lap_times", LAP_TIMES, timings)
         except sqlite3.IntegrityError as error:
-            if "temp.lap" in str(error):
+            if "lap.id" in str(error):
                 row = nth_true(needed, count(db, "temp.lap") - needed_before)
                 raise file.duplicate(first + row, ["id"]) from None
             row = nth_true(listed, count(db, "dump.lap_times") - listed_before)
