@@ -121,11 +121,11 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
+        fp.close()  # urllib would read it to its end; a closed response has none left
         if not HTTP.match(newurl):
             raise urllib.error.URLError(f"redirects to {newurl[:80]!r}; followed are http and https")
         if req.type == "https" and not newurl.lower().startswith("https:"):
             raise urllib.error.URLError(f"redirects from https to {newurl[:80]!r}; expected https")
-        fp.close()  # urllib would read it to its end; a closed response has none left
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
