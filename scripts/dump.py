@@ -175,6 +175,8 @@ def download(
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, ConnectionError, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
         reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
         raise LoadError(f"{url}: {reason}; expected {expected}") from None
 

@@ -94,14 +94,9 @@ def moment(text: str) -> str:
     if not time.tzinfo:
         raise ValueError
     try:
-        return time.astimezone(UTC).strftime("%Y-%m-%d %H:%M:%S")
+        return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
     except OverflowError:  # in UTC it is before year 1, or after 9999
         raise ValueError from None
-
-
-def degrees(text: str) -> str:
-    """a number such as 8.14"""
-    return f"{float(number(text)):.7g}"  # as in Jolpica's answers
 
 
 # Trailing zeros of the fraction are omitted.
@@ -118,6 +113,8 @@ def to_lap_time(text: str) -> str:
     return f"{int(text[3:5])}:{seconds}" if text[:2] == "00" else f"{int(text[:2])}:{text[3:5]}:{seconds}"
 
 
+# Jolpica's API answers with seven significant digits.
+degrees = Text(r"-?[0-9]{1,3}(\.[0-9]+)?", "degrees such as -22.9", lambda text: f"{float(text):.7g}")
 milliseconds = Text(DURATION, "a duration such as 01:31:31.531", to_milliseconds)
 lap_time = Text(DURATION, "a duration such as 00:01:31.531", to_lap_time)
 row_id = Text("[0-9]{1,18}", "a whole number such as 25", int)

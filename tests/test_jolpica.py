@@ -483,7 +483,7 @@ def test_laps_pit_stops_and_standings_may_be_absent(source):
         ),
         # values that cannot be read
         ("season", 10, {"year": "97"}, "line 2, column year: '97'; expected a year of four digits"),
-        ("circuit", 20, {"latitude": "north"}, "line 2, column latitude: 'north'; expected a number such as 8.14"),
+        ("circuit", 20, {"latitude": "north"}, "line 2, column latitude: 'north'; expected degrees such as -22.9"),
         ("round", 50, {"number": "0"}, "line 2, column number: '0'; expected a whole number from 1"),
         ("round", 50, {"is_cancelled": "no"}, "line 2, column is_cancelled: 'no'; expected t or f"),
         (
