@@ -430,6 +430,19 @@ def test_laps_pit_stops_and_standings_may_be_absent(source):
     assert rows(source.database, "SELECT stop, lap FROM pit_stops") == [(1, None), (2, None), (1, None)]
 
 
+def test_a_dump_without_pit_stops_is_loaded_without_them(source):
+    del source.tables["pitstop"]
+    assert "pit_stops                  no file            0" in source.load()
+
+
+def test_a_file_that_is_not_a_regular_one_is_refused(source):
+    source.write()
+    (source.folder / "formula_one_lap.csv").unlink()
+    (source.folder / "formula_one_lap.csv").mkdir()
+    with pytest.raises(dump.LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"):
+        load_data.load(str(source.folder), str(source.database), None, lambda text: None)
+
+
 @pytest.mark.parametrize(
     ("name", "id", "fields", "said"),
     [
