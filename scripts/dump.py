@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
+RECOGNISED_BY = ("races.csv", "formula_one_round.csv")  # a file of each layout: ergast.py, jolpica.py
 MISSING = frozenset(["", r"\N"])
 HTTP = re.compile("https?://", re.IGNORECASE)
 
@@ -68,7 +69,7 @@ def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
             with unzipped(downloaded, source) as folder:
                 yield folder
     elif os.path.isdir(source):
-        yield Path(source)
+        yield dump_in(Path(source))
     elif os.path.isfile(source):
         with open(source, "rb") as file, unzipped(file, source) as folder:
             yield folder
@@ -78,8 +79,8 @@ def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
 
 
 @contextmanager
-def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
-    """The folder with races.csv in a zip: its root, or a folder there."""
+def unzipped(file: IO[bytes], source: str) -> Iterator[AnyPath]:
+    """The folder with a dump in a zip."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -91,11 +92,21 @@ def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
                 raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            root = zipfile.Path(archive)
-            folders = [root, *(path for path in root.iterdir() if path.is_dir())]
-            yield next((folder for folder in folders if (folder / "races.csv").exists()), root)
+            yield dump_in(zipfile.Path(archive))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
+
+
+def dump_in(root: AnyPath) -> AnyPath:
+    """The folder that has a dump in one of the known layouts: `root`, or a folder there. If none has, `root`."""
+
+    def has_dump(folder: AnyPath) -> bool:
+        return any((folder / name).exists() for name in RECOGNISED_BY)
+
+    if has_dump(root):
+        return root
+    folders = (path for path in root.iterdir() if path.is_dir() and has_dump(path))
+    return min(folders, key=lambda folder: folder.name, default=root)
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
@@ -110,9 +121,11 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
+        fp.close()  # urllib would read it to its end; a closed response has none left
         if not HTTP.match(newurl):
             raise urllib.error.URLError(f"redirects to {newurl[:80]!r}; followed are http and https")
-        fp.close()  # urllib would read it to its end; a closed response has none left
+        if req.type == "https" and not newurl.lower().startswith("https:"):
+            raise urllib.error.URLError(f"redirects from https to {newurl[:80]!r}; expected https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -133,25 +146,39 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def download(
-    url: str, file: IO[bytes], progress: Progress, seconds: float = DOWNLOAD_SECONDS, size: int = DOWNLOAD_BYTES
+    url: str,
+    file: IO[bytes],
+    progress: Progress,
+    seconds: float = DOWNLOAD_SECONDS,
+    size: int = DOWNLOAD_BYTES,
+    expected: str = "the zip of a dump",
+    handlers: Sequence[urllib.request.BaseHandler] = (),
 ) -> None:
-    """Copies the content of `url` into `file`. Raises LoadError if it takes more than `seconds` or `size` bytes."""
+    """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those of urllib.
+
+    Raises LoadError if it takes more than `seconds` or `size` bytes.
+    """
+    if re.match("https?://[^/?#]*@", url, re.IGNORECASE):  # the database and error messages would show them
+        raise LoadError("the URL of the dump has a user or password in it; expected a URL without")
     try:
-        opener = urllib.request.build_opener(Redirects)
+        opener = urllib.request.build_opener(Redirects, *handlers)
         with time_limit(seconds), opener.open(url, timeout=30) as response:
             # read1 returns what has arrived, so that a slow download shows progress too.
             while block := response.read1(1 << 16):
                 file.write(block)
                 progress(f"downloading: {file.tell():,} bytes")
                 if file.tell() > size:
-                    raise LoadError(f"{url}: more than {size:,} bytes; expected the zip of a dump")
+                    raise LoadError(f"{url}: more than {size:,} bytes; expected {expected}")
             if response.length:  # bytes of Content-Length that did not arrive
                 raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the file did")
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, ConnectionError, ValueError) as error:
-        raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected the zip of a dump") from None
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
+        raise LoadError(f"{url}: {reason}; expected {expected}") from None
 
 
 class LongLine(Exception):
@@ -185,16 +212,17 @@ class Lines(io.RawIOBase):
 
 
 class Text:
-    """A parser of texts that match all of a pattern. They are stored as they are."""
+    """A parser of texts that match all of a pattern. They are stored as they are, or as `convert` makes of them."""
 
-    def __init__(self, pattern: str, expected: str) -> None:
+    def __init__(self, pattern: str, expected: str, convert: Callable[[str], int | str] = str) -> None:
         self.fullmatch = re.compile(pattern).fullmatch
+        self.convert = convert
         self.__doc__ = expected
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str) -> int | str:
         if not self.fullmatch(text):
             raise ValueError
-        return text
+        return self.convert(text)
 
 
 class Known(dict[str, Value]):
@@ -242,7 +270,11 @@ class Column(NamedTuple):
                 present = [field for field in fields if field not in MISSING]
             if not all(map(parse.fullmatch, present)):
                 return list(map(self.read, fields))
-            return fields if present is fields else [None if field in MISSING else field for field in fields]
+            values = present if parse.convert is str else list(map(parse.convert, present))
+            if present is fields:
+                return values
+            known = iter(values)
+            return [None if field in MISSING else next(known) for field in fields]
 
         return read_texts
 

@@ -2,10 +2,10 @@
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from dump import AnyPath, Column, LoadError, Parse, Table, checksum
-from stage import REQUIRED, TABLES, Source, Stage, whole_number
+from stage import REQUIRED, TABLES, Source, Stage, reference
 
 # Since 2023, this layout has the session that sets the sprint's grid in the columns of the second practice, which
 # these weekends do not have.
@@ -76,17 +76,6 @@ def columns_of(stage: Stage, table: str) -> Iterator[Column]:
         else:
             parse, expected = field.parse, field.parse.__doc__ or ""
         yield Column(field.name, parse, expected, field.required)
-
-
-def reference(ids: set[int]) -> Callable[[str], int]:
-    """A parser of numbers that must be among `ids`."""
-
-    def parse(text: str) -> int:
-        if whole_number(text) not in ids:
-            raise ValueError
-        return int(text)
-
-    return parse
 
 
 def insert(stage: Stage, table: str, file: Table) -> None:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Builds the database from a dump: `load_data.py SOURCE DATABASE`.
 
-SOURCE is a folder of CSV files, a zip of them, or the http(s) URL of such a zip. ergast.py reads the files into a Stage
+SOURCE is a folder of CSV files, a zip of them, the http(s) URL of such a zip, or `jolpica`: the dump that Jolpica
+publishes (the latest if the environment has a JOLPICA_TOKEN). ergast.py or jolpica.py reads the files into a Stage
 (stage.py); here, the Stage becomes a database, with the tables of racedata/schema.sql. The loader needs only Python,
 and imports nothing from the service.
 
@@ -28,9 +29,11 @@ from types import FrameType
 from typing import Never
 
 import ergast
+import jolpica
 import overlay
 from corrections import correct
 from dump import LoadError, Progress, checksum, dump_folder
+from jolpica_download import published_dump
 from stage import COMPUTED, NUMBERED, TABLES, Reader, Stage
 
 PROJECT = Path(__file__).resolve().parent.parent
@@ -242,9 +245,12 @@ def source_of(database: str) -> str:
 
 def load(source: str, database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError."""
-    with replacement(database) as new, dump_folder(source, progress) as folder:
-        seasons = overlay.read(overlay.folder_beside(database))
-        return build(new, lambda stage: ergast.read(folder, source, stage), corrections, seasons, progress)
+    token = os.environ.get("JOLPICA_TOKEN")
+    dump = published_dump(token, progress) if source == "jolpica" else dump_folder(source, progress)
+    with replacement(database) as new, dump as folder:
+        read = jolpica.read if (folder / jolpica.RECOGNISED_BY).exists() else ergast.read
+        fetched = overlay.read(overlay.folder_beside(database))
+        return build(new, lambda stage: read(folder, source, stage), corrections, fetched, progress)
 
 
 def identity(path: str) -> tuple[int, int, int] | None:
@@ -282,7 +288,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Build the database from a dump.")
     parser.add_argument(
         "source",
-        help="folder of CSV files, zip of them, or http(s) URL of such a zip; "
+        help="folder of CSV files, zip of them, http(s) URL of such a zip, or `jolpica`; "
         "if empty, what the database was built from before, or the sample",
     )
     parser.add_argument("database", help="file to build")

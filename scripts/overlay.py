@@ -182,7 +182,7 @@ def duration(text: str) -> int:
 def status_text(text: str) -> str:
     """a status such as Finished"""
     # Jolpica-F1 writes some statuses as its code names them: Did_not_start.
-    return plain_text(text).replace("_", " ")
+    return str(plain_text(text)).replace("_", " ")
 
 
 def fields(stage: Stage, table: str) -> dict[str, Field]:

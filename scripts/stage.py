@@ -62,7 +62,8 @@ lap_time = Text(r"([0-9]+:)?[0-9]+:[0-5][0-9]\.[0-9]{3}", "a time such as 1:07.0
 
 def points(text: str) -> str:
     """points such as 25 or 12.5"""
-    return number(text).rstrip("0").rstrip(".") if "." in text else number(text)
+    number(text)
+    return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def day(text: str) -> str:
@@ -71,6 +72,17 @@ def day(text: str) -> str:
         raise ValueError
     date.fromisoformat(text)
     return text
+
+
+def reference(ids: set[int]) -> Callable[[str], int]:
+    """A parser of numbers that must be among `ids`."""
+
+    def parse(text: str) -> int:
+        if whole_number(text) not in ids:
+            raise ValueError
+        return int(text)
+
+    return parse
 
 
 SESSIONS = ("fp1", "fp2", "fp3", "quali", "sprint", "sq")
