@@ -74,6 +74,8 @@ class Api:
     ) -> None:
         if not HTTP.match(url):
             raise LoadError(f"{url}: not the address of an API; expected an http(s) URL such as {JOLPICA}")
+        if re.match("https?://[^/?#]*@", url, re.IGNORECASE):  # error messages and the overlay would show them
+            raise LoadError("the address of the API has a user or password in it; expected one without")
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
         self.requests, self.limit = 0, PAGE

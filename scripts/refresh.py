@@ -38,8 +38,6 @@ LICENCES = {"api.jolpi.ca": "CC BY-NC-SA 4.0"}  # of the data, by host
 
 LAST_RUN = 3  # races that are fetched again each time
 NEW_RECORDS = 30  # more than a race adds to a list of its season
-# Records of a whole season, by page. The others are records of a race.
-OF_SEASON = ("results", "qualifying", "sprint")
 OF_RACE = ("pitstops", "driverstandings", "constructorstandings", "laps")
 
 
@@ -172,13 +170,14 @@ class Fetch:
         # The records of each race, by kind.
         self.records: list[dict[str, list[Json]]] = [{} for _ in self.calendar]
         self.start = 0 if whole else self.first_wanted()
-        for kind in OF_SEASON:
-            if kind != "sprint" or any("Sprint" in race for race in self.calendar[self.start :]):
-                self.fetch_of_season(kind)
+        first = self.fetch_of_season("results")
+        self.fetch_of_season("qualifying")
+        if any("Sprint" in race for race in self.calendar[self.start :]):
+            self.fetch_of_season("sprint")
         self.run = [
             number
             for number, id in enumerate(self.ids)
-            if "results" in self.records[number] or (number < self.start and old.count("results", id))
+            if "results" in self.records[number] or (number < first and old.count("results", id))
         ]
         self.wanted = [
             number
@@ -211,8 +210,8 @@ class Fetch:
         not_run = [number for number in range(len(self.ids)) if number not in run]
         return min([*run[-LAST_RUN:], *not_run], default=0)
 
-    def fetch_of_season(self, kind: str) -> None:
-        """Fetches the records from the first wanted race on. Fetches all, if they fit on a page."""
+    def fetch_of_season(self, kind: str) -> int:
+        """Fetches the records from the first wanted race on; or all, if they fit on a page. Returns the first race."""
         path = f"{self.year}/{kind}"
         stored = [self.old.count(kind, id) for id in self.ids]
         # The offset is that of the last record before the first wanted race: it shows that none is missed.
@@ -226,6 +225,7 @@ class Fetch:
             number = self.number(race, path)
             if number >= self.start or not offset:
                 self.records[number].setdefault(kind, []).append(record)
+        return self.start if offset else 0
 
     def number(self, race: Json, path: str) -> int:
         """The number of a race in an answer. Raises LoadError if the calendar does not have it."""

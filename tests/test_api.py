@@ -188,6 +188,11 @@ def test_only_http_addresses_are_accepted(url):
         Time().api(url)
 
 
+def test_an_address_with_a_password_is_refused_and_not_repeated():
+    with pytest.raises(LoadError, match=r"^the address of the API has a user or password in it; expected one without$"):
+        Time().api("https://user:secret@127.0.0.1/ergast/f1")
+
+
 def test_an_address_that_cannot_be_read_is_one_line():
     with pytest.raises(LoadError, match="expected an answer of an API"):
         Time().api("http://127.0.0.1:port/").records("seasons")

@@ -295,6 +295,22 @@ def test_of_a_long_season_only_the_last_rounds_are_fetched(six, tmp_path):
     assert rows_of(behind) == rows_of(complete)
 
 
+def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_path):
+    ids = set(race_ids(six, 2023).values())
+    nothing = {table: lambda row: None if row["raceId"] in ids else row for table in RECORDS}
+    # The loader needs a result: in the API, the only one is of a race of 1957.
+    winner = {"raceId": race_ids(six, 2023)[1], "positionOrder": "1"}
+    other = {"raceId": race_ids(six, 1957)[2]}
+    nothing["results"] = lambda row: {**row, **other} if winner.items() <= row.items() else None
+    database, empty = built(six, tmp_path / "racedata.db"), edited(six, tmp_path / "dump", **nothing)
+    before = rows_of(database)
+    with served(answers_of(client(built(empty, tmp_path / "api.db"), max_limit=100))) as server:
+        said, _ = refreshed(database, server.url)
+        assert {path[:4] for path in server.paths} == {"seas", "2023"}
+    assert said[0] == "2023: calendar of 6 races; records of no round"
+    assert rows_of(database) == before
+
+
 def test_if_the_api_has_fewer_records_of_earlier_rounds_all_are_fetched(six, tmp_path):
     """Otherwise, records of the first wanted round would be missed."""
     id = race_ids(six, 2023)[1]
