@@ -97,8 +97,8 @@ def build(
         stage = Stage(db, progress)
         db.execute("BEGIN")
         source = read(stage)
-        corrected = correct(stage, corrections) if corrections else []
         overlaid = overlay.apply(stage, fetched)
+        corrected = correct(stage, corrections) if corrections else []  # last: an API may have the same errors
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:
@@ -126,8 +126,8 @@ def build(
         f"{'table':<22}{'rows read':>12}{'rows stored':>13}",
         *(f"{table:<22}{read_rows[table]:>12}{counts[table]:>13,}" for table in TABLES),
         *source.remarks,
-        *corrected,
         *overlaid,
+        *corrected,
         *([f"unknown: {', '.join(unknown)}"] if unknown else []),
         seasons,
     ]
