@@ -9,7 +9,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,8 +18,7 @@ from stage import NUMBERED, SESSIONS, Field, Stage, plain_text, ref
 Json = dict[str, Any]
 
 
-@dataclass
-class Season:
+class Season(NamedTuple):
     """What was fetched of a season."""
 
     season: Json  # its object
@@ -156,7 +154,7 @@ def write(folder: Path, season: Season) -> None:
     path = folder / f"{season.year}.json"
     new = folder / f".{season.year}.writing"
     with new.open("w", encoding="utf-8") as file:
-        json.dump(asdict(season), file, ensure_ascii=False, separators=(",", ":"))
+        json.dump(season._asdict(), file, ensure_ascii=False, separators=(",", ":"))
         file.flush()
         os.fsync(file.fileno())
     os.replace(new, path)

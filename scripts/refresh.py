@@ -22,7 +22,6 @@ import urllib.parse
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
@@ -349,7 +348,7 @@ def merge(old: Season | None, new: Season) -> Season:
     }
     races = {name: kinds for name, kinds in races.items() if kinds}
     licence = overlay.licence(old.licence, [new])
-    return replace(new, licence=licence, statuses={**old.statuses, **new.statuses}, races=races)
+    return new._replace(licence=licence, statuses={**old.statuses, **new.statuses}, races=races)
 
 
 def refresh(database: str, api: Api, season: str | None, progress: Progress) -> list[str]:

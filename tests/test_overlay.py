@@ -55,9 +55,7 @@ def season_of(**changes):
         statuses={},
         races={},
     )
-    for name, value in changes.items():
-        setattr(found, name, value)
-    return found
+    return found._replace(**changes)
 
 
 RESULT = {
