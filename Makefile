@@ -32,7 +32,7 @@ load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the sa
 		'$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
 
 refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file
-	@trap '' INT; $(PYTHON) scripts/refresh.py '$(DATABASE)' --from '$(subst ','\'',$(value FROM))' --season '$(SEASON)'
+	@trap '' INT; $(PYTHON) scripts/refresh.py '$(DATABASE)' --corrections '$(CORRECTIONS)' --from '$(subst ','\'',$(value FROM))' --season '$(SEASON)'
 
 check-data:  ## report what is doubtful in the data of the database: DATABASE=file
 	@$(PYTHON) scripts/check_data.py '$(DATABASE)'

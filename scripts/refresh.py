@@ -29,7 +29,7 @@ from pathlib import Path
 import overlay
 from api import JOLPICA, Api, Json
 from dump import LoadError, Progress, Table, Value
-from load_data import SCHEMA, build, replacement, run
+from load_data import CORRECTIONS, SCHEMA, build, replacement, run
 from overlay import KINDS, Season, Stored
 from stage import COMPUTED, NUMBERED, TABLES, Source, Stage, year
 
@@ -351,7 +351,7 @@ def merge(old: Season | None, new: Season) -> Season:
     return new._replace(licence=licence, statuses={**old.statuses, **new.statuses}, races=races)
 
 
-def refresh(database: str, api: Api, season: str | None, progress: Progress) -> list[str]:
+def refresh(database: str, api: Api, season: str | None, corrections: Path | None, progress: Progress) -> list[str]:
     """Refreshes the database. Returns lines for a report. Raises LoadError, sqlite3.Error or OSError."""
     folder = overlay.folder_beside(database)
     said = []
@@ -362,7 +362,7 @@ def refresh(database: str, api: Api, season: str | None, progress: Progress) -> 
             for fetched in fetches:
                 seasons[fetched.year] = merge(seasons.get(fetched.year), fetched.fetched())
                 said.append(fetched.report())
-            build(new, old.read, None, [seasons[name] for name in sorted(seasons)], progress)
+            build(new, old.read, corrections, [seasons[name] for name in sorted(seasons)], progress)
             changes = old.differences(new)
         said += [
             *changes,
@@ -393,11 +393,15 @@ def main() -> None:
         metavar="YEAR",
         help="fetch this season whole; otherwise, what is new in the latest season",
     )
+    parser.add_argument(
+        "--corrections", default=str(CORRECTIONS), help="file of known errors, as for load_data.py; or none"
+    )
     arguments = parser.parse_args()
 
     def work(progress: Progress) -> list[str]:
         api = Api(arguments.url or JOLPICA, progress)
-        return refresh(arguments.database, api, arguments.season, progress)
+        corrections = None if arguments.corrections == "none" else Path(arguments.corrections)
+        return refresh(arguments.database, api, arguments.season, corrections, progress)
 
     run("refresh", arguments.database, work)
 

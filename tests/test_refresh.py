@@ -420,6 +420,24 @@ def test_what_was_fetched_from_several_apis_has_the_licences_of_all(api, behind,
         assert db.execute("SELECT licence FROM build").fetchone() == ("CC BY-NC-SA 4.0, CC0 1.0",)
 
 
+def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(sample_database, tmp_path):
+    corrections = tmp_path / "corrections.csv"
+    corrections.write_text("table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n")
+
+    def driver(row):
+        return {**row, "number": "61"} if row["driverRef"] == "leclerc" else row
+
+    erring = built(edited(SAMPLE, tmp_path / "dump", drivers=driver), tmp_path / "api.db")
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    with served(answers_of(client(erring))) as server:
+        options = ["--corrections", str(corrections)]
+        assert "nothing new" in run(database, server.url, *options).stdout
+        assert "new data" in run(database, server.url, "--corrections", "none").stdout
+        assert "new data" in run(database, server.url, *options).stdout
+    assert rows_of(database) == rows_of(sample_database)
+
+
 # The command.
 
 
