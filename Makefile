@@ -7,6 +7,9 @@ SEASON ?=
 CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
+# A value as one word of a shell command.
+quoted = '$(subst ','\'',$(1))'
+
 .PHONY: help install load-data refresh check-data serve python settings routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
@@ -26,16 +29,17 @@ install: .venv/installed  ## install the service into .venv
 	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the same source again), DATABASE=file, CORRECTIONS=none
+load-data:  ## build the database: SOURCE=folder, zip, URL or jolpica (without it, the same source again), DATABASE=file, CORRECTIONS=none
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
-	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections '$(CORRECTIONS)' \
-		'$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
+	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections $(call quoted,$(CORRECTIONS)) \
+		$(call quoted,$(value SOURCE)) $(call quoted,$(DATABASE))
 
-refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file
-	@trap '' INT; $(PYTHON) scripts/refresh.py '$(DATABASE)' --corrections '$(CORRECTIONS)' --from '$(subst ','\'',$(value FROM))' --season '$(SEASON)'
+refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
+	@trap '' INT; $(PYTHON) scripts/refresh.py $(call quoted,$(DATABASE)) --corrections $(call quoted,$(CORRECTIONS)) \
+		--from $(call quoted,$(value FROM)) --season $(call quoted,$(SEASON))
 
-check-data:  ## report what is doubtful in the data of the database: DATABASE=file
-	@$(PYTHON) scripts/check_data.py '$(DATABASE)'
+check-data:  ## report contradictions in the data of the database: DATABASE=file, ALL=1 (not only ten per check)
+	@$(PYTHON) scripts/check_data.py $(if $(ALL),--all) $(call quoted,$(DATABASE))
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'

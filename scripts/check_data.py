@@ -17,7 +17,8 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 
-APPLICATION_ID = 0x52414345  # of racedata/schema.sql
+from stage import SCHEMA
+
 ROWS_SHOWN = 10
 
 
@@ -425,8 +426,14 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     `rows_shown` limits the rows of each; None shows all. Raises sqlite3.Error for a file that is not such a database.
     """
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-        if db.execute("PRAGMA application_id").fetchone() != (APPLICATION_ID,):
-            raise sqlite3.DatabaseError("not a database of racedata")
+        with closing(sqlite3.connect(":memory:")) as empty:
+            empty.executescript(SCHEMA.read_text(encoding="utf-8"))
+            for number, fault in (
+                ("application_id", "not a database of racedata"),
+                ("user_version", "of another version"),
+            ):
+                if db.execute(f"PRAGMA {number}").fetchone() != empty.execute(f"PRAGMA {number}").fetchone():
+                    raise sqlite3.DatabaseError(fault)
         db.create_function("milliseconds", 1, milliseconds, deterministic=True)
         db.executescript(VIEWS)
         checks, doubts = 0, 0
@@ -440,7 +447,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
             yield from wrap(check.meaning, 118, initial_indent="  ", subsequent_indent="  ")
             yield from table((column[0] for column in found.description), rows[:rows_shown])
             if rows_shown is not None and len(rows) > rows_shown:
-                yield f"  and {len(rows) - rows_shown:,} more; --all shows them"
+                yield f"  and {len(rows) - rows_shown:,} more; ALL=1 (or --all) shows them"
             yield ""
         yield f"{doubts:,} doubts by {checks} of {len(CHECKS)} checks; the others found nothing"
 
@@ -463,7 +470,7 @@ def main() -> None:
         sys.exit(f"check_data: {path}: {error}; `make load-data` builds a database")
     try:
         print("\n".join(lines), flush=True)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it exits
         if not isinstance(error, BrokenPipeError):  # `| head` has read enough
             sys.exit(f"check_data: the report cannot be written: {error}")

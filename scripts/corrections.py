@@ -5,6 +5,8 @@ from pathlib import Path
 from dump import MISSING, Column, LoadError, Table, Text
 from stage import Stage, plain_text
 
+CORRECTIONS = Path(__file__).resolve().parent.parent / "data" / "corrections.csv"
+
 RACE = "raceId = (SELECT raceId FROM dump.races WHERE year = ? AND round = ?)"
 DRIVER = "driverId = (SELECT driverId FROM dump.drivers WHERE driverRef = ?)"
 CONSTRUCTOR = "constructorId = (SELECT constructorId FROM dump.constructors WHERE constructorRef = ?)"
@@ -34,11 +36,18 @@ COLUMNS = [
 ]
 
 
+def corrections_argument(text: str) -> Path | None:
+    """The file that an argument names: none for `none`, and the project's own if it is empty."""
+    return None if text == "none" else Path(text) if text else CORRECTIONS
+
+
 def correct(stage: Stage, path: Path) -> list[str]:
     """Applies the corrections in the file at `path`. Returns a line for each one that concerns the dump.
 
     Raises LoadError for a file that is not such a list.
     """
+    if not path.is_file():
+        raise LoadError(f"{path}: no such file; expected a list of corrections, or none")
     said = []
     file = Table(path, COLUMNS, stage.progress)
     for batch in file.batches():
@@ -51,7 +60,7 @@ def correct(stage: Stage, path: Path) -> list[str]:
 def apply(stage: Stage, path: Path, table: str, key: str, column: str, wrong: str, right: str) -> list[str]:
     """Applies one correction, which names a row by its `key`. Returns lines for the report."""
     place = f"{path.name}: {table} {key} {column}"
-    fields = {field.name: field for field in stage.fields(table) if field.parent is None}
+    fields = {field.name: field for field in stage.fields(table) if not field.name.endswith("Id")}
     if column not in fields:
         raise LoadError(f"{place}: no such column; expected one of {', '.join(fields)}")
     parts = key.split("/")
@@ -63,11 +72,12 @@ def apply(stage: Stage, path: Path, table: str, key: str, column: str, wrong: st
     except ValueError:
         raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {field.parse.__doc__}") from None
     there = f"dump.{table} WHERE {KEYS[table]}"
-    if stage.db.execute(f"SELECT 1 FROM {there}", parts).fetchone() is None:
+    actual = stage.db.execute(f"SELECT {column} FROM {there}", parts).fetchone()
+    if actual is None:  # the dump does not have that row
         return []
     changed = stage.db.execute(
         f"UPDATE dump.{table} SET {column} = ? WHERE {KEYS[table]} AND {column} IS ?", [values[0], *parts, values[1]]
     )
     if changed.rowcount:
         return [f"corrected: {table} {key} {column}: {wrong} to {right}"]
-    return [f"obsolete correction, not applied: {table} {key} {column} is not {wrong}"]
+    return [f"obsolete correction, not applied: {table} {key} {column} is {actual[0]}, not {wrong}"]

@@ -1,6 +1,6 @@
 """Reads a dump row by row: CSV files in a folder, in a zip, or in a zip at a URL. Errors name the file and line.
 
-Files, zips, downloads and CSV belong here. The tables and the database belong in load_data.py.
+Files, zips, downloads and CSV belong here. The tables belong in stage.py, the database in load_data.py.
 """
 
 import codecs
@@ -12,6 +12,7 @@ import re
 import signal
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 import zlib
@@ -69,7 +70,7 @@ def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
             with unzipped(downloaded, source) as folder:
                 yield folder
     elif os.path.isdir(source):
-        yield dump_in(Path(source))
+        yield dump_in(Path(source), source)
     elif os.path.isfile(source):
         with open(source, "rb") as file, unzipped(file, source) as folder:
             yield folder
@@ -92,12 +93,12 @@ def unzipped(file: IO[bytes], source: str) -> Iterator[AnyPath]:
                 raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            yield dump_in(zipfile.Path(archive))
+            yield dump_in(zipfile.Path(archive), source)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
 
 
-def dump_in(root: AnyPath) -> AnyPath:
+def dump_in(root: AnyPath, source: str) -> AnyPath:
     """The folder that has a dump in one of the known layouts: `root`, or a folder there. If none has, `root`."""
 
     def has_dump(folder: AnyPath) -> bool:
@@ -105,8 +106,11 @@ def dump_in(root: AnyPath) -> AnyPath:
 
     if has_dump(root):
         return root
-    folders = (path for path in root.iterdir() if path.is_dir() and has_dump(path))
-    return min(folders, key=lambda folder: folder.name, default=root)
+    folders = [path for path in root.iterdir() if path.is_dir() and has_dump(path)]
+    if len(folders) > 1:
+        names = ", ".join(sorted(folder.name for folder in folders))
+        raise LoadError(f"{source}: has several dumps, in {names[:200]}; expected one")
+    return folders[0] if folders else root
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
@@ -122,10 +126,12 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         fp.close()  # urllib would read it to its end; a closed response has none left
+        # Errors name only the scheme, because the rest may contain a key.
+        scheme = urllib.parse.urlsplit(newurl).scheme[:20]
         if not HTTP.match(newurl):
-            raise urllib.error.URLError(f"redirects to {newurl[:80]!r}; followed are http and https")
-        if req.type == "https" and not newurl.lower().startswith("https:"):
-            raise urllib.error.URLError(f"redirects from https to {newurl[:80]!r}; expected https")
+            raise urllib.error.URLError(f"redirects to {scheme!r}; followed are http and https")
+        if req.type == "https" and scheme.lower() != "https":
+            raise urllib.error.URLError(f"redirects from https to {scheme!r}; expected https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -346,8 +352,10 @@ class Table:
             if self.header.count(column.name) > 1:
                 raise self.fault("twice in the header; expected once", column.name)
 
-    def absent_columns(self) -> list[str]:
-        return [column.name for column in self.columns if column.name not in self.header]
+    def remarks(self, rare: Sequence[str] = ()) -> list[str]:
+        """A line for each column that the file lacks, except those that are `rare`."""
+        absent = [column.name for column in self.columns if column.name not in [*self.header, *rare]]
+        return [f"{self.path.name}: no column {name}, so it is unknown in all rows" for name in absent]
 
     def indexes(self) -> list[int]:
         """The index of each column's field; for an absent column, the index after the last."""
@@ -391,7 +399,7 @@ class Table:
             fields = next(islice(filter(None, reader), number - 1, None))
             row = dict(zip(self.header, fields))
             value = ", ".join(row[name] for name in names)
-            what = f"{value[:80]!r}; expected no two rows with the same"
+            what = f"{value[:80]!r} is there twice; expected each once"
             return self.fault(what, ", ".join(names), reader.line_num)
 
     def not_utf8(self) -> LoadError:

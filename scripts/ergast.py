@@ -14,7 +14,7 @@ SPRINT_GRID = """
     WHERE year >= 2023 AND sq_date IS NULL
         AND (sprint_date IS NOT NULL OR raceId IN (SELECT raceId FROM dump.sprint_results))
 """
-NOT_IN_THIS_LAYOUT = ("sq_date", "sq_time")
+RARE = ("sq_date", "sq_time")
 
 LICENCES = {
     # what the project's pages say about its dump
@@ -31,9 +31,7 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Source:
         insert(stage, table, file)
         if table in REQUIRED and not file.rows_read:
             raise LoadError(f"{path.name}: no rows; expected at least one")
-        remarks += [
-            f"{path.name} has no column {name}" for name in file.absent_columns() if name not in NOT_IN_THIS_LAYOUT
-        ]
+        remarks += file.remarks(RARE)
     stage.db.execute(SPRINT_GRID)
     # Ergast writes rank 0 if no lap of the driver counts.
     for table in ("results", "sprint_results"):

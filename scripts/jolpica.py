@@ -352,10 +352,6 @@ def columns_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> 
         yield Column(column, parse, expected, required=bool(not_null or key))
 
 
-def remarks_of(file: Table) -> list[str]:
-    return [f"{file.path.name} has no column {name}" for name in file.absent_columns()]
-
-
 def load(stage: Stage, name: str, files: dict[str, AnyPath]) -> list[str]:
     """Loads a file into its temporary table. Returns remarks."""
     db = stage.db
@@ -369,7 +365,7 @@ def load(stage: Stage, name: str, files: dict[str, AnyPath]) -> list[str]:
         raise file.duplicate(count(db, f"temp.{name}") + 1, re.findall(r"\.(\w+)", str(error))) from None
     if name in REQUIRED and not file.rows_read:
         raise LoadError(f"{file.path.name}: no rows; expected at least one")
-    return remarks_of(file)
+    return file.remarks()
 
 
 def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
@@ -412,7 +408,7 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
             row = nth_true(listed, count(db, "dump.lap_times") - listed_before)
             raise file.duplicate(first + row, ["session_entry_id", "number"]) from None
         needed_before += sum(needed)
-    return remarks_of(file)
+    return file.remarks()
 
 
 def count(db: sqlite3.Connection, table: str) -> int:

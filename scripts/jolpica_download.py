@@ -66,7 +66,7 @@ def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
         what = f"has {len(urls)} URLs and {len(checksums)} SHA-256 of the dump {name!r}"
         raise LoadError(f"{index}: {what}; expected one of each")
     if index.lower().startswith("https:") and not urls[0].lower().startswith("https:"):
-        raise LoadError(f"{index}: the dump {name!r} is at {urls[0][:200]}; expected https")
+        raise LoadError(f"{index}: the dump {name!r} is not at an https address; expected one")
     return urls[0], checksums.pop()
 
 

@@ -15,36 +15,23 @@ if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # until main() handles it: Ctrl-C during imports prints no traceback
 
 import argparse
-import fcntl
 import os
-import resource
 import sqlite3
-import stat
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from types import FrameType
-from typing import Never
 
 import ergast
 import jolpica
 import overlay
-from corrections import correct
+from corrections import CORRECTIONS, correct, corrections_argument
 from dump import LoadError, Progress, checksum, dump_folder
 from jolpica_download import published_dump
-from stage import COMPUTED, NUMBERED, TABLES, Reader, Stage
+from replacement import replacement, run
+from stage import COMPUTED, NUMBERED, REQUIRED, SCHEMA, TABLES, Reader, Source, Stage
 
-PROJECT = Path(__file__).resolve().parent.parent
-SCHEMA = PROJECT / "racedata" / "schema.sql"
-SAMPLE = str(PROJECT / "data" / "sample")
-CORRECTIONS = PROJECT / "data" / "corrections.csv"
-
-# A full dump needs a third of it. No dump may make the loader use up the memory of a service on the same machine.
-MEMORY_BYTES = 120_000_000
-
-END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+SAMPLE = str(Path(__file__).resolve().parent.parent / "data" / "sample")
 
 FINAL = "round = (SELECT max(round) FROM races WHERE races.year = race.year)"
 CONSTRUCTORS = """
@@ -97,40 +84,27 @@ def build(
         stage = Stage(db, progress)
         db.execute("BEGIN")
         source = read(stage)
-        overlaid = overlay.apply(stage, fetched)
-        corrected = correct(stage, corrections) if corrections else []  # last: an API may have the same errors
+        changes = correct(stage, corrections) if corrections else []
+        changes += overlay.apply(stage, fetched)
+        if corrections:
+            correct(stage, corrections)  # again: an API may have the same errors as a dump
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:
             progress(f"numbering {table}")
             store(stage, table)
         db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
-        counts = {table: db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for table in TABLES}
-        db.executemany("INSERT INTO row_counts VALUES (?, ?)", counts.items())
-        built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # In a path, replace bytes that are not UTF-8 with `?`.
-        named = source.name.encode("utf-8", "replace").decode()
-        licence = overlay.licence(source.licence, fetched)
-        db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (named, licence, source.checksum, built_at))
-        unknown = list(unknown_values(db))
+        for table in REQUIRED:
+            if db.execute(f"SELECT 1 FROM {table}").fetchone() is None:
+                raise LoadError(f"{source.name}: no {table} that can be served; expected at least one")
+        describe(db, source, overlay.licence(source.licence, fetched))
+        lines = [*table_of_rows(stage), *source.remarks, *changes, *unknown_values(db), seasons_of(db)]
         db.execute("COMMIT")
         db.execute("DETACH dump")
         db.execute("ANALYZE")  # statistics for the query planner
         db.execute("VACUUM")  # numbering leaves pages partly empty
-        seasons = "{} to {} ({} seasons, {:,} races)".format(
-            *db.execute("SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races").fetchone()
-        )
     append_checksum(path)
-    read_rows = {table: f"{stage.rows[table]:,}" if table in stage.rows else "no file" for table in TABLES}
-    return [
-        f"{'table':<22}{'rows read':>12}{'rows stored':>13}",
-        *(f"{table:<22}{read_rows[table]:>12}{counts[table]:>13,}" for table in TABLES),
-        *source.remarks,
-        *overlaid,
-        *corrected,
-        *([f"unknown: {', '.join(unknown)}"] if unknown else []),
-        seasons,
-    ]
+    return lines
 
 
 def store(stage: Stage, table: str) -> None:
@@ -164,8 +138,28 @@ def store(stage: Stage, table: str) -> None:
         )
 
 
+def describe(db: sqlite3.Connection, source: Source, licence: str | None) -> None:
+    """Fills the tables that describe the database."""
+    for table in TABLES:
+        db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table}", (table,))
+    built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    # In a path, replace bytes that are not UTF-8 with `?`.
+    name = source.name.encode("utf-8", "replace").decode()
+    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (name, licence, source.checksum, built_at))
+
+
+def table_of_rows(stage: Stage) -> Iterator[str]:
+    """How many rows of each table were read, and how many are stored: lines for the report."""
+    yield f"{'table':<22}{'rows read':>12}{'rows stored':>13}"
+    stored = dict(stage.db.execute("SELECT name, rows FROM row_counts"))
+    for table in TABLES:
+        rows_read = f"{stage.rows[table]:,}" if table in stage.rows else "no file"
+        yield f"{table:<22}{rows_read:>12}{stored[table]:>13,}"
+
+
 def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
-    """For each column of USUALLY_KNOWN in which values are unknown: `results.grid in 20 rows (the last: 2025/22)`."""
+    """A line that counts the unknown values of USUALLY_KNOWN, if there are any."""
+    counts = []
     for table, columns in USUALLY_KNOWN.items():
         for column in columns:
             rows, last = db.execute(
@@ -173,7 +167,15 @@ def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
                     WHERE {table}.{column} IS NULL"""
             ).fetchone()
             if rows:
-                yield f"{table}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})"
+                counts.append(f"{table}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})")
+    if counts:
+        yield f"unknown: {', '.join(counts)}"
+
+
+def seasons_of(db: sqlite3.Connection) -> str:
+    """`1950 to 2025 (76 seasons, 1,149 races)`."""
+    counts = db.execute("SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races").fetchone()
+    return "{} to {} ({} seasons, {:,} races)".format(*counts)
 
 
 def append_checksum(path: Path) -> None:
@@ -183,52 +185,6 @@ def append_checksum(path: Path) -> None:
         file.write(digest)
         file.flush()
         os.fsync(file.fileno())
-
-
-def replaceable(path: Path) -> bool:
-    """Whether the file at `path` is empty or was built by an earlier load. It may be damaged."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        header = file.read(72)
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(SCHEMA.read_text(encoding="utf-8"))
-        (application_id,) = db.execute("PRAGMA application_id").fetchone()
-    return not header or (header[:16] == b"SQLite format 3\0" and header[68:] == application_id.to_bytes(4, "big"))
-
-
-@contextmanager
-def replacement(path: str) -> Iterator[Path]:
-    """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed."""
-    old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
-    if old.exists() and not replaceable(old):
-        raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
-    folder = os.open(old.parent, os.O_RDONLY)
-    try:
-        lock(folder, old.parent)
-        new = old.with_name(f".{old.name}.loading")
-        new.unlink(missing_ok=True)  # left by a loader that was killed
-        try:
-            yield new
-            if old.exists():
-                status = old.stat()
-                with suppress(PermissionError):  # only root may change the owner
-                    os.chown(new, status.st_uid, status.st_gid)
-                new.chmod(stat.S_IMODE(status.st_mode))
-            os.replace(new, old)
-            os.fsync(folder)
-        finally:
-            new.unlink(missing_ok=True)
-    finally:
-        os.close(folder)
-
-
-def lock(folder: int, name: Path) -> None:
-    # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
-    try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LoadError(f"{name}: another load is running in this folder; try again when it has ended") from None
 
 
 def source_of(database: str) -> str:
@@ -253,37 +209,6 @@ def load(source: str, database: str, corrections: Path | None, progress: Progres
         return build(new, lambda stage: read(folder, source, stage), corrections, fetched, progress)
 
 
-def identity(path: str) -> tuple[int, int, int] | None:
-    """Attributes that differ between a file and the one that replaces it; None if there is no file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns
-
-
-def show_progress(text: str) -> None:
-    print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-
-
-def limit_memory() -> None:
-    """Makes Python raise MemoryError instead of using more than MEMORY_BYTES."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if soft == resource.RLIM_INFINITY or soft > MEMORY_BYTES:
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
-
-
-def ignore_end_signals() -> None:
-    for number in END_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
-
-
-def interrupt(number: int, frame: FrameType | None) -> Never:
-    """Handles the first signal to end, and ignores later ones, which would disturb the clean-up."""
-    ignore_end_signals()
-    raise KeyboardInterrupt
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Build the database from a dump.")
     parser.add_argument(
@@ -294,62 +219,18 @@ def main() -> None:
     parser.add_argument("database", help="file to build")
     parser.add_argument(
         "--corrections",
-        default=str(CORRECTIONS),
+        default=CORRECTIONS,
+        type=corrections_argument,
         help="file of known errors of dumps, with the right values; none: load the dump as it is",
     )
     arguments = parser.parse_args()
 
     def work(progress: Progress) -> list[str]:
         source = arguments.source or source_of(arguments.database)
-        corrections = None if arguments.corrections == "none" else Path(arguments.corrections)
-        *table, seasons = load(source, arguments.database, corrections, progress)
-        return [*table, f"{arguments.database}: {seasons} from {source}"]
+        *lines, seasons = load(source, arguments.database, arguments.corrections, progress)
+        return [*lines, f"{arguments.database}: {seasons} from {source}"]
 
     run("load_data", arguments.database, work)
-
-
-def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> None:
-    """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails."""
-    limit_memory()
-    progress = show_progress if sys.stderr.isatty() else lambda text: None
-    before = identity(database)
-    said: list[str] = []
-    fault = ""
-    try:
-        try:
-            for number in END_SIGNALS:
-                signal.signal(number, interrupt)
-            said = work(progress)
-        finally:
-            ignore_end_signals()
-    except LoadError as error:
-        fault = str(error)
-    except KeyboardInterrupt:
-        fault = "interrupted"
-    except MemoryError:
-        fault = f"{database}: needs more than {MEMORY_BYTES:,} bytes of memory; expected a dump of the data"
-    except sqlite3.Error as error:
-        fault = f"{database}: {error}"
-    except OSError as error:
-        fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
-    progress("")
-    if not fault:
-        fault = report("\n".join([*said, ""]))
-    if fault:
-        outcome = "nothing was changed" if identity(database) == before else "the new database is in place"
-        line = "".join(character if character.isprintable() else " " for character in fault)
-        sys.exit(f"{program}: {line}; {outcome}")
-
-
-def report(text: str) -> str:
-    """Writes `text` to stdout. Returns what went wrong, or nothing."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
-    try:
-        print(text, end="", flush=True)
-    except (OSError, UnicodeError) as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
-        return f"stdout: {getattr(error, 'strerror', error)}"
-    return ""
 
 
 if __name__ == "__main__":

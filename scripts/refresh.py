@@ -28,10 +28,12 @@ from pathlib import Path
 
 import overlay
 from api import JOLPICA, Api, Json
+from corrections import CORRECTIONS, corrections_argument
 from dump import LoadError, Progress, Table, Value
-from load_data import CORRECTIONS, SCHEMA, build, replacement, run
+from load_data import build
 from overlay import KINDS, Season, Stored
-from stage import COMPUTED, NUMBERED, TABLES, Source, Stage, year
+from replacement import replacement, run
+from stage import COMPUTED, NUMBERED, SCHEMA, TABLES, Source, Stage, year
 
 LICENCES = {"api.jolpi.ca": "CC BY-NC-SA 4.0"}  # of the data, by host
 
@@ -394,14 +396,16 @@ def main() -> None:
         help="fetch this season whole; otherwise, what is new in the latest season",
     )
     parser.add_argument(
-        "--corrections", default=str(CORRECTIONS), help="file of known errors, as for load_data.py; or none"
+        "--corrections",
+        default=CORRECTIONS,
+        type=corrections_argument,
+        help="file of known errors, as for load_data.py; or none",
     )
     arguments = parser.parse_args()
 
     def work(progress: Progress) -> list[str]:
         api = Api(arguments.url or JOLPICA, progress)
-        corrections = None if arguments.corrections == "none" else Path(arguments.corrections)
-        return refresh(arguments.database, api, arguments.season, corrections, progress)
+        return refresh(arguments.database, api, arguments.season, arguments.corrections, progress)
 
     run("refresh", arguments.database, work)
 

@@ -9,9 +9,12 @@ from collections.abc import Callable, Sequence
 from datetime import date
 from functools import cache
 from itertools import chain
+from pathlib import Path
 from typing import NamedTuple
 
 from dump import Parse, Progress, Text, Value
+
+SCHEMA = Path(__file__).resolve().parent.parent / "racedata" / "schema.sql"
 
 # In the order of loading: each table comes after those that it refers to.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
@@ -54,10 +57,14 @@ def year(text: str) -> int:
 
 number = Text(r"-?[0-9]+(\.[0-9]+)?", "a number such as 25 or 8.14")
 time_of_day = Text("([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]", "a time of day such as 13:00:00")
-plain_text = Text(r"[^\x00-\x20\x7f]([^\x00-\x1f\x7f]*[^\x00-\x20\x7f])?", "text without control characters")
+# Half a surrogate pair, which JSON can have, is no character either.
+plain_text = Text(
+    r"[^\x00-\x20\x7f\ud800-\udfff]([^\x00-\x1f\x7f\ud800-\udfff]*[^\x00-\x20\x7f\ud800-\udfff])?",
+    "text without control characters",
+)
 # What an address can name; see racedata/addresses.py.
 ref = Text("[A-Za-z0-9_-]+", "an id of letters, digits, _ and -")
-lap_time = Text(r"([0-9]+:)?[0-9]+:[0-5][0-9]\.[0-9]{3}", "a time such as 1:07.012")
+lap_time = Text(r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}", "a time such as 1:07.012")
 
 
 def points(text: str) -> str:

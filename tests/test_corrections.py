@@ -74,7 +74,7 @@ def test_a_wrong_value_is_replaced_and_named(load, line, sql, right):
 
 def test_a_correction_whose_wrong_value_is_not_there_is_obsolete_and_not_applied(load):
     run, database = load("drivers,alonso,number,15,41,a test")
-    assert "obsolete correction, not applied: drivers alonso number is not 15\n" in run.stdout
+    assert "obsolete correction, not applied: drivers alonso number is 14, not 15\n" in run.stdout
     assert values(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [14]
 
 
@@ -121,6 +121,13 @@ def test_none_switches_corrections_off(tmp_path):
     sql = "SELECT number FROM drivers WHERE driverRef = 'bearman'"
     assert values(built(source, tmp_path / "right.db"), sql) == [87]
     assert values(built(source, tmp_path / "wrong.db", "--corrections", "none"), sql) == [38]
+
+
+def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list_of_the_project(tmp_path):
+    run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / "none.csv")
+    said = f"load_data: {tmp_path / 'none.csv'}: no such file; expected a list of corrections, or none; nothing was changed"
+    assert run.stderr == f"{said}\n"
+    assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
 
 
 def test_every_correction_of_the_project_is_applied_to_a_full_dump(dump, tmp_path):

@@ -415,8 +415,25 @@ def test_the_order_of_rows_does_not_matter(source):
 def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
     source.tables["sessionentry"] = [row[:3] + row[4:] for row in source.tables["sessionentry"]]  # without grid
     report = source.load()
-    assert "formula_one_sessionentry.csv has no column grid" in report
+    assert "formula_one_sessionentry.csv: no column grid, so it is unknown in all rows" in report
     assert rows(source.database, "SELECT DISTINCT grid FROM results") == [(None,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "said"),
+    [
+        ("session", "timestamp", "no races that can be served"),
+        ("round", "number", "no races that can be served"),
+        ("sessionentry", "position", "no results that can be served"),
+        ("driver", "reference", "no drivers that can be served"),
+        ("team", "reference", "no constructors that can be served"),
+    ],
+)
+def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, said):
+    header, *records = source.tables[name]
+    source.tables[name] = [[f"old_{field}" if field == column else field for field in header], *records]
+    with pytest.raises(LoadError, match=said):
+        source.load()
 
 
 def test_laps_pit_stops_and_standings_may_be_absent(source):
@@ -475,24 +492,24 @@ def test_a_file_that_is_not_a_regular_one_is_refused(source):
             "line 2, column round_id: '7'; expected an id of formula_one_ro",
         ),
         # duplicates
-        ("driver", 41, {"id": "40"}, "line 3, column id: '40'; expected no two rows with the same"),
-        ("driver", 41, {"reference": "Leclerc"}, "line 3, column reference: 'Leclerc'; expected no two rows"),
-        ("round", 53, {"number": "4"}, "line 5, column season_id, number: '11, 4'; expected no two rows"),
-        ("session", 66, {"type": "SR"}, "line 8, column round_id, type: '50, SR'; expected no two rows"),
+        ("driver", 41, {"id": "40"}, "line 3, column id: '40' is there twice; expected each once"),
+        ("driver", 41, {"reference": "Leclerc"}, "line 3, column reference: 'Leclerc' is there twice"),
+        ("round", 53, {"number": "4"}, "line 5, column season_id, number: '11, 4' is there twice"),
+        ("session", 66, {"type": "SR"}, "line 8, column round_id, type: '50, SR' is there twice"),
         (
             "sessionentry",
             210,
             {"round_entry_id": "100"},
-            "line 12, column session_id, round_entry_id: '66, 100'; expected",
+            "line 12, column session_id, round_entry_id: '66, 100' is there twice",
         ),
-        ("lap", 311, {"number": "1"}, "line 13, column session_entry_id, number: '210, 1'; expected no two rows"),
-        ("lap", 312, {"id": "303"}, "line 14, column id: '303'; expected no two rows"),
-        ("pitstop", 401, {"number": "1"}, "line 3, column session_entry_id, number: '210, 1'; expected no two rows"),
+        ("lap", 311, {"number": "1"}, "line 13, column session_entry_id, number: '210, 1' is there twice"),
+        ("lap", 312, {"id": "303"}, "line 14, column id: '303' is there twice"),
+        ("pitstop", 401, {"number": "1"}, "line 3, column session_entry_id, number: '210, 1' is there twice"),
         (
             "teamchampionship",
             601,
             {"team_id": "30"},
-            "line 3, column round_id, team_id: '50, 30'; expected no two rows",
+            "line 3, column round_id, team_id: '50, 30' is there twice",
         ),
         # values that cannot be read
         ("season", 10, {"year": "97"}, "line 2, column year: '97'; expected a year of four digits"),

@@ -19,8 +19,8 @@ from collections import Counter, defaultdict
 from contextlib import closing, contextmanager, suppress
 
 import dump
-import load_data
 import pytest
+import replacement
 import stage
 from conftest import LOADER, SAMPLE, built, run_loader
 from service import ROOT, until
@@ -107,25 +107,25 @@ FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
             "races.csv",
             "\n2,1957,2,20,",
             "\n1,1957,2,20,",
-            "races.csv, line 3, column raceId: '1'; expected no two rows with the same",
+            "races.csv, line 3, column raceId: '1' is there twice; expected each once",
         ),
         (
             "races.csv",
             "\n2,1957,2,20,",
             "\n2,1957,1,20,",
-            "races.csv, line 3, column year, round: '1957, 1'; expected no two rows with the same",
+            "races.csv, line 3, column year, round: '1957, 1' is there twice; expected each once",
         ),
         (
             "drivers.csv",
             "\n2,",
             "\n1,",
-            "drivers.csv, line 3, column driverId: '1'; expected no two rows with the same",
+            "drivers.csv, line 3, column driverId: '1' is there twice; expected each once",
         ),
         (
             "drivers.csv",
             "\n2,albon,",
             "\n2,ALBERS,",
-            "drivers.csv, line 3, column driverRef: 'ALBERS'; expected no two rows with the same",
+            "drivers.csv, line 3, column driverRef: 'ALBERS' is there twice; expected each once",
         ),
         (
             "drivers.csv",
@@ -137,19 +137,19 @@ FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
             "lap_times.csv",
             "\n39,52,1,2,",
             "\n39,36,1,2,",
-            "lap_times.csv, line 3, column raceId, driverId, lap: '39, 36, 1'; expected no two rows with the same",
+            "lap_times.csv, line 3, column raceId, driverId, lap: '39, 36, 1' is there twice; expected each once",
         ),
         (
             "results.csv",
             "\n2,5,43,19,20,",
             "\n1,5,43,19,20,",
-            "results.csv, line 3, column resultId: '1'; expected no two rows with the same",
+            "results.csv, line 3, column resultId: '1' is there twice; expected each once",
         ),
         (
             "qualifying.csv",
             "\n2,9,60,18,16,",
             "\n1,9,60,18,16,",
-            "qualifying.csv, line 3, column qualifyId: '1'; expected no two rows with the same",
+            "qualifying.csv, line 3, column qualifyId: '1' is there twice; expected each once",
         ),
         (
             "results.csv",
@@ -331,7 +331,7 @@ def stopped_loader(source, database):
             process.kill()
 
 
-@pytest.mark.parametrize("number", load_data.END_SIGNALS)
+@pytest.mark.parametrize("number", replacement.END_SIGNALS)
 def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number):
     with refused(database), stopped_loader(source, database) as process:
         process.send_signal(number)
@@ -410,7 +410,7 @@ def test_a_second_load_at_the_same_time_is_refused(source, database):
     with stopped_loader(source, database) as process:
         second = run_loader(other, database)
         assert second.returncode == 1
-        assert "another load is running in this folder" in second.stderr
+        assert "another load or refresh is running in this folder" in second.stderr
         assert database.read_bytes() == before
         process.kill()
         process.wait()
@@ -715,7 +715,7 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
     assert lines[0].split() == ["table", "rows", "read", "rows", "stored"]
     assert lines[10].split() == ["lap_times", "1,034", "1,034"]
     assert lines[14:] == [
-        "sprint_results.csv has no column rank",
+        "sprint_results.csv: no column rank, so it is unknown in all rows",
         f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",
     ]
 

@@ -7,14 +7,13 @@ import pytest
 import stage
 from hypothesis import given
 from hypothesis import strategies as st
-from load_data import SCHEMA
 
 
 @pytest.fixture
 def staged():
     """A Stage beside an empty database."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        db.executescript(SCHEMA.read_text(encoding="utf-8"))
+        db.executescript(stage.SCHEMA.read_text(encoding="utf-8"))
         yield stage.Stage(db, lambda text: None)
 
 
