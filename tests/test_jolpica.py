@@ -432,7 +432,7 @@ def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
 def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, said):
     header, *records = source.tables[name]
     source.tables[name] = [[f"old_{field}" if field == column else field for field in header], *records]
-    with pytest.raises(LoadError, match=said):
+    with pytest.raises(dump.LoadError, match=said):
         source.load()
 
 

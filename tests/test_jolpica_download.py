@@ -239,7 +239,7 @@ def test_an_entry_of_the_index_is_found_by_its_name_and_the_form_of_its_values(d
         ({"a": {"delayed": entry(URL)}, "b": {"delayed": entry(URL, "0" * 64)}}, "has 1 URLs and 2 SHA-256"),
         (
             {"delayed": entry(URL.replace("https", "http"))},
-            "is at http://api.jolpi.ca/data/dumps/download/delayed/; exp",
+            "is not at an https address; exp",
         ),
     ],
 )
