@@ -159,10 +159,9 @@ def check(path: Path) -> None:
 class Fetch:
     """Fetches a season: `whole`, or only what is new. Races are numbered from 0, as in the calendar."""
 
-    def __init__(self, api: Api, old: Database, season: Json, whole: bool) -> None:
-        self.api, self.old, self.season, self.whole = api, old, season, whole
+    def __init__(self, api: Api, old: Database, season: Json, calendar: list[Json], whole: bool) -> None:
+        self.api, self.old, self.season, self.calendar, self.whole = api, old, season, calendar, whole
         self.year = season["season"]
-        self.calendar = self.fetch_calendar()
         self.numbers = {race["raceName"]: number for number, race in enumerate(self.calendar)}
         stored = overlay.match(overlay.fetched_races(self.calendar), old.calendar(self.year))
         self.ids = [stored.get(name) for name in self.numbers]
@@ -186,22 +185,6 @@ class Fetch:
         for number in self.wanted:
             if "results" in self.records[number]:
                 self.fetch_of_race(number)
-
-    def fetch_calendar(self) -> list[Json]:
-        path = f"{self.year}/races"
-        races = [race for (race,) in self.api.records(path)]
-        fault = ""
-        for race in races:
-            if race.get("season") != self.year:
-                fault = f"a race of season {race.get('season')!r}; expected {self.year!r}"
-            if not (isinstance(race.get("raceName"), str) and re.fullmatch("[1-9][0-9]?", str(race.get("round")))):
-                fault = f"a race named {race.get('raceName')!r} in round {race.get('round')!r}; expected both"
-        for key in ("raceName", "round"):
-            if len({race.get(key) for race in races}) < len(races):
-                fault = f"two races have the same {key}; expected no two"
-        if fault:
-            raise LoadError(f"{self.api.address(path)}: {fault}")
-        return sorted(races, key=lambda race: int(race["round"]))
 
     def first_wanted(self) -> int:
         """The first race to fetch: the third-last one with results here, or one before that has none."""
@@ -320,6 +303,24 @@ def rounds_text(rounds: Sequence[str]) -> str:
     return f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
 
 
+def fetch_calendar(api: Api, year: str) -> list[Json]:
+    """The races of a season, by round. Raises LoadError if two have the same name or round."""
+    path = f"{year}/races"
+    races = [race for (race,) in api.records(path)]
+    fault = ""
+    for race in races:
+        if race.get("season") != year:
+            fault = f"a race of season {race.get('season')!r}; expected {year!r}"
+        if not (isinstance(race.get("raceName"), str) and re.fullmatch("[1-9][0-9]?", str(race.get("round")))):
+            fault = f"a race named {race.get('raceName')!r} in round {race.get('round')!r}; expected both"
+    for key in ("raceName", "round"):
+        if len({race.get(key) for race in races}) < len(races):
+            fault = f"two races have the same {key}; expected no two"
+    if fault:
+        raise LoadError(f"{api.address(path)}: {fault}")
+    return sorted(races, key=lambda race: int(race["round"]))
+
+
 def fetch(api: Api, old: Database, season: str | None) -> list[Fetch]:
     """Fetches `season` whole; or what is new in the latest one, and in the one before if that may have news too."""
     seasons = {str(found.get("season")): found for (found,) in api.records("seasons")}
@@ -329,11 +330,21 @@ def fetch(api: Api, old: Database, season: str | None) -> list[Fetch]:
         if season not in seasons:
             what = f"no season {season}; it has {min(seasons)} to {max(seasons)}"
             raise LoadError(f"{api.address('seasons')}: {what}")
-        return [Fetch(api, old, seasons[season], whole=True)]
-    latest = Fetch(api, old, seasons[max(seasons)], whole=False)
+        calendar = fetch_calendar(api, season)
+        if not calendar:
+            raise LoadError(f"{api.address(f'{season}/races')}: no races; expected the calendar of {season}")
+        return [Fetch(api, old, seasons[season], calendar, whole=True)]
+    # In winter, an API may list the next season before its calendar is known.
+    calendars = ((name, fetch_calendar(api, name)) for name in sorted(seasons, reverse=True))
+    found = next(((name, calendar) for name, calendar in calendars if calendar), None)
+    if not found:
+        raise LoadError(f"{api.url}: no races in any season; expected the calendar of at least one")
+    latest = Fetch(api, old, seasons[found[0]], found[1], whole=False)
     before = str(int(latest.year) - 1)
     if before in seasons and (not latest.run or old.waits_for(before)):
-        return [Fetch(api, old, seasons[before], whole=False), latest]
+        calendar = fetch_calendar(api, before)
+        if calendar:
+            return [Fetch(api, old, seasons[before], calendar, whole=False), latest]
     return [latest]
 
 

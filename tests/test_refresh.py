@@ -1,6 +1,7 @@
 """scripts/refresh.py: what an API has that the database lacks is fetched with few requests; all of it or nothing."""
 
 import hashlib
+import json
 import os
 import sqlite3
 import subprocess
@@ -266,6 +267,53 @@ def test_the_last_races_of_a_season_are_fetched_too_if_they_are_missing_when_the
         server.paths.clear()
         assert "nothing new" in refreshed(behind, server.url)[0][-1]
         assert not [path for path in server.paths if path.startswith("2023")]
+
+
+def without_calendar(answer, *years):
+    """The answers of an API that also lists these seasons, but has no races of them."""
+
+    def changed(path):
+        status, headers, body = answer(path)
+        if path.startswith("/ergast/f1/seasons.json"):
+            envelope = json.loads(body)
+            table = envelope["MRData"]["SeasonTable"]["Seasons"]
+            table += [{"season": year} for year in years if year not in {season["season"] for season in table}]
+            envelope["MRData"]["total"] = str(len(table))
+            body = json.dumps(envelope).encode()
+        for year in years:
+            if path.startswith(f"/ergast/f1/{year}/races.json"):
+                numbers = {"limit": "100", "offset": "0", "total": "0"}
+                body = json.dumps({"MRData": {**numbers, "RaceTable": {"season": year, "Races": []}}}).encode()
+                status = 200
+        return status, headers, body
+
+    return changed
+
+
+def test_a_season_without_races_is_left_out(behind, sample_database, tmp_path):
+    with served(without_calendar(answers_of(client(sample_database)), "2024")) as server:
+        said, _ = refreshed(behind, server.url)
+        assert said[0].startswith("2023: ")
+        assert rows_of(behind) == rows_of(sample_database)
+        # What was written can be read.
+        assert [season.year for season in overlay.read(behind.with_suffix(".overlay"))] == ["2023"]
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+        before = state(behind.parent)
+        with pytest.raises(LoadError) as caught:
+            refreshed(behind, server.url, "2024")
+    address = f"{server.url}/2024/races.json?limit=2000&offset=0"
+    assert str(caught.value) == f"{address}: no races; expected the calendar of 2024"
+    assert state(behind.parent) == before
+    built(SAMPLE, behind)
+
+
+def test_an_api_without_any_races_is_refused(behind, sample_database):
+    years = [str(year) for year, *_ in rows_of(sample_database)["seasons"]]
+    with (
+        served(without_calendar(answers_of(client(sample_database)), *years)) as server,
+        pytest.raises(LoadError, match=r": no races in any season; expected the calendar of at least one$"),
+    ):
+        refreshed(behind, server.url)
 
 
 # A season of six races with results, most of them borrowed from other seasons of the sample.
