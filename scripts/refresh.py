@@ -93,6 +93,14 @@ class Database:
     def calendar(self, season: str) -> list[Stored]:
         return overlay.stored_races(self.db, "main", season)
 
+    def races_with_results(self, season: str) -> list[tuple[int, int, str]]:
+        """The `(raceId, round, name)` of races of a season, by round."""
+        return self.db.execute(
+            """SELECT raceId, round, name FROM races
+               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
+            (season,),
+        ).fetchall()
+
     def count(self, kind: str, race_id: int | None) -> int:
         """How many records of a kind a race has."""
         (rows,) = self.db.execute(f"SELECT count(*) FROM {KINDS[kind].table} WHERE raceId = ?", (race_id,)).fetchone()
@@ -165,6 +173,8 @@ class Fetch:
         self.numbers = {race["raceName"]: number for number, race in enumerate(self.calendar)}
         stored = overlay.match(overlay.fetched_races(self.calendar), old.calendar(self.year))
         self.ids = [stored.get(name) for name in self.numbers]
+        if not whole:
+            self.check_calendar()
         # The records of each race, by kind.
         self.records: list[dict[str, list[Json]]] = [{} for _ in self.calendar]
         self.start = 0 if whole else self.first_wanted()
@@ -185,6 +195,13 @@ class Fetch:
         for number in self.wanted:
             if "results" in self.records[number]:
                 self.fetch_of_race(number)
+
+    def check_calendar(self) -> None:
+        """Raises LoadError if the calendar lacks a race that has results here. Such a race was not cancelled."""
+        for race_id, round, name in self.old.races_with_results(self.year):
+            if race_id not in self.ids:
+                what = f"no {self.year}/{round} {name}, which has results here; expected an API that is not behind"
+                raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
 
     def first_wanted(self) -> int:
         """The first race to fetch: the third-last one with results here, or one before that has none."""

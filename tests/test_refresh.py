@@ -171,17 +171,6 @@ def test_two_races_that_swap_their_rounds_keep_their_records(api, sample_databas
     assert rows_of(database) == rows_of(sample_database)
 
 
-def test_a_race_that_has_results_here_but_is_cancelled_in_the_api_disappears_with_them(sample_database, tmp_path):
-    database = tmp_path / "racedata.db"
-    database.write_bytes(sample_database.read_bytes())
-    id = race_ids(SAMPLE, 2023)[18]
-    edits = {"races": lambda row: None if row["raceId"] == id else row}
-    api_database = built(without(SAMPLE, tmp_path / "dump", 2023, 18, **edits), tmp_path / "api.db")
-    with served(answers_of(client(api_database))) as server:
-        refreshed(database, server.url)
-    assert rows_of(database) == rows_of(api_database)
-
-
 def test_an_api_without_laps_and_pit_stops_does_not_delete_those_here(sample_database, tmp_path):
     database = tmp_path / "racedata.db"
     database.write_bytes(sample_database.read_bytes())
@@ -314,6 +303,48 @@ def test_an_api_without_any_races_is_refused(behind, sample_database):
         pytest.raises(LoadError, match=r": no races in any season; expected the calendar of at least one$"),
     ):
         refreshed(behind, server.url)
+
+
+def test_a_calendar_without_a_race_that_has_results_here_is_refused(sample_database, tmp_path):
+    """With SEASON, it is deleted. Races without results are cancelled, and always disappear."""
+    ids = race_ids(SAMPLE, 2023)
+
+    def without_races(*rounds):
+        gone = {ids[round] for round in rounds}
+        edits = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] in gone else row)
+        name = "-".join(map(str, rounds))
+        return built(edited(SAMPLE, tmp_path / name, **edits), tmp_path / f"{name}.db")
+
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    cancelled, stale = without_races(22), without_races(9, 22)
+    with served(answers_of(client(cancelled))) as server:
+        refreshed(database, server.url)
+    assert rows_of(database) == rows_of(cancelled)
+    before = state(tmp_path)
+    with served(answers_of(client(stale))) as server:
+        with pytest.raises(LoadError) as caught:
+            refreshed(database, server.url)
+        assert str(caught.value) == (
+            f"{server.url}/2023/races.json?limit=2000&offset=0: no 2023/9 Austrian Grand Prix, "
+            "which has results here; expected an API that is not behind"
+        )
+        assert state(tmp_path) == before
+        refreshed(database, server.url, "2023")
+    assert rows_of(database)["races"] == rows_of(stale)["races"]
+    assert rows_of(database)["lap_times"] == rows_of(stale)["lap_times"]
+
+
+@pytest.mark.parametrize("season", ["", "2023"])
+def test_an_api_without_results_of_a_race_that_has_results_here_deletes_none(
+    sample_database, behind_file, tmp_path, season
+):
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    with served(answers_of(client(behind_file))) as server:
+        said, _ = refreshed(database, server.url, season)
+    assert "nothing new" in said[-1]
+    assert rows_of(database) == rows_of(sample_database)
 
 
 # A season of six races with results, most of them borrowed from other seasons of the sample.
