@@ -111,7 +111,9 @@ def build(
         # In a path, replace bytes that are not UTF-8 with `?`.
         named = source.name.encode("utf-8", "replace").decode()
         licence = overlay.licence(source.licence, fetched)
-        db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (named, licence, source.checksum, built_at))
+        refreshed_from = ", ".join(dict.fromkeys(season.source for season in fetched)) or None
+        values = (named, refreshed_from, licence, source.checksum, built_at)
+        db.execute("INSERT INTO build VALUES (?, ?, ?, ?, ?)", values)
         unknown = list(unknown_values(db))
         db.execute("COMMIT")
         db.execute("DETACH dump")

@@ -279,11 +279,12 @@ class Fetch:
         now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # If the clock is wrong: not before any race that has results.
         dates = [str(self.calendar[number].get("date")) for number in self.run]
+        host = urllib.parse.urlsplit(self.api.url).hostname or ""
         time = max([now, *(f"{date}T00:00:00Z" for date in (*dates, self.old.newest()))])
         return Season(
             season=self.season,
             source=self.api.url,
-            licence=LICENCES.get(urllib.parse.urlsplit(self.api.url).hostname or ""),
+            licence=LICENCES.get(host, f"not stated by {host}"),
             fetched=time,
             calendar=self.calendar,
             statuses=self.fetch_statuses(),

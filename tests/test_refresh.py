@@ -488,15 +488,25 @@ def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by
     assert rows_of(behind) == rows_of(sample_database)
 
 
-def test_what_was_fetched_from_several_apis_has_the_licences_of_all(api, behind, monkeypatch):
-    monkeypatch.setattr(refresh, "LICENCES", {"127.0.0.1": "CC0 1.0"})
+def test_the_service_names_the_api_and_its_licence(api, behind):
     refreshed(behind, api.url)
+    source = f'<a href="{api.url}">{api.url}</a>'
+    health, page = client(behind).get("/healthz").json, client(behind).get("/").text
+    assert (health["source"], health["refreshedFrom"]) == ("dump", api.url)
+    assert health["licence"] == "CC BY-NC-SA 4.0, not stated by 127.0.0.1"
+    assert f"<dt>Refreshed from</dt><dd>{source}</dd>" in "".join(line.strip() for line in page.splitlines())
+
+
+def test_the_licences_of_all_apis_that_a_season_was_fetched_from_are_named(api, behind, monkeypatch):
+    monkeypatch.setattr(refresh, "LICENCES", {"127.0.0.1": "CC0 1.0"})
+    old = behind.read_bytes()
+    refreshed(behind, api.url)
+    behind.write_bytes(old)
     monkeypatch.setattr(refresh, "LICENCES", {})
-    refreshed(behind, api.url, "2023")
-    (season,) = overlay.read(behind.with_suffix(".overlay"))
-    assert season.licence == "CC0 1.0"
+    refreshed(behind, api.url)
     with closing(sqlite3.connect(behind)) as db:
-        assert db.execute("SELECT licence FROM build").fetchone() == ("CC BY-NC-SA 4.0, CC0 1.0",)
+        found = db.execute("SELECT licence FROM build").fetchone()
+    assert found == ("CC BY-NC-SA 4.0, CC0 1.0, not stated by 127.0.0.1",)
 
 
 def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(sample_database, tmp_path):
