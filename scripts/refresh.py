@@ -31,7 +31,7 @@ from api import JOLPICA, Api, Json
 from dump import LoadError, Progress, Table, Value
 from load_data import CORRECTIONS, SCHEMA, build, replacement, run
 from overlay import KINDS, Season, Stored
-from stage import COMPUTED, NUMBERED, TABLES, Source, Stage, year
+from stage import COMPUTED, NUMBERED, TABLES, Source, Stage
 
 LICENCES = {"api.jolpi.ca": "CC BY-NC-SA 4.0"}  # of the data, by host
 
@@ -404,20 +404,12 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
     return said
 
 
-def season_argument(text: str) -> str:
-    """A season as an argument: nothing, or a year."""
-    if text:
-        year(text)
-    return text
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Bring the database up to date from an API in Ergast's format.")
     parser.add_argument("database", help="file to refresh")
     parser.add_argument("--from", dest="url", default=JOLPICA, help="base address of the API (default: %(default)s)")
     parser.add_argument(
         "--season",
-        type=season_argument,
         default="",
         metavar="YEAR",
         help="fetch this season whole; otherwise, what is new in the latest season",
