@@ -123,7 +123,8 @@ class Api:
                 with error:
                     status, seconds = error.code, self.retry_after(error.headers.get("Retry-After"))
                     if status not in (429, 503):
-                        raise LoadError(f"{url}: status {status}; expected 200") from None
+                        hint = f"; is FROM the base address, such as {JOLPICA}?" if status == 404 else ""
+                        raise LoadError(f"{url}: status {status}; expected 200{hint}") from None
             finally:
                 self.ends.append(self.clock())
             if seconds > MAX_WAIT_SECONDS:
@@ -179,7 +180,9 @@ def errors_named(url: str) -> Iterator[None]:
         what = f"no complete answer in {ANSWER_SECONDS} seconds, or no data for 30"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
-        raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected an answer of an API") from None
+        reason = getattr(error, "reason", error)
+        what = getattr(reason, "strerror", None) or reason  # without `[Errno 111]`
+        raise LoadError(f"{url}: {what}; expected an answer of an API") from None
 
 
 def read_page(path: str, offset: int, body: bytes) -> Page:

@@ -314,7 +314,7 @@ class Fetch:
 
     def report(self) -> str:
         rounds = [self.calendar[number]["round"] for number in self.wanted]
-        return f"{self.year}: calendar of {len(self.calendar)} races; records of {rounds_text(rounds)}"
+        return f"{self.year}: fetched the calendar ({len(self.calendar)} races) and {rounds_text(rounds)}"
 
 
 def rounds_text(rounds: Sequence[str]) -> str:

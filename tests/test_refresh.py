@@ -64,7 +64,7 @@ def test_a_new_round_makes_the_database_equal_row_by_row(api, behind, sample_dat
     said, requests = refreshed(behind, api.url)
     assert rows_of(behind) == rows_of(sample_database)
     assert requests == len(api.paths) <= 15
-    assert said[0] == "2023: calendar of 22 races; records of rounds 9, 18"
+    assert said[0] == "2023: fetched the calendar (22 races) and rounds 9, 18"
     assert said[-1] == f"{behind}: new data after {requests} requests to {api.url}"
     assert "results                        165 rows (+20)" in said
 
@@ -200,7 +200,7 @@ def test_a_season_is_refreshed_whole(api, sample_database, tmp_path):
     source = without(SAMPLE, tmp_path / "dump", 2005, 1, results=wrong_grid)
     database = built(source, tmp_path / "racedata.db")
     said, _ = refreshed(database, api.url, "2005")
-    assert said[0] == "2005: calendar of 19 races; records of rounds 1, 7"
+    assert said[0] == "2005: fetched the calendar (19 races) and rounds 1, 7"
     assert {path[:4] for path in api.paths} == {"seas", "2005"}
     addresses = [f"/ergast/f1/2005/{kind}.json?limit=2000" for kind in ("races", "results", "qualifying", "drivers")]
     assert bodies(database, addresses) == bodies(sample_database, addresses)
@@ -220,8 +220,8 @@ def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(sa
     behind = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(winter))) as server:
         said, _ = refreshed(behind, server.url)
-    assert said[0] == "2023: calendar of 22 races; records of rounds 9, 18"
-    assert said[1].startswith("2024: calendar of 22 races; records of ")
+    assert said[0] == "2023: fetched the calendar (22 races) and rounds 9, 18"
+    assert said[1].startswith("2024: fetched the calendar (22 races) and ")
     addresses = [
         "/ergast/f1/2024/races.json",
         "/ergast/f1/2023/results.json",
@@ -386,7 +386,7 @@ def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_pat
     with served(answers_of(client(built(empty, tmp_path / "api.db"), max_limit=100))) as server:
         said, _ = refreshed(database, server.url)
         assert {path[:4] for path in server.paths} == {"seas", "2023"}
-    assert said[0] == "2023: calendar of 6 races; records of no round"
+    assert said[0] == "2023: fetched the calendar (6 races) and no round"
     assert rows_of(database) == before
 
 
