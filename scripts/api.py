@@ -113,7 +113,7 @@ class Api:
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        for _ in range(TRIES):
+        for attempt in range(1, TRIES + 1):
             self.keep_pace()
             self.requests += 1
             try:
@@ -129,6 +129,8 @@ class Api:
                 self.ends.append(self.clock())
             if seconds > MAX_WAIT_SECONDS:
                 raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
+            if attempt == TRIES:
+                break
             self.progress(f"status {status}: waiting for {seconds:,.0f} seconds")
             self.sleep(seconds)
         raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
@@ -181,8 +183,8 @@ def errors_named(url: str) -> Iterator[None]:
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
         reason = getattr(error, "reason", error)
-        what = getattr(reason, "strerror", None) or reason  # without `[Errno 111]`
-        raise LoadError(f"{url}: {what}; expected an answer of an API") from None
+        text = getattr(reason, "strerror", None) or reason  # without `[Errno 111]`
+        raise LoadError(f"{url}: {text}; expected an answer of an API") from None
 
 
 def read_page(path: str, offset: int, body: bytes) -> Page:

@@ -11,7 +11,7 @@ What to fetch is decided here. Like the loader, this needs only Python.
 import signal
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in load_data.py
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports prints no traceback
 
 import argparse
 import hashlib
@@ -135,17 +135,17 @@ class Database:
 
     def differences(self, path: Path) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""
-        said = []
+        lines = []
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as new:
             for table in TABLES:
-                if any(
-                    a != b for a, b in zip_longest(*(db.execute(f"SELECT * FROM {table}") for db in (self.db, new)))
-                ):
-                    before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (self.db, new))
-                    said.append(
-                        f"{table:<22}{now:>12,} rows{f' ({now - before:+,})' if now != before else ', changed'}"
-                    )
-        return said
+                before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (self.db, new))
+                rows = zip_longest(*(db.execute(f"SELECT * FROM {table}") for db in (self.db, new)))
+                changed = sum(old != other for old, other in rows)
+                if now != before:
+                    lines.append(f"{table:<22}{now:>12,} rows ({now - before:+,})")
+                elif changed:
+                    lines.append(f"{table:<22}{now:>12,} rows, {changed:,} changed")
+        return lines
 
 
 def pragma(db: sqlite3.Connection, name: str) -> object:

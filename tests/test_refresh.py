@@ -109,7 +109,8 @@ def test_a_result_that_was_changed_later_comes_right(api, sample_database, tmp_p
 
     database = built(edited(SAMPLE, tmp_path / "dump", results=penalty), tmp_path / "racedata.db")
     assert rows_of(database)["results"] != rows_of(sample_database)["results"]
-    refreshed(database, api.url)
+    said, _ = refreshed(database, api.url)
+    assert "results                        165 rows, 1 changed" in said
     assert rows_of(database) == rows_of(sample_database)
 
 
