@@ -148,16 +148,21 @@ def well_formed(season: Season) -> bool:
     )
 
 
-def write(folder: Path, season: Season) -> None:
-    """Replaces the file of a season. A reader sees the old one or the new one."""
+def write(folder: Path, seasons: Sequence[Season]) -> None:
+    """Replaces the files of seasons, once all new ones are complete. No reader sees half a file."""
     folder.mkdir(exist_ok=True)
-    path = folder / f"{season.year}.json"
-    new = folder / f".{season.year}.writing"
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(season._asdict(), file, ensure_ascii=False, separators=(",", ":"))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    new = {folder / f".{season.year}.writing": folder / f"{season.year}.json" for season in seasons}
+    try:
+        for season, path in zip(seasons, new):
+            with path.open("w", encoding="utf-8") as file:
+                json.dump(season._asdict(), file, separators=(",", ":"))
+                file.flush()
+                os.fsync(file.fileno())
+        for path, old in new.items():
+            os.replace(path, old)
+    finally:
+        for path in new:
+            path.unlink(missing_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

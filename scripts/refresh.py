@@ -399,8 +399,7 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
         ]
         if not changes:
             raise NothingNew
-        for fetched in fetches:
-            overlay.write(folder, seasons[fetched.year])
+        overlay.write(folder, [seasons[fetched.year] for fetched in fetches])
     return said
 
 

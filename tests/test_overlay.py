@@ -78,7 +78,7 @@ def results(*records, kind="results"):
 
 def load(tmp_path, season, source=SAMPLE):
     """The loader, run over an overlay of one season; and the path of the database."""
-    overlay.write(tmp_path / "racedata.overlay", season)
+    overlay.write(tmp_path / "racedata.overlay", [season])
     return run_loader(source, tmp_path / "racedata.db"), tmp_path / "racedata.db"
 
 
@@ -314,7 +314,7 @@ def test_a_file_that_is_no_season_is_refused_by_its_name(tmp_path, name):
     ],
 )
 def test_a_season_of_another_shape_is_refused(tmp_path, changes):
-    overlay.write(tmp_path, season_of())
+    overlay.write(tmp_path, [season_of()])
     assert len(overlay.read(tmp_path)) == 1
     path = tmp_path / "2023.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
@@ -324,26 +324,29 @@ def test_a_season_of_another_shape_is_refused(tmp_path, changes):
 
 def test_what_is_written_is_read_again_and_other_files_are_ignored(tmp_path):
     folder = tmp_path / "racedata.overlay"
-    seasons = [season_of(season={"season": year, "url": "é"}) for year in ("2023", "2024")]
-    for season in reversed(seasons):
-        overlay.write(folder, season)
+    seasons = [season_of(season={"season": year, "url": "é\ud800"}) for year in ("2023", "2024")]
+    overlay.write(folder, list(reversed(seasons)))
     for name in (".2025.writing", "notes.txt", "2025.json.bak"):
         (folder / name).write_text("{")
     assert overlay.read(folder) == seasons
     assert overlay.read(tmp_path / "missing") == []
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    overlay.write(tmp_path, season_of())
-    before = (tmp_path / "2023.json").read_bytes()
+def test_a_failed_write_leaves_all_old_files_and_no_others(tmp_path, monkeypatch):
+    seasons = [season_of(season={"season": year}) for year in ("2023", "2024")]
+    overlay.write(tmp_path, seasons)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {*before} == {"2023.json", "2024.json"}
+    calls = iter([None, OSError(28, "No space left on device")])
 
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
+    def full_at_the_second_file(descriptor):
+        if error := next(calls):
+            raise error
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full_at_the_second_file)
     with pytest.raises(OSError, match="No space left"):
-        overlay.write(tmp_path, season_of(licence="CC0 1.0"))
-    assert (tmp_path / "2023.json").read_bytes() == before
+        overlay.write(tmp_path, [season._replace(licence="CC0 1.0") for season in seasons])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize(
