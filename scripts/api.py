@@ -190,8 +190,8 @@ def errors_named(url: str) -> Iterator[None]:
 def read_page(path: str, offset: int, body: bytes) -> Page:
     """The page that an answer has. Raises ValueError if it is not the page of `path` that begins at `offset`."""
     envelope = read_envelope(body)
-    limit, total = number(envelope, "limit", 1, PAGE), number(envelope, "total", 0, MAX_RECORDS)
-    number(envelope, "offset", offset, offset)
+    limit, total = envelope_number(envelope, "limit", 1, PAGE), envelope_number(envelope, "total", 0, MAX_RECORDS)
+    envelope_number(envelope, "offset", offset, offset)
     *place, endpoint = path.split("/")
     name, *lists = LISTS[endpoint]
     table = envelope.get(name)
@@ -221,7 +221,7 @@ def read_envelope(body: bytes) -> Json:
     return envelope
 
 
-def number(envelope: Json, name: str, least: int, most: int) -> int:
+def envelope_number(envelope: Json, name: str, least: int, most: int) -> int:
     """The number in a field of MRData, which is a string."""
     text = envelope.get(name)
     if not (isinstance(text, str) and re.fullmatch("[0-9]{1,9}", text, re.ASCII) and least <= int(text) <= most):
