@@ -110,9 +110,9 @@ class DataFile:
         return self.rows(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
-        """Where and when the file was built: `(schemaVersion, source, licence, sourceChecksum, builtAt)`."""
+        """Where and when the file was built: `(schemaVersion, source, refreshedFrom, licence, …)`."""
         return self.row(
-            """SELECT user_version AS schemaVersion, source, licence, sourceChecksum, builtAt
+            """SELECT user_version AS schemaVersion, source, refreshedFrom, licence, sourceChecksum, builtAt
                FROM build, pragma_user_version"""
         )
 

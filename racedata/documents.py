@@ -320,6 +320,8 @@ def facts(data: DataFile, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]
     for table, name in RECORDS.items():
         yield name, f"{counts[table]:,}"
     yield "Source", linked(public_source(build["source"]))
+    if build["refreshedFrom"]:
+        yield "Refreshed from", ", ".join(map(linked, build["refreshedFrom"].split(", ")))
     yield "Licence", escape(build["licence"] or "not stated by the source")
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 

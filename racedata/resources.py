@@ -410,6 +410,7 @@ class Health:
             "status": "ok",
             "schemaVersion": build["schemaVersion"],
             "source": public_source(build["source"]),
+            "refreshedFrom": build["refreshedFrom"],
             "licence": build["licence"],
             "sourceChecksum": build["sourceChecksum"],
             "builtAt": build["builtAt"],

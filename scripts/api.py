@@ -113,7 +113,7 @@ class Api:
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        for _ in range(TRIES):
+        for attempt in range(1, TRIES + 1):
             self.keep_pace()
             self.requests += 1
             try:
@@ -123,11 +123,14 @@ class Api:
                 with error:
                     status, seconds = error.code, self.retry_after(error.headers.get("Retry-After"))
                     if status not in (429, 503):
-                        raise LoadError(f"{url}: status {status}; expected 200") from None
+                        hint = f"; is FROM the base address, such as {JOLPICA}?" if status == 404 else ""
+                        raise LoadError(f"{url}: status {status}; expected 200{hint}") from None
             finally:
                 self.ends.append(self.clock())
             if seconds > MAX_WAIT_SECONDS:
                 raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
+            if attempt == TRIES:
+                break
             self.progress(f"status {status}: waiting for {seconds:,.0f} seconds")
             self.sleep(seconds)
         raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
@@ -179,14 +182,16 @@ def errors_named(url: str) -> Iterator[None]:
         what = f"no complete answer in {ANSWER_SECONDS} seconds, or no data for 30"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
-        raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected an answer of an API") from None
+        reason = getattr(error, "reason", error)
+        text = getattr(reason, "strerror", None) or reason  # without `[Errno 111]`
+        raise LoadError(f"{url}: {text}; expected an answer of an API") from None
 
 
 def read_page(path: str, offset: int, body: bytes) -> Page:
     """The page that an answer has. Raises ValueError if it is not the page of `path` that begins at `offset`."""
     envelope = read_envelope(body)
-    limit, total = number(envelope, "limit", 1, PAGE), number(envelope, "total", 0, MAX_RECORDS)
-    number(envelope, "offset", offset, offset)
+    limit, total = envelope_number(envelope, "limit", 1, PAGE), envelope_number(envelope, "total", 0, MAX_RECORDS)
+    envelope_number(envelope, "offset", offset, offset)
     *place, endpoint = path.split("/")
     name, *lists = LISTS[endpoint]
     table = envelope.get(name)
@@ -216,7 +221,7 @@ def read_envelope(body: bytes) -> Json:
     return envelope
 
 
-def number(envelope: Json, name: str, least: int, most: int) -> int:
+def envelope_number(envelope: Json, name: str, least: int, most: int) -> int:
     """The number in a field of MRData, which is a string."""
     text = envelope.get(name)
     if not (isinstance(text, str) and re.fullmatch("[0-9]{1,9}", text, re.ASCII) and least <= int(text) <= most):

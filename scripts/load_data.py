@@ -97,7 +97,7 @@ def build(
         for table in REQUIRED:
             if db.execute(f"SELECT 1 FROM {table}").fetchone() is None:
                 raise LoadError(f"{source.name}: no {table} that can be served; expected at least one")
-        describe(db, source, overlay.licence(source.licence, fetched))
+        describe(db, source, fetched)
         lines = [*table_of_rows(stage), *source.remarks, *changes, *unknown_values(db), seasons_of(db)]
         db.execute("COMMIT")
         db.execute("DETACH dump")
@@ -138,14 +138,16 @@ def store(stage: Stage, table: str) -> None:
         )
 
 
-def describe(db: sqlite3.Connection, source: Source, licence: str | None) -> None:
+def describe(db: sqlite3.Connection, source: Source, fetched: Sequence[overlay.Season]) -> None:
     """Fills the tables that describe the database."""
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table}", (table,))
-    built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     # In a path, replace bytes that are not UTF-8 with `?`.
     name = source.name.encode("utf-8", "replace").decode()
-    db.execute("INSERT INTO build VALUES (?, ?, ?, ?)", (name, licence, source.checksum, built_at))
+    refreshed_from = ", ".join(dict.fromkeys(season.source for season in fetched)) or None
+    licence = overlay.licence(source.licence, fetched)
+    built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    db.execute("INSERT INTO build VALUES (?, ?, ?, ?, ?)", (name, refreshed_from, licence, source.checksum, built_at))
 
 
 def table_of_rows(stage: Stage) -> Iterator[str]:

@@ -21,18 +21,18 @@ Json = dict[str, Any]
 class Season(NamedTuple):
     """What was fetched of a season."""
 
-    season: Json  # its object
+    facts: Json  # its object
     source: str  # the address of the API
     licence: str | None  # of the data
-    fetched: str  # when the calendar was fetched: UTC, YYYY-MM-DDTHH:MM:SSZ
+    fetched_at: str  # when the calendar was fetched: UTC, YYYY-MM-DDTHH:MM:SSZ
     calendar: list[Json]  # races by round, each name once
     statuses: dict[str, str]  # the API's statusId of statuses that the database did not have, by text
-    # By the name of the race, then by kind (see KINDS): `fetched` as above, and `records`. A timing also has its `lap`.
+    # By the name of the race, then by kind (see KINDS): `fetched_at` as above, and `records`. Timings have a `lap`.
     races: dict[str, dict[str, Json]]
 
     @property
     def year(self) -> str:
-        return str(self.season["season"])
+        return str(self.facts["season"])
 
 
 class Kind(NamedTuple):
@@ -137,7 +137,7 @@ def well_formed(season: Season) -> bool:
     kinds = [kind for race in season.races.values() for kind in race.values()]
     lists = [season.calendar, *(kind["records"] for kind in kinds)]
     texts = [
-        *(season.source, season.fetched, *season.statuses.values(), *(kind["fetched"] for kind in kinds)),
+        *(season.source, season.fetched_at, *season.statuses.values(), *(kind["fetched_at"] for kind in kinds)),
         *(race[key] for race in season.calendar for key in ("raceName", "round")),
     ]
     return (
@@ -148,16 +148,21 @@ def well_formed(season: Season) -> bool:
     )
 
 
-def write(folder: Path, season: Season) -> None:
-    """Replaces the file of a season. A reader sees the old one or the new one."""
+def write(folder: Path, seasons: Sequence[Season]) -> None:
+    """Replaces the files of seasons, once all new ones are complete. No reader sees half a file."""
     folder.mkdir(exist_ok=True)
-    path = folder / f"{season.year}.json"
-    new = folder / f".{season.year}.writing"
-    with new.open("w", encoding="utf-8") as file:
-        json.dump(season._asdict(), file, ensure_ascii=False, separators=(",", ":"))
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+    new = {folder / f".{season.year}.writing": folder / f"{season.year}.json" for season in seasons}
+    try:
+        for season, path in zip(seasons, new):
+            with path.open("w", encoding="utf-8") as file:
+                json.dump(season._asdict(), file, separators=(",", ":"))
+                file.flush()
+                os.fsync(file.fileno())
+        for path, old in new.items():
+            os.replace(path, old)
+    finally:
+        for path in new:
+            path.unlink(missing_ok=True)
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -235,7 +240,7 @@ def rows(kind: str, records: Sequence[Json], fields: Mapping[str, Field], place:
 # Calendars.
 
 
-class Stored(NamedTuple):
+class CalendarRace(NamedTuple):
     """A race in a calendar. Its round may change, so it is not among what identifies it."""
 
     id: Any  # unique in the calendar
@@ -245,10 +250,10 @@ class Stored(NamedTuple):
     date: str
 
 
-def stored_races(db: sqlite3.Connection, schema: str, year: str) -> list[Stored]:
+def stored_calendar(db: sqlite3.Connection, schema: str, year: str) -> list[CalendarRace]:
     """The calendar of a season in a database. `id` is the raceId."""
     return [
-        Stored(*found)
+        CalendarRace(*found)
         for found in db.execute(
             f"""SELECT raceId, races.name, races.url, circuitRef, date
                 FROM {schema}.races JOIN {schema}.circuits USING (circuitId) WHERE year = ? ORDER BY round""",
@@ -257,20 +262,22 @@ def stored_races(db: sqlite3.Connection, schema: str, year: str) -> list[Stored]
     ]
 
 
-def fetched_races(calendar: Sequence[Json]) -> list[Stored]:
+def fetched_calendar(calendar: Sequence[Json]) -> list[CalendarRace]:
     """A calendar of an API. `id` is the name."""
     return [
-        Stored(*(str(at(race, path) or "") for path in ("raceName", "raceName", "url", "Circuit.circuitId", "date")))
+        CalendarRace(
+            *(str(at(race, path) or "") for path in ("raceName", "raceName", "url", "Circuit.circuitId", "date"))
+        )
         for race in calendar
     ]
 
 
-def match(races: Sequence[Stored], others: Sequence[Stored]) -> dict[Any, Any]:
+def match(races: Sequence[CalendarRace], others: Sequence[CalendarRace]) -> dict[Any, Any]:
     """The id in `others` of each race in `races` that is there too, by its own id.
 
     The same race has the same name; or, if it was renamed, the same article, or the same circuit and date.
     """
-    marks: list[Callable[[Stored], Any]] = [
+    marks: list[Callable[[CalendarRace], Any]] = [
         lambda race: race.name,
         lambda race: race.url and re.sub("^https?:", "", race.url),
         lambda race: (race.circuit.lower(), race.date),
@@ -311,16 +318,16 @@ class Change:
             for table in ("seasons", "races", *FACTS, *(kind.table for kind in KINDS.values()))
         }
 
-    def older(self, fetched: str) -> bool:
+    def older(self, fetched_at: str) -> bool:
         """Whether the dump has a race that was run after something was fetched, so that the dump is newer."""
-        return fetched[:10] < self.newest
+        return fetched_at[:10] < self.newest
 
     def apply(self) -> str:
         """Applies the calendar, then the records of each race. Returns a line for a report."""
-        stored = stored_races(self.db, "dump", self.season.year)
-        ids: dict[str, int] = match(fetched_races(self.season.calendar), stored)
+        stored = stored_calendar(self.db, "dump", self.season.year)
+        ids: dict[str, int] = match(fetched_calendar(self.season.calendar), stored)
         try:
-            if not self.older(self.season.fetched):
+            if not self.older(self.season.fetched_at):
                 self.replace_calendar([race.id for race in stored], ids)
             applied = [
                 str(race["round"])
@@ -330,7 +337,7 @@ class Change:
         except sqlite3.IntegrityError as error:
             raise LoadError(f"{self.place}: {error}; expected records without duplicates") from None
         what = f"rounds {', '.join(applied)}" if applied else "the calendar"
-        if self.older(self.season.fetched):
+        if self.older(self.season.fetched_at):
             what = f"older than the dump; used for what the dump lacks: {what if applied else 'nothing'}"
         return f"overlay: {self.season.year}: {what} (from {self.season.source})"
 
@@ -351,7 +358,7 @@ class Change:
             circuit = self.upsert("circuits", race.get("Circuit"), f"{place}, Circuit", update=True)
             new = row(race, RACE, self.fields["races"], place)
             self.insert("races", [{"raceId": ids[name], "circuitId": circuit, **new}])
-        url = value(self.season.season, "url", self.fields["seasons"]["url"], self.place)
+        url = value(self.season.facts, "url", self.fields["seasons"]["url"], self.place)
         self.db.execute("INSERT OR IGNORE INTO dump.seasons (year) VALUES (?)", (self.season.year,))
         self.db.execute("UPDATE dump.seasons SET url = ifnull(?, url) WHERE year = ?", (url, self.season.year))
 
@@ -359,7 +366,7 @@ class Change:
         """Replaces the records of a race by those that were fetched; if the dump is newer, only what it lacks."""
         place, replaced = f"{self.place}, {name}", False
         for kind, fetched in self.season.races.get(name, {}).items():
-            table, records, older = KINDS[kind].table, fetched["records"], self.older(fetched["fetched"])
+            table, records, older = KINDS[kind].table, fetched["records"], self.older(fetched["fetched_at"])
             if older and self.db.execute(f"SELECT 1 FROM dump.{table} WHERE raceId = ?", (race_id,)).fetchone():
                 continue
             found = list(rows(kind, records, self.fields[table], place))
@@ -367,7 +374,7 @@ class Change:
                 for parent, child in (("drivers", "Driver"), ("constructors", "Constructor")):
                     if child in record:
                         self.upsert(parent, record[child], f"{place}, {kind}, record {number}, {child}", not older)
-            new = [self.stored(values, race_id, place) for values in found]
+            new = [self.with_ids(values, race_id, place) for values in found]
             key = NUMBERED[table].key
             if "," not in key:
                 new = [{key: id, **values} for id, values in enumerate(new, self.next_id(table, key))]
@@ -376,7 +383,7 @@ class Change:
             replaced = True
         return replaced
 
-    def stored(self, values: Mapping[str, Value], race_id: int, place: str) -> dict[str, Value]:
+    def with_ids(self, values: Mapping[str, Value], race_id: int, place: str) -> dict[str, Value]:
         """A row of a race's records with ids instead of references and texts."""
         ids: dict[str, Value] = {"raceId": race_id}
         if "driverId" in values:

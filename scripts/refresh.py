@@ -11,7 +11,7 @@ What to fetch is decided here. Like the loader, this needs only Python.
 import signal
 
 if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # as in load_data.py
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports prints no traceback
 
 import argparse
 import hashlib
@@ -22,6 +22,7 @@ import urllib.parse
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import closing, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
@@ -31,9 +32,9 @@ from api import JOLPICA, Api, Json
 from corrections import CORRECTIONS, corrections_argument
 from dump import LoadError, Progress, Table, Value
 from load_data import build
-from overlay import KINDS, Season, Stored
+from overlay import KINDS, CalendarRace, Season
 from replacement import replacement, run
-from stage import COMPUTED, NUMBERED, SCHEMA, TABLES, Source, Stage, year
+from stage import COMPUTED, NUMBERED, SCHEMA, TABLES, Source, Stage
 
 LICENCES = {"api.jolpi.ca": "CC BY-NC-SA 4.0"}  # of the data, by host
 
@@ -92,8 +93,16 @@ class Database:
         ).fetchone()
         return not later and 0 < run < races
 
-    def calendar(self, season: str) -> list[Stored]:
-        return overlay.stored_races(self.db, "main", season)
+    def calendar(self, season: str) -> list[CalendarRace]:
+        return overlay.stored_calendar(self.db, "main", season)
+
+    def races_with_results(self, season: str) -> list[tuple[int, int, str]]:
+        """The `(raceId, round, name)` of races of a season, by round."""
+        return self.db.execute(
+            """SELECT raceId, round, name FROM races
+               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
+            (season,),
+        ).fetchall()
 
     def count(self, kind: str, race_id: int | None) -> int:
         """How many records of a kind a race has."""
@@ -129,17 +138,17 @@ class Database:
 
     def differences(self, path: Path) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""
-        said = []
+        lines = []
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as new:
             for table in TABLES:
-                if any(
-                    a != b for a, b in zip_longest(*(db.execute(f"SELECT * FROM {table}") for db in (self.db, new)))
-                ):
-                    before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (self.db, new))
-                    said.append(
-                        f"{table:<22}{now:>12,} rows{f' ({now - before:+,})' if now != before else ', changed'}"
-                    )
-        return said
+                before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (self.db, new))
+                rows = zip_longest(*(db.execute(f"SELECT * FROM {table}") for db in (self.db, new)))
+                changed = sum(old != other for old, other in rows)
+                if now != before:
+                    lines.append(f"{table:<22}{now:>12,} rows ({now - before:+,})")
+                elif changed:
+                    lines.append(f"{table:<22}{now:>12,} rows, {changed:,} changed")
+        return lines
 
 
 def pragma(db: sqlite3.Connection, name: str) -> object:
@@ -158,142 +167,157 @@ def check(path: Path) -> None:
             raise LoadError(f"{path}: damaged; build it again with make load-data")
 
 
-class Fetch:
-    """Fetches a season: `whole`, or only what is new. Races are numbered from 0, as in the calendar."""
+@dataclass(eq=False)
+class Race:
+    """A race of a calendar that was fetched, and what was fetched of it."""
 
-    def __init__(self, api: Api, old: Database, season: Json, whole: bool) -> None:
-        self.api, self.old, self.season, self.whole = api, old, season, whole
-        self.year = season["season"]
-        self.calendar = self.fetch_calendar()
-        self.numbers = {race["raceName"]: number for number, race in enumerate(self.calendar)}
-        stored = overlay.match(overlay.fetched_races(self.calendar), old.calendar(self.year))
-        self.ids = [stored.get(name) for name in self.numbers]
-        # The records of each race, by kind.
-        self.records: list[dict[str, list[Json]]] = [{} for _ in self.calendar]
-        self.start = 0 if whole else self.first_wanted()
-        first = self.fetch_of_season("results")
-        self.fetch_of_season("qualifying")
-        if any("Sprint" in race for race in self.calendar[self.start :]):
-            self.fetch_of_season("sprint")
-        self.run = [
-            number
-            for number, id in enumerate(self.ids)
-            if "results" in self.records[number] or (number < first and old.count("results", id))
+    facts: Json
+    id: int | None  # the raceId in the old database; None if the race is new
+    records: dict[str, list[Json]] = field(default_factory=dict)  # by kind
+
+    @property
+    def name(self) -> str:
+        return str(self.facts["raceName"])
+
+    @property
+    def round(self) -> str:
+        return str(self.facts["round"])
+
+
+class SeasonFetch:
+    """Fetches a season: `whole`, or only what is new."""
+
+    def __init__(self, api: Api, old: Database, facts: Json, calendar: Sequence[Json], whole: bool) -> None:
+        self.api, self.old, self.facts, self.whole = api, old, facts, whole
+        self.year = str(facts["season"])
+        ids = overlay.match(overlay.fetched_calendar(calendar), old.calendar(self.year))
+        self.races = [Race(race, ids.get(race["raceName"])) for race in calendar]
+        self.by_name = {race.name: race for race in self.races}
+        self.completed: list[Race] = []  # races that have results
+        self.chosen: list[Race] = []  # races whose records are taken
+
+    def fetch(self) -> None:
+        """Fetches the lists of the season, then the other records of the races that are chosen."""
+        if not self.whole:
+            self.check_calendar()
+        start = 0 if self.whole else self.first_race()
+        first = self.fetch_list("results", start)
+        self.fetch_list("qualifying", start)
+        if any("Sprint" in race.facts for race in self.races[start:]):
+            self.fetch_list("sprint", start)
+        self.completed = [
+            race
+            for index, race in enumerate(self.races)
+            if "results" in race.records or (index < first and self.old.count("results", race.id))
         ]
-        self.wanted = [
-            number
-            for number, records in enumerate(self.records)
-            if records and (whole or number in self.run[-LAST_RUN:] or self.changed(number, records))
+        latest = self.completed[-LAST_RUN:]
+        self.chosen = [
+            race for race in self.races if race.records and (self.whole or race in latest or self.changed(race))
         ]
-        for number in self.wanted:
-            if "results" in self.records[number]:
-                self.fetch_of_race(number)
+        for race in self.chosen:
+            if "results" in race.records:
+                self.fetch_details(race)
 
-    def fetch_calendar(self) -> list[Json]:
-        path = f"{self.year}/races"
-        races = [race for (race,) in self.api.records(path)]
-        fault = ""
-        for race in races:
-            if race.get("season") != self.year:
-                fault = f"a race of season {race.get('season')!r}; expected {self.year!r}"
-            if not (isinstance(race.get("raceName"), str) and re.fullmatch("[1-9][0-9]?", str(race.get("round")))):
-                fault = f"a race named {race.get('raceName')!r} in round {race.get('round')!r}; expected both"
-        for key in ("raceName", "round"):
-            if len({race.get(key) for race in races}) < len(races):
-                fault = f"two races have the same {key}; expected no two"
-        if fault:
-            raise LoadError(f"{self.api.address(path)}: {fault}")
-        return sorted(races, key=lambda race: int(race["round"]))
+    def check_calendar(self) -> None:
+        """Raises LoadError if the calendar lacks a race that has results here. Such a race was not cancelled."""
+        ids = {race.id for race in self.races}
+        for race_id, round, name in self.old.races_with_results(self.year):
+            if race_id not in ids:
+                what = f"no {self.year}/{round} {name}, which has results here; expected an API that is not behind"
+                raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
 
-    def first_wanted(self) -> int:
-        """The first race to fetch: the third-last one with results here, or one before that has none."""
-        run = [number for number, id in enumerate(self.ids) if self.old.count("results", id)]
-        not_run = [number for number in range(len(self.ids)) if number not in run]
-        return min([*run[-LAST_RUN:], *not_run], default=0)
+    def first_race(self) -> int:
+        """The index of the first race to fetch: the third-last one with results here, or one before that has none."""
+        completed = [bool(self.old.count("results", race.id)) for race in self.races]
+        indexes = [index for index, has_results in enumerate(completed) if has_results]
+        return min([*indexes[-LAST_RUN:], *(index for index, has in enumerate(completed) if not has)], default=0)
 
-    def fetch_of_season(self, kind: str) -> int:
-        """Fetches the records from the first wanted race on; or all, if they fit on a page. Returns the first race."""
+    def fetch_list(self, kind: str, start: int) -> int:
+        """Fetches records from race `start` on; or all, if they fit on a page. Returns the index of the first race."""
         path = f"{self.year}/{kind}"
-        stored = [self.old.count(kind, id) for id in self.ids]
-        # The offset is that of the last record before the first wanted race: it shows that none is missed.
-        offset = max(0, sum(stored[: self.start]) - 1)
+        stored = [self.old.count(kind, race.id) for race in self.races]
+        # The offset is that of the last record before race `start`: it shows that none is missed.
+        offset = max(0, sum(stored[:start]) - 1)
         if sum(stored) + NEW_RECORDS <= self.api.limit:
             offset = 0
         records = self.api.records(path, offset)
-        if offset and not (records and self.number(records[0][0], path) < self.start):
+        if offset and not (records and self.race(records[0][0], path) in self.races[:start]):
             offset, records = 0, self.api.records(path)
-        for race, record in records:
-            number = self.number(race, path)
-            if number >= self.start or not offset:
-                self.records[number].setdefault(kind, []).append(record)
-        return self.start if offset else 0
+        first = start if offset else 0
+        for facts, record in records:
+            race = self.race(facts, path)
+            if race in self.races[first:]:
+                race.records.setdefault(kind, []).append(record)
+        return first
 
-    def number(self, race: Json, path: str) -> int:
-        """The number of a race in an answer. Raises LoadError if the calendar does not have it."""
-        number = self.numbers.get(str(race.get("raceName")), -1)
-        if number < 0 or race.get("round") != self.calendar[number]["round"]:
-            what = f"{race.get('raceName')!r} in round {race.get('round')!r}; the calendar does not have that race"
+    def race(self, facts: Json, path: str) -> Race:
+        """The race that an answer is about. Raises LoadError if the calendar does not have it."""
+        race = self.by_name.get(str(facts.get("raceName")))
+        if not race or facts.get("round") != race.round:
+            what = f"{facts.get('raceName')!r} in round {facts.get('round')!r}; the calendar does not have that race"
             raise LoadError(f"{self.api.address(path)}: {what}")
-        return number
+        return race
 
-    def changed(self, number: int, records: dict[str, list[Json]]) -> bool:
+    def changed(self, race: Race) -> bool:
         """Whether the records of a race differ from those stored."""
         return any(
-            Counter(tuple(row.values()) for row in self.read(number, kind))
-            != Counter(tuple(row.values()) for row in self.old.rows(kind, self.ids[number]))
-            for kind in records
+            Counter(tuple(row.values()) for row in self.rows(race, kind))
+            != Counter(tuple(row.values()) for row in self.old.rows(kind, race.id))
+            for kind in race.records
         )
 
-    def read(self, number: int, kind: str) -> list[dict[str, Value]]:
-        place = f"{self.api.url}, {self.year}, {self.calendar[number]['raceName']}"
-        return list(overlay.rows(kind, self.records[number][kind], self.old.fields[kind], place))
+    def rows(self, race: Race, kind: str) -> list[dict[str, Value]]:
+        """The fetched records of a race as rows, like Database.rows."""
+        place = f"{self.api.url}, {self.year}, {race.name}"
+        return list(overlay.rows(kind, race.records[kind], self.old.fields[kind], place))
 
-    def fetch_of_race(self, number: int) -> None:
+    def fetch_details(self, race: Race) -> None:
+        """Fetches what no list of the season has: pit stops, standings, laps."""
         for kind in OF_RACE:
-            if kind == "laps" and not self.needs_laps(number):
+            if kind == "laps" and not self.needs_laps(race):
                 continue
-            path = f"{self.year}/{self.calendar[number]['round']}/{kind}"
+            path = f"{self.year}/{race.round}/{kind}"
             found = self.api.records(path)
             for parent, *_ in found:
-                if parent.get("round") != self.calendar[number]["round"]:
-                    raise LoadError(
-                        f"{self.api.address(path)}: round {parent.get('round')!r}; expected that of the address"
-                    )
+                if parent.get("round") != race.round:
+                    what = f"round {parent.get('round')!r}; expected that of the address"
+                    raise LoadError(f"{self.api.address(path)}: {what}")
             if kind == "laps":
                 records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
             else:
                 records = [record for _, record in found]
             if records:  # an API without laps of a race does not delete those here
-                self.records[number][kind] = records
+                race.records[kind] = records
 
-    def needs_laps(self, number: int) -> bool:
+    def needs_laps(self, race: Race) -> bool:
         """Laps need many requests. If they are here: only if one request is enough, or if other laps were driven."""
-        stored = self.old.count("laps", self.ids[number])
+        stored = self.old.count("laps", race.id)
         # Penalties change times and positions, not laps.
         here, there = (
             Counter((row["driverId"], row["laps"]) for row in rows)
-            for rows in (self.old.rows("results", self.ids[number]), self.read(number, "results"))
+            for rows in (self.old.rows("results", race.id), self.rows(race, "results"))
         )
         return self.whole or stored <= self.api.limit or here != there
 
-    def fetched(self) -> Season:
+    def to_season(self) -> Season:
         """What was fetched, for the overlay."""
         now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # If the clock is wrong: not before any race that has results.
-        dates = [str(self.calendar[number].get("date")) for number in self.run]
-        time = max([now, *(f"{date}T00:00:00Z" for date in (*dates, self.old.newest()))])
+        dates = [*(str(race.facts.get("date")) for race in self.completed), self.old.newest()]
+        fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
+        host = urllib.parse.urlsplit(self.api.url).hostname or ""
         return Season(
-            season=self.season,
+            facts=self.facts,
             source=self.api.url,
-            licence=LICENCES.get(urllib.parse.urlsplit(self.api.url).hostname or ""),
-            fetched=time,
-            calendar=self.calendar,
+            licence=LICENCES.get(host, f"not stated by {host}"),
+            fetched_at=fetched_at,
+            calendar=[race.facts for race in self.races],
             statuses=self.fetch_statuses(),
             races={
-                self.calendar[number]["raceName"]: {
-                    kind: {"fetched": time, "records": records} for kind, records in self.records[number].items()
+                race.name: {
+                    kind: {"fetched_at": fetched_at, "records": records} for kind, records in race.records.items()
                 }
-                for number in self.wanted
+                for race in self.chosen
             },
         )
 
@@ -301,10 +325,10 @@ class Fetch:
         """The ids of statuses that are new here, by text."""
         used = {
             row["statusId"]
-            for number in self.wanted
+            for race in self.chosen
             for kind in ("results", "sprint")
-            if kind in self.records[number]
-            for row in self.read(number, kind)
+            if kind in race.records
+            for row in self.rows(race, kind)
         }
         new = used - self.old.statuses() - {None}
         if not new:
@@ -314,28 +338,61 @@ class Fetch:
         return {text: id for text, id in ids.items() if text in new}
 
     def report(self) -> str:
-        rounds = [self.calendar[number]["round"] for number in self.wanted]
-        return f"{self.year}: calendar of {len(self.calendar)} races; records of {rounds_text(rounds)}"
+        rounds = [race.round for race in self.chosen]
+        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {rounds_text(rounds)}"
 
 
 def rounds_text(rounds: Sequence[str]) -> str:
     return f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
 
 
-def fetch(api: Api, old: Database, season: str | None) -> list[Fetch]:
+def fetch_calendar(api: Api, year: str) -> list[Json]:
+    """The races of a season, by round. Raises LoadError if two have the same name or round."""
+    path = f"{year}/races"
+    races = [race for (race,) in api.records(path)]
+    fault = ""
+    for race in races:
+        if race.get("season") != year:
+            fault = f"a race of season {race.get('season')!r}; expected {year!r}"
+        if not (isinstance(race.get("raceName"), str) and re.fullmatch("[1-9][0-9]?", str(race.get("round")))):
+            fault = f"a race named {race.get('raceName')!r} in round {race.get('round')!r}; expected both"
+    for key in ("raceName", "round"):
+        if len({race.get(key) for race in races}) < len(races):
+            fault = f"two races have the same {key}; expected no two"
+    if fault:
+        raise LoadError(f"{api.address(path)}: {fault}")
+    return sorted(races, key=lambda race: int(race["round"]))
+
+
+def fetch(api: Api, old: Database, season: str | None) -> list[SeasonFetch]:
     """Fetches `season` whole; or what is new in the latest one, and in the one before if that may have news too."""
     seasons = {str(found.get("season")): found for (found,) in api.records("seasons")}
     if not seasons or not all(re.fullmatch("[1-9][0-9]{3}", name, re.ASCII) for name in seasons):
         raise LoadError(f"{api.address('seasons')}: seasons {', '.join(seasons)[:80]!r}; expected years")
+
+    def fetched(year: str, whole: bool = False) -> SeasonFetch | None:
+        calendar = fetch_calendar(api, year)
+        if not calendar:
+            return None
+        season_fetch = SeasonFetch(api, old, seasons[year], calendar, whole)
+        season_fetch.fetch()
+        return season_fetch
+
     if season:
         if season not in seasons:
             what = f"no season {season}; it has {min(seasons)} to {max(seasons)}"
             raise LoadError(f"{api.address('seasons')}: {what}")
-        return [Fetch(api, old, seasons[season], whole=True)]
-    latest = Fetch(api, old, seasons[max(seasons)], whole=False)
+        found = fetched(season, whole=True)
+        if not found:
+            raise LoadError(f"{api.address(f'{season}/races')}: no races; expected the calendar of {season}")
+        return [found]
+    # In winter, an API may list the next season before its calendar is known.
+    latest = next(filter(None, map(fetched, sorted(seasons, reverse=True))), None)
+    if not latest:
+        raise LoadError(f"{api.url}: no races in any season; expected the calendar of at least one")
     before = str(int(latest.year) - 1)
-    if before in seasons and (not latest.run or old.waits_for(before)):
-        return [Fetch(api, old, seasons[before], whole=False), latest]
+    if before in seasons and (not latest.completed or old.waits_for(before)):
+        return [*filter(None, [fetched(before)]), latest]
     return [latest]
 
 
@@ -343,7 +400,7 @@ def merge(old: Season | None, new: Season) -> Season:
     """What the overlay has of a season, and what was fetched now. Races that the new calendar lacks are dropped."""
     if old is None:
         return new
-    names = overlay.match(overlay.fetched_races(new.calendar), overlay.fetched_races(old.calendar))
+    names = overlay.match(overlay.fetched_calendar(new.calendar), overlay.fetched_calendar(old.calendar))
     races = {
         race["raceName"]: {**old.races.get(names.get(race["raceName"], ""), {}), **new.races.get(race["raceName"], {})}
         for race in new.calendar
@@ -362,7 +419,7 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
             seasons = {stored.year: stored for stored in overlay.read(folder)}
             fetches = fetch(api, old, season)
             for fetched in fetches:
-                seasons[fetched.year] = merge(seasons.get(fetched.year), fetched.fetched())
+                seasons[fetched.year] = merge(seasons.get(fetched.year), fetched.to_season())
                 said.append(fetched.report())
             build(new, old.read, corrections, [seasons[name] for name in sorted(seasons)], progress)
             changes = old.differences(new)
@@ -372,16 +429,8 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
         ]
         if not changes:
             raise NothingNew
-        for fetched in fetches:
-            overlay.write(folder, seasons[fetched.year])
+        overlay.write(folder, [seasons[fetched.year] for fetched in fetches])
     return said
-
-
-def season_argument(text: str) -> str:
-    """A season as an argument: nothing, or a year."""
-    if text:
-        year(text)
-    return text
 
 
 def main() -> None:
@@ -390,7 +439,6 @@ def main() -> None:
     parser.add_argument("--from", dest="url", default=JOLPICA, help="base address of the API (default: %(default)s)")
     parser.add_argument(
         "--season",
-        type=season_argument,
         default="",
         metavar="YEAR",
         help="fetch this season whole; otherwise, what is new in the latest season",

@@ -153,10 +153,17 @@ def test_another_status_than_200_is_refused_at_once(status):
     assert len(server.paths) == 1
 
 
+def test_status_404_asks_for_the_base_address():
+    with served(always(b"", 404)) as server, pytest.raises(LoadError) as caught:
+        Time().api(server.url).records("seasons")
+    said = "status 404; expected 200; is FROM the base address, such as https://api.jolpi.ca/ergast/f1?"
+    assert str(caught.value) == f"{server.url}/seasons.json?limit=2000&offset=0: {said}"
+
+
 def test_nothing_at_the_address_is_one_line():
     with served(pages_of(SEASONS, 100)) as server:
         pass
-    with pytest.raises(LoadError, match=r"Connection refused.*; expected an answer of an API"):
+    with pytest.raises(LoadError, match=r"offset=0: Connection refused; expected an answer of an API$"):
         Time().api(server.url).records("seasons")
 
 
@@ -271,4 +278,4 @@ def test_an_api_that_always_says_later_is_given_up():
         time.api(server.url).records("seasons")
     assert str(caught.value).endswith("status 503 at each of 5 tries; try again later")
     assert len(server.paths) == 5
-    assert time.slept == [9] * 5
+    assert time.slept == [9] * 4

@@ -11,7 +11,7 @@ import pytest
 from apis import answers_of, edited, race_ids, refreshed, rows_of, served, without
 from conftest import SAMPLE, bodies, built, client, run_loader
 from dump import LoadError
-from overlay import Season, Stored
+from overlay import CalendarRace, Season
 
 AFTER_ROUND_9, AFTER_ROUND_18 = 1_688_400_000, 1_698_100_000  # 2023-07-03, 2023-10-23
 
@@ -47,10 +47,10 @@ def season_of(**changes):
         "date": "2023-10-22",
     }
     found = Season(
-        season={"season": "2023"},
+        facts={"season": "2023"},
         source="http://127.0.0.1/ergast/f1",
         licence=None,
-        fetched="2023-10-23T00:00:00Z",
+        fetched_at="2023-10-23T00:00:00Z",
         calendar=[race],
         statuses={},
         races={},
@@ -73,12 +73,12 @@ RESULT = {
 
 def results(*records, kind="results"):
     """The races of a season, with records of its one race."""
-    return {"United States Grand Prix": {kind: {"fetched": "2023-10-23T00:00:00Z", "records": list(records)}}}
+    return {"United States Grand Prix": {kind: {"fetched_at": "2023-10-23T00:00:00Z", "records": list(records)}}}
 
 
 def load(tmp_path, season, source=SAMPLE):
     """The loader, run over an overlay of one season; and the path of the database."""
-    overlay.write(tmp_path / "racedata.overlay", season)
+    overlay.write(tmp_path / "racedata.overlay", [season])
     return run_loader(source, tmp_path / "racedata.db"), tmp_path / "racedata.db"
 
 
@@ -160,7 +160,7 @@ def test_a_wrong_clock_does_not_make_what_was_fetched_older_than_the_dump(tmp_pa
     database = built(old_dump, tmp_path / "racedata.db")
     refreshed(database, api, now=0)
     assert rows_of(database) == rows_of(sample_database)
-    assert overlay.read(tmp_path / "racedata.overlay")[0].fetched == "2023-10-22T00:00:00Z"
+    assert overlay.read(tmp_path / "racedata.overlay")[0].fetched_at == "2023-10-22T00:00:00Z"
 
 
 # Values.
@@ -277,7 +277,7 @@ def test_duplicates_are_refused(tmp_path):
 
 NOT_SEASONS = {
     "nothing": b"",
-    "cut off": b'{"season": {"season"',
+    "cut off": b'{"facts": {"season"',
     "a list": b"[]",
     "another object": b"{}",
     "not UTF-8": b"\xff",
@@ -300,21 +300,21 @@ def test_a_file_that_is_no_season_is_refused_by_its_name(tmp_path, name):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"season": {"season": "2022"}},
-        {"season": "2023"},
+        {"facts": {"season": "2022"}},
+        {"facts": "2023"},
         {"calendar": [1]},
         {"calendar": {}},
         {"statuses": []},
-        {"fetched": None},
+        {"fetched_at": None},
         {"races": []},
         {"races": {"United States Grand Prix": {"results": []}}},
-        {"races": {"United States Grand Prix": {"results": {"fetched": "2023-10-23T00:00:00Z", "records": [None]}}}},
-        {"races": {"United States Grand Prix": {"weather": {"fetched": "2023-10-23T00:00:00Z", "records": []}}}},
+        {"races": {"United States Grand Prix": {"results": {"fetched_at": "2023-10-23T00:00:00Z", "records": [None]}}}},
+        {"races": {"United States Grand Prix": {"weather": {"fetched_at": "2023-10-23T00:00:00Z", "records": []}}}},
         {"calendar": [{"round": "1"}]},
     ],
 )
 def test_a_season_of_another_shape_is_refused(tmp_path, changes):
-    overlay.write(tmp_path, season_of())
+    overlay.write(tmp_path, [season_of()])
     assert len(overlay.read(tmp_path)) == 1
     path = tmp_path / "2023.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
@@ -324,26 +324,29 @@ def test_a_season_of_another_shape_is_refused(tmp_path, changes):
 
 def test_what_is_written_is_read_again_and_other_files_are_ignored(tmp_path):
     folder = tmp_path / "racedata.overlay"
-    seasons = [season_of(season={"season": year, "url": "é"}) for year in ("2023", "2024")]
-    for season in reversed(seasons):
-        overlay.write(folder, season)
+    seasons = [season_of(facts={"season": year, "url": "é\ud800"}) for year in ("2023", "2024")]
+    overlay.write(folder, list(reversed(seasons)))
     for name in (".2025.writing", "notes.txt", "2025.json.bak"):
         (folder / name).write_text("{")
     assert overlay.read(folder) == seasons
     assert overlay.read(tmp_path / "missing") == []
 
 
-def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
-    overlay.write(tmp_path, season_of())
-    before = (tmp_path / "2023.json").read_bytes()
+def test_a_failed_write_leaves_all_old_files_and_no_others(tmp_path, monkeypatch):
+    seasons = [season_of(facts={"season": year}) for year in ("2023", "2024")]
+    overlay.write(tmp_path, seasons)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    assert {*before} == {"2023.json", "2024.json"}
+    calls = iter([None, OSError(28, "No space left on device")])
 
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
+    def full_at_the_second_file(descriptor):
+        if error := next(calls):
+            raise error
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(os, "fsync", full_at_the_second_file)
     with pytest.raises(OSError, match="No space left"):
-        overlay.write(tmp_path, season_of(licence="CC0 1.0"))
-    assert (tmp_path / "2023.json").read_bytes() == before
+        overlay.write(tmp_path, [season._replace(licence="CC0 1.0") for season in seasons])
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 @pytest.mark.parametrize(
@@ -365,22 +368,22 @@ def test_the_licence_names_that_of_the_dump_and_that_of_what_was_fetched(of_dump
 
 
 def test_a_race_is_the_same_if_its_name_its_article_or_its_circuit_and_date_are():
-    spa = Stored(1, "Belgian Grand Prix", "http://x/spa", "spa", "2023-07-30")
-    monza = Stored(2, "Italian Grand Prix", None, "monza", "2023-09-03")
-    imola = Stored(3, "Imola Grand Prix", None, "imola", "2023-05-21")
+    spa = CalendarRace(1, "Belgian Grand Prix", "http://x/spa", "spa", "2023-07-30")
+    monza = CalendarRace(2, "Italian Grand Prix", None, "monza", "2023-09-03")
+    imola = CalendarRace(3, "Imola Grand Prix", None, "imola", "2023-05-21")
     others = [
-        Stored("a", "Italian Grand Prix", None, "mugello", "2023-01-01"),
-        Stored("b", "Grand Prix of Belgium", "https://x/spa", "zolder", "2023-01-02"),
-        Stored("c", "Emilia Romagna Grand Prix", None, "Imola", "2023-05-21"),
-        Stored("d", "New Grand Prix", None, "imola", "2023-05-22"),
+        CalendarRace("a", "Italian Grand Prix", None, "mugello", "2023-01-01"),
+        CalendarRace("b", "Grand Prix of Belgium", "https://x/spa", "zolder", "2023-01-02"),
+        CalendarRace("c", "Emilia Romagna Grand Prix", None, "Imola", "2023-05-21"),
+        CalendarRace("d", "New Grand Prix", None, "imola", "2023-05-22"),
     ]
     assert overlay.match([spa, monza, imola], others) == {1: "b", 2: "a", 3: "c"}
 
 
 def test_the_same_name_counts_before_the_same_article():
     races = [
-        Stored(1, "First", "http://x/1", "spa", "2023-01-01"),
-        Stored(2, "Second", "http://x/2", "spa", "2023-01-02"),
+        CalendarRace(1, "First", "http://x/1", "spa", "2023-01-01"),
+        CalendarRace(2, "Second", "http://x/2", "spa", "2023-01-02"),
     ]
-    others = [Stored(3, "Second", "http://x/1", "", ""), Stored(4, "First", "http://x/2", "", "")]
+    others = [CalendarRace(3, "Second", "http://x/1", "", ""), CalendarRace(4, "First", "http://x/2", "", "")]
     assert overlay.match(races, others) == {1: 4, 2: 3}

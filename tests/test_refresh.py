@@ -1,6 +1,7 @@
 """scripts/refresh.py: what an API has that the database lacks is fetched with few requests; all of it or nothing."""
 
 import hashlib
+import json
 import os
 import sqlite3
 import subprocess
@@ -63,7 +64,7 @@ def test_a_new_round_makes_the_database_equal_row_by_row(api, behind, sample_dat
     said, requests = refreshed(behind, api.url)
     assert rows_of(behind) == rows_of(sample_database)
     assert requests == len(api.paths) <= 15
-    assert said[0] == "2023: calendar of 22 races; records of rounds 9, 18"
+    assert said[0] == "2023: fetched the calendar (22 races) and rounds 9, 18"
     assert said[-1] == f"{behind}: new data after {requests} requests to {api.url}"
     assert "results                        165 rows (+20)" in said
 
@@ -108,7 +109,8 @@ def test_a_result_that_was_changed_later_comes_right(api, sample_database, tmp_p
 
     database = built(edited(SAMPLE, tmp_path / "dump", results=penalty), tmp_path / "racedata.db")
     assert rows_of(database)["results"] != rows_of(sample_database)["results"]
-    refreshed(database, api.url)
+    said, _ = refreshed(database, api.url)
+    assert "results                        165 rows, 1 changed" in said
     assert rows_of(database) == rows_of(sample_database)
 
 
@@ -170,17 +172,6 @@ def test_two_races_that_swap_their_rounds_keep_their_records(api, sample_databas
     assert rows_of(database) == rows_of(sample_database)
 
 
-def test_a_race_that_has_results_here_but_is_cancelled_in_the_api_disappears_with_them(sample_database, tmp_path):
-    database = tmp_path / "racedata.db"
-    database.write_bytes(sample_database.read_bytes())
-    id = race_ids(SAMPLE, 2023)[18]
-    edits = {"races": lambda row: None if row["raceId"] == id else row}
-    api_database = built(without(SAMPLE, tmp_path / "dump", 2023, 18, **edits), tmp_path / "api.db")
-    with served(answers_of(client(api_database))) as server:
-        refreshed(database, server.url)
-    assert rows_of(database) == rows_of(api_database)
-
-
 def test_an_api_without_laps_and_pit_stops_does_not_delete_those_here(sample_database, tmp_path):
     database = tmp_path / "racedata.db"
     database.write_bytes(sample_database.read_bytes())
@@ -210,7 +201,7 @@ def test_a_season_is_refreshed_whole(api, sample_database, tmp_path):
     source = without(SAMPLE, tmp_path / "dump", 2005, 1, results=wrong_grid)
     database = built(source, tmp_path / "racedata.db")
     said, _ = refreshed(database, api.url, "2005")
-    assert said[0] == "2005: calendar of 19 races; records of rounds 1, 7"
+    assert said[0] == "2005: fetched the calendar (19 races) and rounds 1, 7"
     assert {path[:4] for path in api.paths} == {"seas", "2005"}
     addresses = [f"/ergast/f1/2005/{kind}.json?limit=2000" for kind in ("races", "results", "qualifying", "drivers")]
     assert bodies(database, addresses) == bodies(sample_database, addresses)
@@ -230,8 +221,8 @@ def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(sa
     behind = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(winter))) as server:
         said, _ = refreshed(behind, server.url)
-    assert said[0] == "2023: calendar of 22 races; records of rounds 9, 18"
-    assert said[1].startswith("2024: calendar of 22 races; records of ")
+    assert said[0] == "2023: fetched the calendar (22 races) and rounds 9, 18"
+    assert said[1].startswith("2024: fetched the calendar (22 races) and ")
     addresses = [
         "/ergast/f1/2024/races.json",
         "/ergast/f1/2023/results.json",
@@ -266,6 +257,95 @@ def test_the_last_races_of_a_season_are_fetched_too_if_they_are_missing_when_the
         server.paths.clear()
         assert "nothing new" in refreshed(behind, server.url)[0][-1]
         assert not [path for path in server.paths if path.startswith("2023")]
+
+
+def without_calendar(answer, *years):
+    """The answers of an API that also lists these seasons, but has no races of them."""
+
+    def changed(path):
+        status, headers, body = answer(path)
+        if path.startswith("/ergast/f1/seasons.json"):
+            envelope = json.loads(body)
+            table = envelope["MRData"]["SeasonTable"]["Seasons"]
+            table += [{"season": year} for year in years if year not in {season["season"] for season in table}]
+            envelope["MRData"]["total"] = str(len(table))
+            body = json.dumps(envelope).encode()
+        for year in years:
+            if path.startswith(f"/ergast/f1/{year}/races.json"):
+                numbers = {"limit": "100", "offset": "0", "total": "0"}
+                body = json.dumps({"MRData": {**numbers, "RaceTable": {"season": year, "Races": []}}}).encode()
+                status = 200
+        return status, headers, body
+
+    return changed
+
+
+def test_a_season_without_races_is_left_out(behind, sample_database, tmp_path):
+    with served(without_calendar(answers_of(client(sample_database)), "2024")) as server:
+        said, _ = refreshed(behind, server.url)
+        assert said[0].startswith("2023: ")
+        assert rows_of(behind) == rows_of(sample_database)
+        # What was written can be read.
+        assert [season.year for season in overlay.read(behind.with_suffix(".overlay"))] == ["2023"]
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+        before = state(behind.parent)
+        with pytest.raises(LoadError) as caught:
+            refreshed(behind, server.url, "2024")
+    address = f"{server.url}/2024/races.json?limit=2000&offset=0"
+    assert str(caught.value) == f"{address}: no races; expected the calendar of 2024"
+    assert state(behind.parent) == before
+    built(SAMPLE, behind)
+
+
+def test_an_api_without_any_races_is_refused(behind, sample_database):
+    years = [str(year) for year, *_ in rows_of(sample_database)["seasons"]]
+    with (
+        served(without_calendar(answers_of(client(sample_database)), *years)) as server,
+        pytest.raises(LoadError, match=r": no races in any season; expected the calendar of at least one$"),
+    ):
+        refreshed(behind, server.url)
+
+
+def test_a_calendar_without_a_race_that_has_results_here_is_refused(sample_database, tmp_path):
+    """With SEASON, it is deleted. Races without results are cancelled, and always disappear."""
+    ids = race_ids(SAMPLE, 2023)
+
+    def without_races(*rounds):
+        gone = {ids[round] for round in rounds}
+        edits = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] in gone else row)
+        name = "-".join(map(str, rounds))
+        return built(edited(SAMPLE, tmp_path / name, **edits), tmp_path / f"{name}.db")
+
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    cancelled, stale = without_races(22), without_races(9, 22)
+    with served(answers_of(client(cancelled))) as server:
+        refreshed(database, server.url)
+    assert rows_of(database) == rows_of(cancelled)
+    before = state(tmp_path)
+    with served(answers_of(client(stale))) as server:
+        with pytest.raises(LoadError) as caught:
+            refreshed(database, server.url)
+        assert str(caught.value) == (
+            f"{server.url}/2023/races.json?limit=2000&offset=0: no 2023/9 Austrian Grand Prix, "
+            "which has results here; expected an API that is not behind"
+        )
+        assert state(tmp_path) == before
+        refreshed(database, server.url, "2023")
+    assert rows_of(database)["races"] == rows_of(stale)["races"]
+    assert rows_of(database)["lap_times"] == rows_of(stale)["lap_times"]
+
+
+@pytest.mark.parametrize("season", ["", "2023"])
+def test_an_api_without_results_of_a_race_that_has_results_here_deletes_none(
+    sample_database, behind_file, tmp_path, season
+):
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    with served(answers_of(client(behind_file))) as server:
+        said, _ = refreshed(database, server.url, season)
+    assert "nothing new" in said[-1]
+    assert rows_of(database) == rows_of(sample_database)
 
 
 # A season of six races with results, most of them borrowed from other seasons of the sample.
@@ -307,7 +387,7 @@ def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_pat
     with served(answers_of(client(built(empty, tmp_path / "api.db"), max_limit=100))) as server:
         said, _ = refreshed(database, server.url)
         assert {path[:4] for path in server.paths} == {"seas", "2023"}
-    assert said[0] == "2023: calendar of 6 races; records of no round"
+    assert said[0] == "2023: fetched the calendar (6 races) and no round"
     assert rows_of(database) == before
 
 
@@ -394,9 +474,12 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
     assert state(behind.parent) == before
 
 
-def test_an_unknown_season_is_refused(api, behind):
-    with pytest.raises(LoadError, match="no season 2022; it has 1957 to 2023"):
-        refreshed(behind, api.url, "2022")
+@pytest.mark.parametrize("season", ["2022", "current", "23", "0000", "2023x", "2023/1"])
+def test_an_unknown_season_is_refused(api, behind, season):
+    ended = run(behind, api.url, "--season", season)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    address = f"{api.url}/seasons.json?limit=2000&offset=0"
+    assert ended.stderr == f"refresh: {address}: no season {season}; it has 1957 to 2023; nothing was changed\n"
 
 
 def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by_the_next(
@@ -409,15 +492,25 @@ def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by
     assert rows_of(behind) == rows_of(sample_database)
 
 
-def test_what_was_fetched_from_several_apis_has_the_licences_of_all(api, behind, monkeypatch):
-    monkeypatch.setattr(refresh, "LICENCES", {"127.0.0.1": "CC0 1.0"})
+def test_the_service_names_the_api_and_its_licence(api, behind):
     refreshed(behind, api.url)
+    source = f'<a href="{api.url}">{api.url}</a>'
+    health, page = client(behind).get("/healthz").json, client(behind).get("/").text
+    assert (health["source"], health["refreshedFrom"]) == ("dump", api.url)
+    assert health["licence"] == "CC BY-NC-SA 4.0, not stated by 127.0.0.1"
+    assert f"<dt>Refreshed from</dt><dd>{source}</dd>" in "".join(line.strip() for line in page.splitlines())
+
+
+def test_the_licences_of_all_apis_that_a_season_was_fetched_from_are_named(api, behind, monkeypatch):
+    monkeypatch.setattr(refresh, "LICENCES", {"127.0.0.1": "CC0 1.0"})
+    old = behind.read_bytes()
+    refreshed(behind, api.url)
+    behind.write_bytes(old)
     monkeypatch.setattr(refresh, "LICENCES", {})
-    refreshed(behind, api.url, "2023")
-    (season,) = overlay.read(behind.with_suffix(".overlay"))
-    assert season.licence == "CC0 1.0"
+    refreshed(behind, api.url)
     with closing(sqlite3.connect(behind)) as db:
-        assert db.execute("SELECT licence FROM build").fetchone() == ("CC BY-NC-SA 4.0, CC0 1.0",)
+        found = db.execute("SELECT licence FROM build").fetchone()
+    assert found == ("CC BY-NC-SA 4.0, CC0 1.0, not stated by 127.0.0.1",)
 
 
 def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(sample_database, tmp_path):
@@ -496,13 +589,6 @@ def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, change, 
     assert ended.stderr.count("\n") == 1
     assert state(behind.parent) == before
     assert api.paths == []
-
-
-@pytest.mark.parametrize("season", ["current", "23", "0000", "2023x"])
-def test_a_season_is_a_year(api, behind, season):
-    ended = run(behind, api.url, "--season", season)
-    assert ended.returncode == 2
-    assert "argument --season: invalid season_argument value" in ended.stderr
 
 
 def test_make_refresh_passes_its_variables(api, behind, sample_database):

@@ -158,6 +158,7 @@ def test_healthz_says_what_is_served(sample):
     answer = sample.get("/healthz", status=200).json
     assert (answer["status"], answer["schemaVersion"]) == ("ok", 3)
     assert (answer["source"], answer["licence"]) == ("sample", "CC BY-NC-SA 4.0")
+    assert answer["refreshedFrom"] is None
     assert len(answer["sourceChecksum"]) == 64
     assert answer["builtAt"].endswith("Z")
     rows = {}
