@@ -14,7 +14,7 @@ import orjson
 
 from racedata import queries, serializers
 from racedata.addresses import Rules
-from racedata.answers import Answers
+from racedata.answers import Answers, accepts_gzip, compressed
 from racedata.datafile import DataFile
 from racedata.queries import Directory, Filters, Selection, Source
 from racedata.requested import Requested
@@ -426,8 +426,10 @@ class Document:
 
     def __init__(self, answers: Answers, text: str, content_type: str) -> None:
         self.answers, self.body, self.content_type = answers, text.encode(), content_type
+        self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        self.answers.answer(req, resp, self.body, self.content_type)
+        body = self.compressed if accepts_gzip(req) else self.body
+        self.answers.answer(req, resp, body, self.content_type)
 
     on_head = on_get

@@ -81,14 +81,29 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Si
     assert statuses == [200] * 6 + [429] * 54
 
 
-def test_large_answers_are_compressed_if_the_client_accepts_it(site: Site) -> None:
+def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> None:
     address = "/ergast/f1/2023/18/laps.json"
     response, body = get(site, address, source="127.0.0.5", headers={"Accept-Encoding": "gzip"})
-    assert response.headers["Content-Encoding"] == "gzip"
+    assert response.headers.get_all("Content-Encoding") == ["gzip"]
+    assert int(response.headers["Content-Length"]) == len(body)
     assert json.loads(gzip.decompress(body))["MRData"]["total"] == "1014"
-    response, body = get(site, address, source="127.0.0.5")
-    assert response.headers["Content-Encoding"] is None
-    assert json.loads(body)["MRData"]["total"] == "1014"
+    tag = response.headers["ETag"]
+    for coding in ("identity", "gzip;q=0"):
+        response, body = get(site, address, source="127.0.0.5", headers={"Accept-Encoding": coding})
+        assert response.headers["Content-Encoding"] is None
+        assert response.headers["ETag"] == tag
+        assert int(response.headers["Content-Length"]) == len(body)
+        assert json.loads(body)["MRData"]["total"] == "1014"
+
+
+def test_no_answer_is_compressed_twice_or_by_nginx(site: Site) -> None:
+    for address in ("/", "/openapi.json", "/healthz", "/none"):
+        response, body = get(site, address, source="127.0.0.9", headers={"Accept-Encoding": "gzip"})
+        compressed = address in ("/", "/openapi.json")
+        assert response.headers.get_all("Content-Encoding") == (["gzip"] if compressed else None)
+        assert int(response.headers["Content-Length"]) == len(body)
+        assert compressed == (body[:2] == b"\x1f\x8b")
+        assert compressed or len(body) < 900
 
 
 def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site) -> None:
