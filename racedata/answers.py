@@ -1,4 +1,4 @@
-"""Cached answers, their compression, and conditional requests: the only cache of answers, and the HTTP caching headers.
+"""Cached answers, their compression, and conditional requests: the only cache of answers, and the headers of a 200.
 
 The data never changes while a database is served. So an answer depends only on the database, the settings and the
 request. The first two are fixed for an `Answers`; the third is the cache key, and the coding that the client accepts.
@@ -12,6 +12,7 @@ from collections import OrderedDict
 from datetime import datetime
 from email.utils import format_datetime
 from functools import lru_cache
+from typing import Any
 
 import falcon
 
@@ -23,7 +24,7 @@ FRAGMENTED = 9 / 8  # how much more memory bodies take than their bytes: measure
 
 # Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment anyway (1,448 bytes).
 SMALL = 900
-# scripts/bench/README.md has the measurements: level 3 takes half the time of level 6, for answers that are 8 % longer.
+# Level 3 takes half the time of level 6, for answers that are a tenth longer (scripts/bench/README.md).
 LEVEL = 3
 GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
 MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON or HTML does
@@ -57,7 +58,7 @@ class Bodies:
 
 
 class Answers:
-    """Middleware that sends cached answers; the endpoints pass new ones to `send`.
+    """Caches answers, and sends them with their headers.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
     number of seconds for which clients and proxies may reuse an answer. `capacity` is the maximum size of the cache in
@@ -74,76 +75,67 @@ class Answers:
         # one. They could have one each, but a 304 is sent without making the answer, and its form is not known then.
         self.etag = f"W/{self.tag}"
         self.last_modified = format_datetime(built_at, usegmt=True)
-        self.headers = [
-            ("ETag", self.etag),
-            ("Last-Modified", self.last_modified),
-            ("Cache-Control", f"public, max-age={max_age}" if max_age else "no-cache"),
-            ("Vary", "Accept-Encoding"),
+        self.headers = [  # the names are in lower case, as Falcon sends them
+            ("etag", self.etag),
+            ("last-modified", self.last_modified),
+            ("cache-control", f"public, max-age={max_age}" if max_age else "no-cache"),
+            ("vary", "Accept-Encoding"),
         ]
         self.capacity = capacity
         self._plain, self._compressed = Bodies(), Bodies()  # short answers are the same in both
         self._lock = threading.Lock()
 
-    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        requested = req.context.get("requested")
-        if requested and req.method != "OPTIONS":
-            body = self.find(key_of(requested), accepts_gzip(req))
-            if body is not None:
-                self.answer(req, resp, body)
-                resp.complete = True  # no route, no resource
-
-    def is_current(self, req: falcon.Request) -> bool:
+    def is_current(self, env: dict[str, Any]) -> bool:
         """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
-        field = req.env.get("HTTP_IF_NONE_MATCH")
+        field = env.get("HTTP_IF_NONE_MATCH")
         if field is None:
             # The same date only, as nginx has it by default: after a return to an older database, a client may have
             # a later date and other data.
-            return req.env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
+            return env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
         # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
         return self.tag in field or field.strip() == "*"
 
-    def send(self, req: falcon.Request, resp: falcon.Response, body: bytes) -> None:
-        """Answers a request with `body`, and caches it."""
-        gzip = accepts_gzip(req)
-        body = bytes(memoryview(body))  # a copy: orjson allocates at least 4 KB for each, however short
-        if gzip:
-            body = compressed(body)
-        self.keep(key_of(req.context.requested), body, gzip)
-        self.answer(req, resp, body)
+    def headers_of(self, body: bytes, content_type: str = falcon.MEDIA_JSON) -> list[tuple[str, str]]:
+        """The headers of a 200 with `body`, other than those of every response."""
+        headers = [("content-type", content_type), *self.headers]
+        if body.startswith(MAGIC):
+            headers.append(("content-encoding", "gzip"))
+        return headers
+
+    def send(
+        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
+    ) -> None:
+        """Answers with `body`, plain or compressed; without it if the client already has the answer."""
+        if self.is_current(req.env):
+            self.send_not_modified(resp)
+        else:
+            resp.set_headers(self.headers_of(body, content_type))
+            resp.data = body
 
     def send_not_modified(self, resp: falcon.Response) -> None:
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
-    def answer(
-        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
-    ) -> None:
-        """Answers with `body`, plain or compressed, and its headers; without the body if the client already has it."""
-        if self.is_current(req):
-            self.send_not_modified(resp)
-        else:
-            resp.content_type = content_type
-            resp.set_headers(self.headers)
-            if body.startswith(MAGIC):
-                resp.set_header("Content-Encoding", "gzip")
-            resp.data = body
-
-    def find(self, key: Key, gzip: bool) -> bytes | None:
-        """The cached body, if there is one. With `gzip`, it is compressed unless it is short."""
+    def find(self, requested: Requested, gzip: bool) -> bytes | None:
+        """The cached body, if there is one: in the form that `gzip` says, or else in the other one."""
+        key = key_of(requested)
         with self._lock:
-            wanted, other = (self._compressed, self._plain) if gzip else (self._plain, self._compressed)
-            body = wanted.get(key)
-            if body is None and (body := other.get(key)) is not None:
-                body = compressed(body) if gzip else decompressed(body)
-                wanted.put(key, body)
-                self._make_room()
-            return body
+            if gzip:
+                return self._compressed.get(key) or self._plain.get(key)
+            return self._plain.get(key) or self._compressed.get(key)
 
-    def keep(self, key: Key, body: bytes, gzip: bool) -> None:
-        """Caches a body, which `compressed` has returned if `gzip` is true."""
+    def in_form(self, requested: Requested, body: bytes, gzip: bool) -> bytes:
+        """The body that `find` returned, in the form that `gzip` says. Caches that form too."""
+        converted = compressed(body) if gzip else decompressed(body)
+        if converted is not body:
+            self.keep(requested, converted, gzip)
+        return converted
+
+    def keep(self, requested: Requested, body: bytes, gzip: bool) -> None:
+        """Caches a body, which is compressed if `gzip` is true and it is not short."""
         if self.capacity:
             with self._lock:
-                (self._compressed if gzip else self._plain).put(key, body)
+                (self._compressed if gzip else self._plain).put(key_of(requested), body)
                 self._make_room()
 
     def _make_room(self) -> None:
@@ -162,8 +154,8 @@ class Answers:
 
 
 def compressed(body: bytes) -> bytes:
-    """`body` as gzip; a short one as it is."""
-    return body if len(body) < SMALL else zlib.compress(body, LEVEL, GZIP)
+    """`body` as gzip; as it is if it is short, or gzip already."""
+    return body if len(body) < SMALL or body.startswith(MAGIC) else zlib.compress(body, LEVEL, GZIP)
 
 
 def decompressed(body: bytes) -> bytes:
@@ -171,9 +163,9 @@ def decompressed(body: bytes) -> bytes:
     return zlib.decompress(body, GZIP) if body.startswith(MAGIC) else body
 
 
-def accepts_gzip(req: falcon.Request) -> bool:
+def accepts_gzip(env: dict[str, Any]) -> bool:
     """Whether to send gzip if there is one, by the request's Accept-Encoding."""
-    field = req.env.get("HTTP_ACCEPT_ENCODING")
+    field = env.get("HTTP_ACCEPT_ENCODING")
     return field is not None and len(field) <= 200 and prefers_gzip(field)  # that of a browser has about 30
 
 

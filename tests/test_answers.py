@@ -17,9 +17,12 @@ from hypothesis import strategies as st
 from service import ROOT
 from webob.acceptparse import create_accept_encoding_header
 
-from racedata.answers import GZIP, SMALL, Answers, compressed, prefers_gzip, size_of
+from racedata.addresses import Address
+from racedata.answers import GZIP, SMALL, Answers, compressed, key_of, prefers_gzip, size_of
 from racedata.app import create_app
 from racedata.datafile import DataFile
+from racedata.ratelimit.stores import store_for
+from racedata.requested import Requested
 from racedata.settings import Settings
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
@@ -95,15 +98,24 @@ def test_no_request_gets_the_answer_of_another(sample_database, requests):
             "HTTP_ACCEPT_ENCODING": coding,
             "REQUEST_METHOD": method,
         }
-        made, cached = (webtest.TestRequest.blank("/", environ=environ).get_response(app) for app in apps)
-        assert (made.status, made.body, dict(made.headers)) == (
-            cached.status,
-            cached.body,
-            dict(cached.headers),
-        )
+        # The last is cached, if it is a 200.
+        made, *others = [request(webtest.TestApp(app), **environ) for app in (*apps, apps[-1])]
+        for other in others:
+            assert (other.status, other.body, dict(other.headers)) == (made.status, made.body, dict(made.headers))
 
 
 shared_database = lru_cache(DataFile.read)
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database, coding):
+    settings = Settings(burst_limit="off", sustained_limit="3/day")
+    app = webtest.TestApp(create_app(settings, shared_database(sample_database), store_for(settings)))
+    answers = [raw(app, ADDRESS, coding) for _ in range(5)]
+    assert [answer.status_int for answer in answers] == [200, 200, 200, 429, 429]
+    left = [answer.headers["RateLimit"].split(";")[1] for answer in answers]
+    assert left == ["r=2", "r=1", "r=0", "r=0", "r=0"]
+    assert [[*answer.headers] for answer in answers[1:3]] == [[*answers[0].headers]] * 2
 
 
 def etag(database, **settings):
@@ -367,6 +379,7 @@ import webtest
 from processes import memory
 from racedata.app import create_app
 from racedata.datafile import DataFile
+from racedata.requested import Requested
 from racedata.settings import Settings
 
 path, query, requests, codings = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
@@ -408,13 +421,25 @@ def cache(capacity):
     return Answers(b"", datetime(2023, 7, 2, tzinfo=UTC), 300, capacity)
 
 
-def key(path):
-    return "http://localhost/ergast/f1", path, 100, 0
+def named(path):
+    """A request for one of the answers that these tests cache."""
+    return Requested(Address(path, "races", None, None), 100, 0, "http://localhost/ergast/f1")
+
+
+def found(answers, requested, gzip):
+    """The cached body in one form."""
+    body = answers.find(requested, gzip)
+    return body and answers.in_form(requested, body, gzip)
 
 
 def body(number, size):
     """A body of `size` bytes that differs from that of any other number, and compresses like JSON."""
     return f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5
+
+
+def size(path, body):
+    """What `body` takes in the cache."""
+    return size_of(key_of(named(path)), body)
 
 
 def held(answers):
@@ -429,10 +454,10 @@ def test_the_cache_returns_what_it_was_given_in_either_form_and_never_exceeds_it
     for number, gzip in uses:
         plain = body(number, 300 * number)
         form = compressed(plain) if gzip else plain
-        found = answers.find(key(str(number)), gzip)
-        assert found in (form, None)
-        if found is None:
-            answers.keep(key(str(number)), form, gzip)
+        cached = found(answers, named(str(number)), gzip)
+        assert cached in (form, None)
+        if cached is None:
+            answers.keep(named(str(number)), form, gzip)
         said, taken = held(answers)
         assert said == taken <= capacity
 
@@ -442,30 +467,30 @@ def test_an_answer_that_was_kept_in_one_form_is_found_in_the_other():
     for number, size in enumerate((10, 5000)):
         for gzip in (True, False):
             name, plain = f"{number}{gzip}", body(number, size)
-            answers.keep(key(name), compressed(plain) if gzip else plain, gzip)
+            answers.keep(named(name), compressed(plain) if gzip else plain, gzip)
             for _ in range(2):
-                assert answers.find(key(name), True) == compressed(plain)
-                assert answers.find(key(name), False) == plain
+                assert found(answers, named(name), True) == compressed(plain)
+                assert found(answers, named(name), False) == plain
 
 
 def test_a_full_cache_compresses_plain_answers_before_it_evicts_any():
     plain = {number: body(number, 5000) for number in range(30)}
-    answers = cache(sum(size_of(key(str(number)), compressed(each)) for number, each in plain.items()) + 20_000)
+    answers = cache(20_000 + sum(size(str(number), compressed(each)) for number, each in plain.items()))
     assert answers.capacity < sum(map(len, plain.values()))
     for number, each in plain.items():
-        answers.keep(key(str(number)), each, gzip=False)
-    assert all(answers.find(key(str(number)), gzip=False) == each for number, each in plain.items())
+        answers.keep(named(str(number)), each, gzip=False)
+    assert all(found(answers, named(str(number)), gzip=False) == each for number, each in plain.items())
 
 
 @pytest.mark.parametrize("gzip", [False, True])
 def test_the_least_recently_used_answer_makes_room(gzip):
     bodies = {name: random.Random(name).randbytes(800) for name in "abcd"}  # these are not compressed
-    answers = cache(3 * size_of(key("a"), bodies["a"]))
+    answers = cache(3 * size("a", bodies["a"]))
     for name in "abc":
-        answers.keep(key(name), bodies[name], gzip)
-    assert answers.find(key("a"), gzip)
-    answers.keep(key("d"), bodies["d"], gzip)
-    assert [bool(answers.find(key(name), gzip)) for name in "abcd"] == [True, False, True, True]
+        answers.keep(named(name), bodies[name], gzip)
+    assert found(answers, named("a"), gzip)
+    answers.keep(named("d"), bodies["d"], gzip)
+    assert [bool(found(answers, named(name), gzip)) for name in "abcd"] == [True, False, True, True]
 
 
 def test_threads_do_not_disturb_the_count_of_its_bytes():
@@ -477,9 +502,9 @@ def test_threads_do_not_disturb_the_count_of_its_bytes():
         for number in range(2000):
             each, gzip = number * seed % 97, number % 3 == 0
             form = compressed(plain[each]) if gzip else plain[each]
-            if (found := answers.find(key(str(each)), gzip)) is None:
-                answers.keep(key(str(each)), form, gzip)
-            elif found != form:
+            if (cached := found(answers, named(str(each)), gzip)) is None:
+                answers.keep(named(str(each)), form, gzip)
+            elif cached != form:
                 wrong.append(each)
 
     threads = [threading.Thread(target=busy, args=(seed,)) for seed in range(1, 9)]
