@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from hostile import MALFORMED, request, send, statuses
-from servers import nginx
-from service import service, until
+from processes import nginx
+from servers import Site, site_with_nginx
+from service import until
 from traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
-
-Site = tuple[str, int]  # nginx's host and port
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +24,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(sample_database: Path, folder: Path) -> Iterator[Site]:
-    socket_path = folder / "gunicorn.sock"
     settings = {
         "WEB_CONCURRENCY": "2",
-        "RACEDATA_TRUSTED_PROXIES": "unix",
         "RACEDATA_SUSTAINED_LIMIT": "6/day",
         "RACEDATA_BURST_LIMIT": "off",
     }
-    with service(sample_database, folder / "log", socket_path, **settings), nginx(folder, socket_path) as address:
+    with site_with_nginx(sample_database, folder, **settings) as (address, _):
         yield address
 
 
@@ -168,7 +165,7 @@ def test_the_headers_of_an_answer_reveal_nothing(site: Site, path: str) -> None:
 
 
 def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path: Path) -> None:
-    with nginx(tmp_path, tmp_path / "none.sock") as address:
+    with nginx(tmp_path) as address:
         response, body = get(address)
     assert response.status == 503
     assert response.headers["Content-Type"] == "application/problem+json"
