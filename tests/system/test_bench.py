@@ -33,13 +33,6 @@ def test_the_benchmark_has_an_address_for_each_endpoint(sample_database):
     assert set(one_per_endpoint(sample_database)) == {endpoint.name for endpoint in ENDPOINTS}
 
 
-def test_the_times_of_making_answers_are_reported_by_endpoint(sample_database):
-    command = [sys.executable, ROOT / "scripts" / "bench" / "shapes.py", sample_database, "--per-shape", "2"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=300)
-    rows = [line.split(" | ")[0].strip("| ") for line in done.stdout.split("\n\n")[0].splitlines()[2:]]
-    assert {*rows} == {"all", *(endpoint.name for endpoint in ENDPOINTS)}
-
-
 def test_the_soak_shows_files_and_threads_that_stay_within_bounds(sample_database):
     command = [
         sys.executable,
