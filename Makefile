@@ -2,9 +2,15 @@
 
 PYTHON = python3
 SOURCE ?=
+FROM ?= https://api.jolpi.ca/ergast/f1
+SEASON ?=
+CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
-.PHONY: help install load-data serve python settings routes test test-system bench lint coverage check audit clean
+# A value as one word of a shell command.
+quoted = '$(subst ','\'',$(1))'
+
+.PHONY: help install load-data refresh check-data serve python settings routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -23,9 +29,17 @@ install: .venv/installed  ## install the service into .venv
 	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-load-data:  ## build the database: SOURCE=folder, zip or URL (without it, the same source again), DATABASE=file
+load-data:  ## build the database: SOURCE=folder, zip, URL or jolpica (without it, the same source again), DATABASE=file, CORRECTIONS=none
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
-	@trap '' INT; $(PYTHON) scripts/load_data.py '$(subst ','\'',$(value SOURCE))' '$(DATABASE)'
+	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections $(call quoted,$(CORRECTIONS)) \
+		$(call quoted,$(value SOURCE)) $(call quoted,$(DATABASE))
+
+refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
+	@trap '' INT; $(PYTHON) scripts/refresh.py $(call quoted,$(DATABASE)) --corrections $(call quoted,$(CORRECTIONS)) \
+		--from $(call quoted,$(value FROM)) --season $(call quoted,$(SEASON))
+
+check-data:  ## report contradictions in the data of the database: DATABASE=file, ALL=1 (not only ten per check)
+	@$(PYTHON) scripts/check_data.py $(if $(ALL),--all) $(call quoted,$(DATABASE))
 
 serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
 	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
@@ -71,5 +85,5 @@ audit: install  ## look up known vulnerabilities of the installed packages (need
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything that was built, also the database
-	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db
+	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.overlay
 	find . -name __pycache__ -prune -exec rm -r {} +

@@ -7,6 +7,7 @@ import ctypes
 import errno
 import hashlib
 import os
+import re
 import sqlite3
 import stat
 import struct
@@ -109,14 +110,22 @@ class DataFile:
         return self.rows(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
-        """Where and when the file was built: `(schemaVersion, source, sourceChecksum, builtAt)`."""
+        """Where and when the file was built: `(schemaVersion, source, licence, sourceChecksum, builtAt)`."""
         return self.row(
-            "SELECT user_version AS schemaVersion, source, sourceChecksum, builtAt FROM build, pragma_user_version"
+            """SELECT user_version AS schemaVersion, source, licence, sourceChecksum, builtAt
+               FROM build, pragma_user_version"""
         )
 
     def row_counts(self) -> dict[str, int]:
         """Rows per table: `{name: rows}`."""
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
+
+
+def public_source(source: str) -> str:
+    """The source of the data, for clients: a URL without its query, which may contain a key, or the name of a file."""
+    if re.match("https?://", source, re.IGNORECASE):
+        return re.split("[?#]", source)[0]
+    return re.split(r"[\\/]", source.rstrip("\\/"))[-1]  # its folder is private
 
 
 class Fault(Exception):

@@ -15,7 +15,7 @@ from typing import Any
 
 from racedata import queries
 from racedata.addresses import FILTERS, FORMS, Grammar, Rules
-from racedata.datafile import DataFile
+from racedata.datafile import DataFile, public_source
 from racedata.queries import Directory
 from racedata.requested import DEFAULT_LIMIT, Requested
 from racedata.resources import Endpoint
@@ -320,16 +320,15 @@ def facts(data: DataFile, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]
     yield "Seasons", "{seasons}, from {first} to {last}".format_map(loaded)
     for table, name in RECORDS.items():
         yield name, f"{counts[table]:,}"
-    yield "Source", source(build["source"])
+    yield "Source", linked(public_source(build["source"]))
+    yield "Licence", escape(build["licence"] or "not stated by the source")
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
 
-def source(text: str) -> str:
-    """The source of the data, as HTML: a URL, or only the name of a file, because its folder is private."""
-    if re.match("https?://", text, re.IGNORECASE):
-        url = escape(re.split("[?#]", text)[0])  # the query may contain a key
-        return f'<a href="{url}">{url}</a>'
-    return escape(re.split(r"[\\/]", text.rstrip("\\/"))[-1])
+def linked(text: str) -> str:
+    """A text as HTML, as a link if it is a URL."""
+    text = escape(text)
+    return f'<a href="{text}">{text}</a>' if re.match("https?://", text, re.IGNORECASE) else text
 
 
 def example_values(data: DataFile, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:

@@ -296,6 +296,7 @@ def entrants(data: DataFile, column: str, filters: Filters) -> set[int]:
 def statuses(data: DataFile, filters: Filters) -> list[tuple[int, int]]:
     """`(statusId, count)` of the rows of `results` that match."""
     where = entries(filters)
+    where.add("statusId IS NOT NULL", [])
     rows = data.rows(f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values))
     return [(id, count) for id, count in rows]
 

@@ -15,7 +15,7 @@ import orjson
 from racedata import queries, serializers
 from racedata.addresses import Rules
 from racedata.answers import Answers, accepts_gzip, compressed
-from racedata.datafile import DataFile
+from racedata.datafile import DataFile, public_source
 from racedata.queries import Directory, Filters, Selection, Source
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
@@ -418,6 +418,8 @@ class Health:
         health = {
             "status": "ok",
             "schemaVersion": build["schemaVersion"],
+            "source": public_source(build["source"]),
+            "licence": build["licence"],
             "sourceChecksum": build["sourceChecksum"],
             "builtAt": build["builtAt"],
             "rows": self.data.row_counts(),

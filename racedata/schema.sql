@@ -9,11 +9,12 @@
 -- The service uses it to check that the file has not changed since it was built.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 2;             -- the schema version: raise it with any change below
+PRAGMA user_version = 3;             -- the schema version: raise it with any change below
 
 -- Where and when the file was built. One row.
 CREATE TABLE build (
     source         TEXT NOT NULL,  -- folder, zip or URL, as given to the loader
+    licence        TEXT,           -- of the data, if the source says
     sourceChecksum TEXT NOT NULL,  -- SHA-256, in hexadecimal, of the dump's files as they were read
     builtAt        TEXT NOT NULL   -- UTC, YYYY-MM-DDTHH:MM:SSZ
 ) STRICT;
@@ -82,7 +83,7 @@ CREATE TABLE races (
     url         TEXT,
     fp1_date    TEXT,
     fp1_time    TEXT,
-    fp2_date    TEXT,  -- from 2023, on a sprint weekend: the session that sets the sprint's grid
+    fp2_date    TEXT,
     fp2_time    TEXT,
     fp3_date    TEXT,
     fp3_time    TEXT,
@@ -90,30 +91,31 @@ CREATE TABLE races (
     quali_time  TEXT,
     sprint_date TEXT,
     sprint_time TEXT,
+    sq_date     TEXT,  -- since 2023: the session that sets the sprint's grid
+    sq_time     TEXT,
     UNIQUE (year, round)
 ) STRICT;
 CREATE INDEX races_circuitId ON races (circuitId);
 
 -- A driver in the classification of a race, sometimes twice (shared cars, 1950 to 1978). Endpoint `results`.
--- `record`: by the race's year and round, then positionOrder, resultId.
+-- `record`: by the race's year and round, then positionOrder, the dump's resultId.
 CREATE TABLE results (
     record          INTEGER PRIMARY KEY,
-    resultId        INTEGER NOT NULL,
     raceId          INTEGER NOT NULL REFERENCES races,
     driverId        INTEGER NOT NULL REFERENCES drivers,
     constructorId   INTEGER NOT NULL REFERENCES constructors,
     number          INTEGER,           -- of the car
-    grid            INTEGER NOT NULL,  -- 0: pit lane, or no start
-    positionText    TEXT NOT NULL,     -- `1`, `R` retired, `D` disqualified, …
+    grid            INTEGER,           -- 0: pit lane, or no start
+    positionText    TEXT,              -- `1`, `R` retired, `D` disqualified, …
     positionOrder   INTEGER NOT NULL,
-    points          TEXT NOT NULL,     -- `25`, `12.5`; never `25.0`
-    laps            INTEGER NOT NULL,
+    points          TEXT,              -- `25`, `12.5`; never `25.0`
+    laps            INTEGER,
     milliseconds    INTEGER,           -- race time
     fastestLap      INTEGER,           -- the number of the driver's fastest lap
-    rank            INTEGER,           -- of the fastest lap; 0 if there is none
+    rank            INTEGER,           -- of the fastest lap
     fastestLapTime  TEXT,              -- M:SS.mmm
     fastestLapSpeed TEXT,              -- km/h, in the dump's own digits
-    statusId        INTEGER NOT NULL REFERENCES status
+    statusId        INTEGER REFERENCES status
 ) STRICT;
 CREATE INDEX results_raceId ON results (raceId);
 CREATE INDEX results_driverId ON results (driverId);
@@ -124,24 +126,23 @@ CREATE INDEX results_positionText ON results (positionText);
 CREATE INDEX results_statusId ON results (statusId);
 
 -- A driver in the classification of a sprint. Endpoint `sprint`.
--- `record`: by the race's year and round, then positionOrder, resultId.
+-- `record`: by the race's year and round, then positionOrder, the dump's resultId.
 CREATE TABLE sprint_results (
     record         INTEGER PRIMARY KEY,
-    resultId       INTEGER NOT NULL,
     raceId         INTEGER NOT NULL REFERENCES races,
     driverId       INTEGER NOT NULL REFERENCES drivers,
     constructorId  INTEGER NOT NULL REFERENCES constructors,
     number         INTEGER,
-    grid           INTEGER NOT NULL,
-    positionText   TEXT NOT NULL,
+    grid           INTEGER,
+    positionText   TEXT,
     positionOrder  INTEGER NOT NULL,
-    points         TEXT NOT NULL,
-    laps           INTEGER NOT NULL,
+    points         TEXT,
+    laps           INTEGER,
     milliseconds   INTEGER,
     fastestLap     INTEGER,
     rank           INTEGER,
     fastestLapTime TEXT,
-    statusId       INTEGER NOT NULL REFERENCES status
+    statusId       INTEGER REFERENCES status
 ) STRICT;
 CREATE INDEX sprint_results_raceId ON sprint_results (raceId);
 CREATE INDEX sprint_results_driverId ON sprint_results (driverId);
@@ -149,10 +150,9 @@ CREATE INDEX sprint_results_constructorId ON sprint_results (constructorId);
 CREATE INDEX sprint_results_positionText ON sprint_results (positionText);
 
 -- A driver in the qualifying of a race. Endpoint `qualifying`. Times are M:SS.mmm.
--- `record`: by the race's year and round, then position (rows without one last), qualifyId.
+-- `record`: by the race's year and round, then position (rows without one last), the dump's qualifyId.
 CREATE TABLE qualifying (
     record        INTEGER PRIMARY KEY,
-    qualifyId     INTEGER NOT NULL,
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
     constructorId INTEGER NOT NULL REFERENCES constructors,
@@ -188,26 +188,25 @@ CREATE TABLE pit_stops (
     record       INTEGER NOT NULL,
     driverId     INTEGER NOT NULL REFERENCES drivers,
     stop         INTEGER NOT NULL,  -- the driver's n-th in the race
-    lap          INTEGER NOT NULL,
-    time         TEXT NOT NULL,     -- HH:MM:SS, the local clock
+    lap          INTEGER,
+    time         TEXT,              -- HH:MM:SS, the local clock
     milliseconds INTEGER,           -- the duration. The duration column of the dump sometimes lacks trailing zeros.
     PRIMARY KEY (raceId, record)
 ) STRICT, WITHOUT ROWID;
 
 -- A driver in the championship as it stood after a race. Endpoint `driverstandings`.
--- `record`: by the race's year and round, then position (rows without one last), driverStandingsId.
+-- `record`: by the race's year and round, then position (rows without one last), the dump's driverStandingsId.
 CREATE TABLE driver_standings (
     record            INTEGER PRIMARY KEY,
-    driverStandingsId INTEGER NOT NULL,
     raceId            INTEGER NOT NULL REFERENCES races,
     driverId          INTEGER NOT NULL REFERENCES drivers,
-    points            TEXT NOT NULL,     -- same format as in results
+    points            TEXT,              -- same format as in results
     position          INTEGER,
-    positionText      TEXT NOT NULL,     -- `1`, `-` not classified yet, `D` disqualified
-    wins              INTEGER NOT NULL,
+    positionText      TEXT,              -- `1`, `-` not classified yet, `D` disqualified
+    wins              INTEGER,
     final             INTEGER NOT NULL,  -- 1 after the last scheduled round of the season, else 0
     constructors      TEXT NOT NULL      -- the constructorIds of the driver's results in the season up to this race, each
-                                         -- once, separated by spaces: by the first round with it, then resultId
+                                         -- once, separated by spaces: by the first round with it, then the dump's resultId
 ) STRICT;
 CREATE INDEX driver_standings_raceId ON driver_standings (raceId);
 -- Queries across seasons read only final lists. SQLite uses these indexes only if a query has exactly `final = 1`.
@@ -216,16 +215,16 @@ CREATE INDEX driver_standings_final_driverId ON driver_standings (driverId) WHER
 CREATE INDEX driver_standings_final_positionText ON driver_standings (positionText) WHERE final = 1;
 
 -- A constructor in the championship as it stood after a race. Endpoint `constructorstandings`.
--- `record`: by the race's year and round, then position (rows without one last), constructorStandingsId.
+-- `record`: by the race's year and round, then position (rows without one last), the dump's
+-- constructorStandingsId.
 CREATE TABLE constructor_standings (
     record                 INTEGER PRIMARY KEY,
-    constructorStandingsId INTEGER NOT NULL,
     raceId                 INTEGER NOT NULL REFERENCES races,
     constructorId          INTEGER NOT NULL REFERENCES constructors,
-    points                 TEXT NOT NULL,
+    points                 TEXT,
     position               INTEGER,
-    positionText           TEXT NOT NULL,  -- as in driver_standings, and `E` excluded
-    wins                   INTEGER NOT NULL,
+    positionText           TEXT,           -- as in driver_standings, and `E` excluded
+    wins                   INTEGER,
     final                  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX constructor_standings_raceId ON constructor_standings (raceId);

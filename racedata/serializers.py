@@ -91,18 +91,16 @@ def race(row: Row, circuits: Objects) -> Json:
 
 def schedule(row: Row) -> Json:
     """The sessions of a weekend other than the race."""
-    second = session(row["fp2_date"], row["fp2_time"])
-    # From 2023 on, the fp2 columns of sprint weekends have the session that sets the grid of the sprint.
-    sprint_grid = row["hasSprint"] and row["year"] >= 2023
+    sprint_grid = session(row["sq_date"], row["sq_time"])
     return known(
         FirstPractice=session(row["fp1_date"], row["fp1_time"]),
-        SecondPractice=None if sprint_grid else second,
+        SecondPractice=session(row["fp2_date"], row["fp2_time"]),
         ThirdPractice=session(row["fp3_date"], row["fp3_time"]),
         Qualifying=session(row["quali_date"], row["quali_time"]),
         # Always there on a sprint weekend, even if empty: clients request a sprint only if they see it here.
         Sprint=(session(row["sprint_date"], row["sprint_time"]) or {}) if row["hasSprint"] else None,
-        SprintShootout=second if sprint_grid and row["year"] == 2023 else None,
-        SprintQualifying=second if sprint_grid and row["year"] > 2023 else None,
+        SprintShootout=sprint_grid if row["year"] == 2023 else None,
+        SprintQualifying=sprint_grid if row["year"] > 2023 else None,
     )
 
 
@@ -116,7 +114,12 @@ def utc(time: str | None) -> str | None:
 
 
 def result(
-    row: Row, drivers: Objects, constructors: Objects, statuses: Mapping[int, str], clock: Clock, winner: int | None
+    row: Row,
+    drivers: Objects,
+    constructors: Objects,
+    statuses: Mapping[int | None, str],
+    clock: Clock,
+    winner: int | None,
 ) -> Json:
     """A row of the classification of a race or sprint; `winner` is the winner's time, in milliseconds."""
     milliseconds = row["milliseconds"]
@@ -129,15 +132,15 @@ def result(
         Constructor=constructors[row["constructorId"]],
         grid=row["grid"],
         laps=row["laps"],
-        status=statuses[row["statusId"]],
+        status=statuses.get(row["statusId"]),
         Time=None if milliseconds is None else known(millis=milliseconds, time=clock(milliseconds, winner)),
         FastestLap=fastest_lap(row),
     )
 
 
 def fastest_lap(row: Row) -> Json | None:
-    """None if no lap counts: the source has none, or ranks it 0."""
-    if row["fastestLap"] is None or row["rank"] == 0:
+    """None if the source has none."""
+    if row["fastestLap"] is None:
         return None
     time, speed = row["fastestLapTime"], row["fastestLapSpeed"]
     return known(

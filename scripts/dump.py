@@ -1,20 +1,22 @@
 """Reads a dump row by row: CSV files in a folder, in a zip, or in a zip at a URL. Errors name the file and line.
 
-Files, zips, downloads and CSV belong here. The tables and the database belong in load_data.py.
+Files, zips, downloads and CSV belong here. The tables belong in stage.py, the database in load_data.py.
 """
 
 import codecs
 import csv
+import hashlib
 import io
 import os
 import re
 import signal
 import tempfile
 import urllib.error
+import urllib.parse
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPMessage
 from itertools import islice
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from _typeshed import WriteableBuffer
 
+RECOGNISED_BY = ("races.csv", "formula_one_round.csv")  # a file of each layout: ergast.py, jolpica.py
 MISSING = frozenset(["", r"\N"])
 HTTP = re.compile("https?://", re.IGNORECASE)
 
@@ -47,6 +50,16 @@ class LoadError(Exception):
     """The reason why no database was built, in one line."""
 
 
+def checksum(paths: Iterable[AnyPath]) -> str:
+    """SHA-256, in hexadecimal, of the files' joined contents."""
+    digest = hashlib.sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            while block := file.read(1 << 20):
+                digest.update(block)
+    return digest.hexdigest()
+
+
 @contextmanager
 def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
     """The folder of CSV files that `source` names. A zipfile.Path is used like a pathlib.Path."""
@@ -57,7 +70,7 @@ def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
             with unzipped(downloaded, source) as folder:
                 yield folder
     elif os.path.isdir(source):
-        yield Path(source)
+        yield dump_in(Path(source), source)
     elif os.path.isfile(source):
         with open(source, "rb") as file, unzipped(file, source) as folder:
             yield folder
@@ -67,8 +80,8 @@ def dump_folder(source: str, progress: Progress) -> Iterator[AnyPath]:
 
 
 @contextmanager
-def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
-    """The folder with races.csv in a zip: its root, or a folder there."""
+def unzipped(file: IO[bytes], source: str) -> Iterator[AnyPath]:
+    """The folder with a dump in a zip."""
     try:
         with zipfile.ZipFile(file) as archive:
             members = archive.infolist()
@@ -80,11 +93,24 @@ def unzipped(file: IO[bytes], source: str) -> Iterator[zipfile.Path]:
                 raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            root = zipfile.Path(archive)
-            folders = [root, *(path for path in root.iterdir() if path.is_dir())]
-            yield next((folder for folder in folders if (folder / "races.csv").exists()), root)
+            yield dump_in(zipfile.Path(archive), source)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
+
+
+def dump_in(root: AnyPath, source: str) -> AnyPath:
+    """The folder that has a dump in one of the known layouts: `root`, or a folder there. If none has, `root`."""
+
+    def has_dump(folder: AnyPath) -> bool:
+        return any((folder / name).exists() for name in RECOGNISED_BY)
+
+    if has_dump(root):
+        return root
+    folders = [path for path in root.iterdir() if path.is_dir() and has_dump(path)]
+    if len(folders) > 1:
+        names = ", ".join(sorted(folder.name for folder in folders))
+        raise LoadError(f"{source}: has several dumps, in {names[:200]}; expected one")
+    return folders[0] if folders else root
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):
@@ -99,9 +125,13 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        if not HTTP.match(newurl):
-            raise urllib.error.URLError(f"redirects to {newurl[:80]!r}; followed are http and https")
         fp.close()  # urllib would read it to its end; a closed response has none left
+        # Errors name only the scheme, because the rest may contain a key.
+        scheme = urllib.parse.urlsplit(newurl).scheme[:20]
+        if not HTTP.match(newurl):
+            raise urllib.error.URLError(f"redirects to {scheme!r}; followed are http and https")
+        if req.type == "https" and scheme.lower() != "https":
+            raise urllib.error.URLError(f"redirects from https to {scheme!r}; expected https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -122,25 +152,39 @@ def time_limit(seconds: float) -> Iterator[None]:
 
 
 def download(
-    url: str, file: IO[bytes], progress: Progress, seconds: float = DOWNLOAD_SECONDS, size: int = DOWNLOAD_BYTES
+    url: str,
+    file: IO[bytes],
+    progress: Progress,
+    seconds: float = DOWNLOAD_SECONDS,
+    size: int = DOWNLOAD_BYTES,
+    expected: str = "the zip of a dump",
+    handlers: Sequence[urllib.request.BaseHandler] = (),
 ) -> None:
-    """Copies the content of `url` into `file`. Raises LoadError if it takes more than `seconds` or `size` bytes."""
+    """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those of urllib.
+
+    Raises LoadError if it takes more than `seconds` or `size` bytes.
+    """
+    if re.match("https?://[^/?#]*@", url, re.IGNORECASE):  # the database and error messages would show them
+        raise LoadError("the URL of the dump has a user or password in it; expected a URL without")
     try:
-        opener = urllib.request.build_opener(Redirects)
+        opener = urllib.request.build_opener(Redirects, *handlers)
         with time_limit(seconds), opener.open(url, timeout=30) as response:
             # read1 returns what has arrived, so that a slow download shows progress too.
             while block := response.read1(1 << 16):
                 file.write(block)
                 progress(f"downloading: {file.tell():,} bytes")
                 if file.tell() > size:
-                    raise LoadError(f"{url}: more than {size:,} bytes; expected the zip of a dump")
+                    raise LoadError(f"{url}: more than {size:,} bytes; expected {expected}")
             if response.length:  # bytes of Content-Length that did not arrive
                 raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the file did")
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, ConnectionError, ValueError) as error:
-        raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected the zip of a dump") from None
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
+        raise LoadError(f"{url}: {reason}; expected {expected}") from None
 
 
 class LongLine(Exception):
@@ -174,16 +218,17 @@ class Lines(io.RawIOBase):
 
 
 class Text:
-    """A parser of texts that match all of a pattern. They are stored as they are."""
+    """A parser of texts that match all of a pattern. They are stored as they are, or as `convert` makes of them."""
 
-    def __init__(self, pattern: str, expected: str) -> None:
+    def __init__(self, pattern: str, expected: str, convert: Callable[[str], int | str] = str) -> None:
         self.fullmatch = re.compile(pattern).fullmatch
+        self.convert = convert
         self.__doc__ = expected
 
-    def __call__(self, text: str) -> str:
+    def __call__(self, text: str) -> int | str:
         if not self.fullmatch(text):
             raise ValueError
-        return text
+        return self.convert(text)
 
 
 class Known(dict[str, Value]):
@@ -208,6 +253,7 @@ class Column(NamedTuple):
     required: bool
 
     def read(self, text: str) -> Value:
+        text = text.strip(" ")  # published dumps have `Argentinian `
         if text not in MISSING:
             return self.parse(text)
         if self.required:
@@ -229,8 +275,12 @@ class Column(NamedTuple):
             else:
                 present = [field for field in fields if field not in MISSING]
             if not all(map(parse.fullmatch, present)):
-                raise ValueError
-            return fields if present is fields else [None if field in MISSING else field for field in fields]
+                return list(map(self.read, fields))
+            values = present if parse.convert is str else list(map(parse.convert, present))
+            if present is fields:
+                return values
+            known = iter(values)
+            return [None if field in MISSING else next(known) for field in fields]
 
         return read_texts
 
@@ -302,8 +352,10 @@ class Table:
             if self.header.count(column.name) > 1:
                 raise self.fault("twice in the header; expected once", column.name)
 
-    def absent_columns(self) -> list[str]:
-        return [column.name for column in self.columns if column.name not in self.header]
+    def remarks(self, rare: Sequence[str] = ()) -> list[str]:
+        """A line for each column that the file lacks, except those that are `rare`."""
+        absent = [column.name for column in self.columns if column.name not in [*self.header, *rare]]
+        return [f"{self.path.name}: no column {name}, so it is unknown in all rows" for name in absent]
 
     def indexes(self) -> list[int]:
         """The index of each column's field; for an absent column, the index after the last."""
@@ -347,7 +399,7 @@ class Table:
             fields = next(islice(filter(None, reader), number - 1, None))
             row = dict(zip(self.header, fields))
             value = ", ".join(row[name] for name in names)
-            what = f"{value[:80]!r}; expected no two rows with the same"
+            what = f"{value[:80]!r} is there twice; expected each once"
             return self.fault(what, ", ".join(names), reader.line_num)
 
     def not_utf8(self) -> LoadError:

@@ -28,15 +28,15 @@ SAMPLE = ROOT / "data" / "sample"
 LOADER = ROOT / "scripts" / "load_data.py"
 
 
-def run_loader(source, database, **options):
+def run_loader(source, database, *arguments, **options):
     """The loader as a process of its own, finished."""
-    command = [sys.executable, LOADER, source, database]
+    command = [sys.executable, LOADER, *arguments, source, database]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
-def built(source, database):
+def built(source, database, *arguments):
     """The path of a database that the loader has built from `source`."""
-    run_loader(source, database).check_returncode()
+    run_loader(source, database, *arguments).check_returncode()
     return database
 
 
@@ -111,8 +111,8 @@ def recorded():
 
 @pytest.fixture(scope="session")
 def dump_database(dump, tmp_path_factory):
-    """The path of a database built from a full dump."""
-    return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db")
+    """The path of a database built from a full dump, as it is."""
+    return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db", "--corrections", "none")
 
 
 def folder_named_by(variable, what):

@@ -124,7 +124,9 @@ def read(folder, table):
         return []
     unknown = (None, "", r"\N")
     with path.open(newline="", encoding="utf-8") as file:
-        return [{name: value for name, value in row.items() if value not in unknown} for row in csv.DictReader(file)]
+        return [
+            {name: value.strip() for name, value in row.items() if value not in unknown} for row in csv.DictReader(file)
+        ]
 
 
 def parse(path):

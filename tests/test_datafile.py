@@ -31,8 +31,8 @@ def copy(sample_database, tmp_path):
         (spoiling.empty, "is not an SQLite database"),
         (spoiling.text, "is not an SQLite database"),
         (spoiling.foreign, "is an SQLite database, but not one of racedata"),
-        (spoiling.version(0), "has schema version 0, older than this service's, 2"),
-        (spoiling.version(9), "has schema version 9, newer than this service's, 2"),
+        (spoiling.version(0), "has schema version 0, older than this service's, 3"),
+        (spoiling.version(9), "has schema version 9, newer than this service's, 3"),
         (spoiling.truncated, "is damaged"),
         (spoiling.header_only, "is damaged"),
         (spoiling.grown, "is damaged"),
@@ -107,4 +107,4 @@ def test_two_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(sa
 
 def test_it_tells_where_and_when_it_was_built(tmp_path):
     build = DataFile.read(built(SAMPLE, tmp_path / "x.db")).build()
-    assert (build["schemaVersion"], build["source"]) == (2, str(SAMPLE))
+    assert (build["schemaVersion"], build["source"]) == (3, str(SAMPLE))

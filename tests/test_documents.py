@@ -14,7 +14,7 @@ from falcon.inspect import inspect_routes
 from racedata import __version__, documents
 from racedata.addresses import FILTERS
 from racedata.app import create_app
-from racedata.datafile import DataFile
+from racedata.datafile import DataFile, public_source
 from racedata.ratelimit.stores import store_for
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
@@ -147,7 +147,7 @@ def test_the_page_says_what_is_loaded_from_where_and_when(sample, sample_databas
     assert "Seasons 5, from 1957 to 2023" in text
     for table, name in documents.RECORDS.items():
         assert f"{name} {counts[table]:,}" in text
-    assert f"Source sample Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
+    assert f"Source sample Licence CC BY-NC-SA 4.0 Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
 
 
 def links_of(page):
@@ -248,8 +248,8 @@ def test_the_page_says_the_limits(sample_database, limits, text):
         ("HTTP://example.org/data.zip#key=1", '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>'),
         ("/home/somebody/Downloads/data.zip", "data.zip"),
         ("C:\\Users\\somebody\\dump\\", "dump"),
-        ("data/<b>sample</b>&/", "b&gt;&amp;"),
+        ("data/<b>&/", "&lt;b&gt;&amp;"),
     ],
 )
 def test_the_page_does_not_show_the_folder_or_the_key_of_a_source(source, shown):
-    assert documents.source(source) == shown
+    assert documents.linked(public_source(source)) == shown

@@ -4,9 +4,13 @@ import functools
 import http.server
 import io
 import re
+import shutil
 import threading
+import urllib.error
+import urllib.request
 import zipfile
 from contextlib import suppress
+from email.message import Message
 
 import dump
 import pytest
@@ -34,6 +38,13 @@ def refused(*said):
 @pytest.mark.parametrize("inside", ["", "RaceData-main/"])
 def test_a_zip_may_have_the_files_at_its_root_or_one_folder_down(tmp_path, inside):
     assert contents(zipped(tmp_path / "data.zip", inside)) == contents(SAMPLE)
+
+
+def test_a_folder_with_several_dumps_is_refused(tmp_path):
+    for year in ("2024", "2025"):
+        shutil.copytree(SAMPLE, tmp_path / year)
+    with refused(f"{tmp_path}: has several dumps, in 2024, 2025; expected one"):
+        contents(tmp_path)
 
 
 def test_a_file_that_is_not_a_zip_is_refused(tmp_path):
@@ -156,8 +167,25 @@ def test_a_redirect_with_an_endless_body_is_followed_at_once(server):
 
 def test_a_redirect_away_from_http_is_refused(server):
     _, address = server
-    with refused(f"{address}/ftp: redirects to 'ftp://127.0.0.1:1/data.zip'; followed are http and https"):
+    with refused(f"{address}/ftp: redirects to 'ftp'; followed are http and https"):
         contents(f"{address}/ftp")
+
+
+def test_a_redirect_from_https_to_http_is_refused():
+    request = urllib.request.Request("https://127.0.0.1/data.zip")
+    redirect = functools.partial(dump.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message())
+    with pytest.raises(urllib.error.URLError, match=r"redirects from https to 'http'; expected https"):
+        redirect("http://127.0.0.1/data.zip")
+    assert redirect("https://127.0.0.1/data.zip").full_url == "https://127.0.0.1/data.zip"
+
+
+@pytest.mark.parametrize(
+    "url", ["http://user:secret@127.0.0.1:1/x.zip", "HTTPS://secret@[::1", "http://a:secret@b@c/x"]
+)
+def test_a_url_with_a_user_or_password_is_refused_without_showing_it(url):
+    with refused("the URL of the dump has a user or password in it; expected a URL without") as error:
+        contents(url)
+    assert "secret" not in str(error.value)
 
 
 def test_a_download_has_a_limit_of_size_and_of_time(server):

@@ -4,6 +4,7 @@ import csv
 import json
 
 import pytest
+from comparison import by_place, differences
 from conftest import client
 from oracle import Oracle
 
@@ -58,21 +59,6 @@ def test_every_row_of_every_table_comes_out_again_by_pages_whole_by_season_and_b
         )
     for endpoint in ("races", "results", "qualifying", "sprint", *OF_ROUNDS):
         assert sum(walk(f"/{season}/{round}/{endpoint}") for season, round in places) == ROWS[endpoint]
-
-
-def differences(recorded, ours, place=""):
-    """[(place, what was recorded, what we say)] wherever two answers differ, the order of keys included."""
-    if isinstance(recorded, dict) and isinstance(ours, dict):
-        both = [key for key in recorded if key in ours]
-        if both != [key for key in ours if key in recorded]:
-            yield place, list(recorded), list(ours)
-        for key in {**recorded, **ours}:
-            yield from differences(recorded.get(key), ours.get(key), f"{place}/{key}")
-    elif isinstance(recorded, list) and isinstance(ours, list) and len(recorded) == len(ours):
-        for number, pair in enumerate(zip(recorded, ours)):
-            yield from differences(*pair, f"{place}/{number}")
-    elif recorded != ours:
-        yield place, recorded, ours
 
 
 RACE = "/MRData/RaceTable/Races/0"
@@ -146,10 +132,6 @@ SPRINTS = {
 def gaps(dump_database):
     """The application as the ancestors had it: gaps for times, and their host."""
     return client(dump_database, finish_times="gap")
-
-
-def by_place(found):
-    return sorted(found, key=lambda difference: difference[0])
 
 
 @pytest.mark.parametrize("name", RECORDED)

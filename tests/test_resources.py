@@ -156,7 +156,8 @@ def test_a_sprint_weekend_shows_in_its_race_and_no_other_does(sample):
 
 def test_healthz_says_what_is_served(sample):
     answer = sample.get("/healthz", status=200).json
-    assert (answer["status"], answer["schemaVersion"]) == ("ok", 2)
+    assert (answer["status"], answer["schemaVersion"]) == ("ok", 3)
+    assert (answer["source"], answer["licence"]) == ("sample", "CC BY-NC-SA 4.0")
     assert len(answer["sourceChecksum"]) == 64
     assert answer["builtAt"].endswith("Z")
     rows = {}

@@ -30,7 +30,6 @@ def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_
     assert len(others) == 14
     for other in others:
         assert set(other.statuses) == {200}
-        assert other.statuses[200] >= SECONDS
 
 
 def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_path):
@@ -51,10 +50,8 @@ def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(samp
         while not ended.wait(0.5):
             os.kill(random.choice(running.workers()), signal.SIGKILL)
             killed += 1
-    # An answer may be lost with the worker that made it, a token never.
-    bound = 4 + 4 * (flood.ended - flood.began)
-    assert bound - 2 - killed < flood.statuses[200] <= bound
-    assert set(flood.statuses) == {200, 429}
+    # Answers may be lost with the worker that made them, a token never.
+    assert_limited(flood, 4, 4, lost=killed)
     assert killed >= 2 * SECONDS
 
 

@@ -13,8 +13,9 @@ class Client:
     """One client that requests `path` over several connections at once, for some seconds or a number of requests.
 
     `headers` are pairs, or a function that makes new ones for each request. After `run`: `statuses` counts the answers
-    by status, `bodies` has each different body, `broken` counts connections that broke. `began` is when the first
-    request was sent, `ended` when the last answer came, in seconds of time.monotonic.
+    by status, `bodies` has each different body, `broken` counts connections that broke. In seconds of time.monotonic,
+    `began` is when the first request was sent, `answered` when the first answer came, `refused` when the last request
+    was sent that got a 429, and `ended` when the last answer came.
     """
 
     def __init__(self, path, seconds=inf, connections=1, pause=0, source=None, headers=(), requests=inf):
@@ -25,7 +26,8 @@ class Client:
 
     async def run(self, address):
         """`address` is (host, port), or the path of a unix socket."""
-        self.began = self.ended = time.monotonic()
+        self.began = self.ended = self.refused = time.monotonic()
+        self.answered = inf
         await asyncio.gather(*(self.keep_requesting(address) for _ in range(self.connections)))
 
     def goes_on(self):
@@ -42,10 +44,14 @@ class Client:
             try:
                 reader, writer = await asyncio.open_connection(*address, local_addr=self.source and (self.source, 0))
                 while self.goes_on():
+                    sent = time.monotonic()
                     status, body, closed = await asyncio.wait_for(exchange(reader, writer, self.request()), timeout=20)
                     self.statuses[status] += 1
                     self.bodies.add(body)
                     self.ended = time.monotonic()
+                    self.answered = min(self.answered, self.ended)
+                    if status == 429:
+                        self.refused = max(self.refused, sent)
                     if self.pause:
                         await asyncio.sleep(self.pause)
                     if closed:

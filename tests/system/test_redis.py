@@ -52,11 +52,13 @@ def run_together(*pairs):
 
 
 class Sum:
-    """The statuses of several clients together, and the time from the first request to the last answer."""
+    """The statuses and times of several clients together."""
 
     def __init__(self, *clients):
         self.statuses = sum((client.statuses for client in clients), start=type(clients[0].statuses)())
         self.began = min(client.began for client in clients)
+        self.answered = min(client.answered for client in clients)
+        self.refused = max(client.refused for client in clients)
         self.ended = max(client.ended for client in clients)
 
 

@@ -1,57 +1,112 @@
-"""deploy/racedata.service: systemd accepts it and rates it as safe, and its command starts the service."""
+"""deploy/*.service, *.timer: systemd accepts them and rates them as safe, and their commands do what they should."""
 
 import configparser
 import os
 import shlex
+import shutil
 import subprocess
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from apis import answers_of, rows_of, served, without
+from conftest import SAMPLE, built, client
 from processes import nginx_sockets
 from service import ROOT
 
-UNIT = ROOT / "deploy" / "racedata.service"
+SERVICES = ("racedata.service", "racedata-refresh.service")
+TIMER = ROOT / "deploy" / "racedata-refresh.timer"
 
 
 @pytest.fixture
-def unit(tmp_path: Path) -> Path:
-    """The unit, with this project's folder in place of /opt/racedata."""
-    path = tmp_path / "racedata.service"
-    path.write_text(UNIT.read_text().replace("/opt/racedata", str(ROOT)))
-    return path
+def units(tmp_path: Path) -> Path:
+    """A folder with the units, with this project's folder in place of /opt/racedata."""
+    for path in (ROOT / "deploy").glob("racedata*"):
+        (tmp_path / path.name).write_text(path.read_text().replace("/opt/racedata", str(ROOT)))
+    return tmp_path
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(["systemd-analyze", *arguments], capture_output=True, text=True)
+    environ = {**os.environ, "TZ": "UTC"}
+    return subprocess.run(["systemd-analyze", *arguments], env=environ, capture_output=True, text=True)
 
 
-def test_systemd_finds_no_mistake_in_the_unit(unit: Path) -> None:
-    verified = analyze("verify", unit)
-    assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
-
-
-def test_systemd_rates_the_unit_as_safe(unit: Path) -> None:
-    assert analyze("security", "--offline=yes", "--threshold=20", unit).returncode == 0
-
-
-def command_of(unit: Path) -> list[str]:
-    """The command that starts the service."""
+def options(unit: Path, section: str) -> dict[str, str]:
+    """A section of a unit. Of an option that is there several times, the last one."""
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     # configparser would convert names to lower case.
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     parser.read(unit)
-    return shlex.split(parser["Service"]["ExecStart"].replace("\\\n", ""))
+    return dict(parser[section])
 
 
-def test_nginx_uses_the_sockets_of_the_unit() -> None:
-    folder = Path("/run/racedata")
-    bound = [option.removeprefix("unix:") for option in command_of(UNIT) if option.startswith("unix:")]
-    assert bound == [str(path) for path in nginx_sockets(folder)] != []
+@pytest.mark.parametrize("name", [*SERVICES, TIMER.name])
+def test_systemd_finds_no_mistake_in_the_units(units: Path, name: str) -> None:
+    verified = analyze("verify", units / name)
+    assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
 
 
-def test_gunicorn_accepts_the_command_of_the_unit(unit: Path, sample_database: Path) -> None:
+@pytest.mark.parametrize("name", SERVICES)
+def test_systemd_rates_the_units_as_safe(units: Path, name: str) -> None:
+    assert analyze("security", "--offline=yes", "--threshold=20", units / name).returncode == 0
+
+
+def start_command(unit: Path) -> list[str]:
+    """The command of a service, which may have several lines."""
+    return shlex.split(options(unit, "Service")["ExecStart"].replace("\\\n", ""))
+
+
+def test_nginx_uses_the_sockets_of_the_service() -> None:
+    command = start_command(ROOT / "deploy" / "racedata.service")
+    bound = [option.removeprefix("unix:") for option in command if option.startswith("unix:")]
+    assert bound == [str(path) for path in nginx_sockets(Path("/run/racedata"))] != []
+
+
+def test_gunicorn_accepts_the_command_of_the_service(units: Path, sample_database: Path) -> None:
+    command = [*start_command(units / "racedata.service"), "--check-config"]
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
-    checked = subprocess.run(
-        [*command_of(unit), "--check-config"], cwd=ROOT, env=environ, capture_output=True, text=True
-    )
+    checked = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_the_command_of_the_refresh_refreshes_and_fails_without_an_api(
+    units: Path, sample_database: Path, tmp_path: Path
+) -> None:
+    service = options(units / "racedata-refresh.service", "Service")
+    database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    program, *arguments = shlex.split(service["ExecStart"])
+    command = [program, *arguments, f"PYTHON={shutil.which('python3')}"]
+
+    def run(url: str) -> subprocess.CompletedProcess[str]:
+        environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database), "FROM": url}
+        return subprocess.run(command, cwd=service["WorkingDirectory"], env=environ, capture_output=True, text=True)
+
+    with served(answers_of(client(sample_database))) as server:
+        assert run(server.url).returncode == 0
+    assert rows_of(database) == rows_of(sample_database)
+    ended = run(server.url)
+    assert ended.returncode == 2
+    assert "Connection refused" in ended.stderr
+
+
+def test_the_refresh_may_write_only_the_folder_of_the_database() -> None:
+    service = options(ROOT / "deploy" / "racedata-refresh.service", "Service")
+    assert service["ReadWritePaths"] == f"{service['WorkingDirectory']}/data"
+    assert service["ProtectSystem"] == "strict"
+
+
+def test_the_timer_runs_hourly_from_friday_to_monday_and_daily_otherwise() -> None:
+    calendars = [line.partition("=")[2] for line in TIMER.read_text().splitlines() if line.startswith("OnCalendar=")]
+    monday = datetime(2025, 11, 17, tzinfo=UTC)
+    times: dict[int, int] = dict.fromkeys(range(7), 0)
+    for calendar in calendars:
+        base = (monday - timedelta(seconds=1)).strftime("%Y-%m-%d %H:%M:%S UTC")
+        said = analyze("calendar", "--iterations=200", f"--base-time={base}", calendar)
+        assert said.returncode == 0
+        for line in said.stdout.splitlines():
+            kind, _, moment = line.strip().partition(": ")
+            if kind == "Next elapse" or kind.startswith("Iter. #"):
+                at = datetime.strptime(moment, "%a %Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
+                if at < monday + timedelta(days=7):
+                    times[at.weekday()] += 1
+    assert times == {0: 24, 1: 1, 2: 1, 3: 1, 4: 24, 5: 24, 6: 24}

@@ -1,0 +1,240 @@
+"""A client of an API in Ergast's format, such as Jolpica-F1 or racedata itself. It obeys the limits of the API.
+
+Requests, their pace, pages and the check of each page belong here. What the records mean does not.
+"""
+
+import json
+import re
+import time
+import urllib.error
+import urllib.request
+from collections import deque
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dump import HTTP, LoadError, Progress, Redirects, time_limit
+
+Json = dict[str, Any]
+
+JOLPICA = "https://api.jolpi.ca/ergast/f1"
+
+# How many requests, in how many seconds: the limits of Jolpica-F1.
+PACE = ((4, 1), (500, 3600))
+# For an answer with status 429 or 503.
+TRIES = 5
+WAIT_SECONDS = 30  # if it has no Retry-After
+MAX_WAIT_SECONDS = 600
+
+ANSWER_SECONDS = 60
+ANSWER_BYTES = 20_000_000
+MAX_RECORDS = 100_000
+PAGE = 2000  # more than any race has records; an API with a lower maximum lowers it
+
+# The key of each endpoint's table, and the keys of the lists inside, down to the list of the records that are counted.
+LISTS = {
+    "seasons": ("SeasonTable", "Seasons"),
+    "status": ("StatusTable", "Status"),
+    "races": ("RaceTable", "Races"),
+    "results": ("RaceTable", "Races", "Results"),
+    "qualifying": ("RaceTable", "Races", "QualifyingResults"),
+    "sprint": ("RaceTable", "Races", "SprintResults"),
+    "pitstops": ("RaceTable", "Races", "PitStops"),
+    "laps": ("RaceTable", "Races", "Laps", "Timings"),
+    "driverstandings": ("StandingsTable", "StandingsLists", "DriverStandings"),
+    "constructorstandings": ("StandingsTable", "StandingsLists", "ConstructorStandings"),
+}
+
+Record = tuple[Json, ...]  # the objects that the record is nested in, and the record: `(race, lap, timing)`
+
+
+class Page(NamedTuple):
+    limit: int
+    total: int
+    records: list[Record]
+
+
+class Api:
+    """The API at `url`. `requests` counts the requests; `limit` is the size of its largest page, once it is known.
+
+    `clock` and `now` return seconds: since any moment, and since 1970.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        progress: Progress,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        if not HTTP.match(url):
+            raise LoadError(f"{url}: not the address of an API; expected an http(s) URL such as {JOLPICA}")
+        if re.match("https?://[^/?#]*@", url, re.IGNORECASE):  # error messages and the overlay would show them
+            raise LoadError("the address of the API has a user or password in it; expected one without")
+        self.url = url.rstrip("/")
+        self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
+        self.requests, self.limit = 0, PAGE
+        self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
+        self.opener = urllib.request.build_opener(Redirects)
+        self.headers = {"User-Agent": f"racedata/{version()} (+refresh)"}
+
+    def records(self, path: str, offset: int = 0) -> list[Record]:
+        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages of them."""
+        page = self.page(path, offset)
+        total, records = page.total, page.records
+        while offset + len(records) < total:
+            self.progress(f"{path}: {offset + len(records):,} of {total:,} records")
+            page = self.page(path, offset + len(records))
+            if page.total != total:
+                what = f"a total of {page.total:,}, after {total:,} on the page before; expected the same on each page"
+                raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
+            records += page.records
+        return records
+
+    def page(self, path: str, offset: int) -> Page:
+        """One page. Raises LoadError if the answer is not what was requested."""
+        url = self.address(path, offset)
+        self.progress(f"{path}: {self.requests:,} requests")
+        body = self.get(url)
+        try:
+            page = read_page(path, offset, body)
+        except (ValueError, RecursionError) as error:
+            raise LoadError(f"{url}: {error}") from None
+        self.limit = page.limit
+        return page
+
+    def address(self, path: str, offset: int = 0) -> str:
+        return f"{self.url}/{path}.json?limit={PAGE}&offset={offset}"
+
+    def get(self, url: str) -> bytes:
+        """The body of the answer. Raises LoadError for anything but an answer with status 200."""
+        for _ in range(TRIES):
+            self.keep_pace()
+            self.requests += 1
+            try:
+                with errors_named(url), time_limit(ANSWER_SECONDS):
+                    return self.read(url)
+            except urllib.error.HTTPError as error:
+                with error:
+                    status, seconds = error.code, self.retry_after(error.headers.get("Retry-After"))
+                    if status not in (429, 503):
+                        raise LoadError(f"{url}: status {status}; expected 200") from None
+            finally:
+                self.ends.append(self.clock())
+            if seconds > MAX_WAIT_SECONDS:
+                raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
+            self.progress(f"status {status}: waiting for {seconds:,.0f} seconds")
+            self.sleep(seconds)
+        raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
+
+    def read(self, url: str) -> bytes:
+        with self.opener.open(urllib.request.Request(url, headers=self.headers), timeout=30) as response:
+            if response.status != 200:
+                raise LoadError(f"{url}: status {response.status}; expected 200")
+            body: bytes = response.read(ANSWER_BYTES + 1)
+            if len(body) > ANSWER_BYTES:
+                raise LoadError(f"{url}: more than {ANSWER_BYTES:,} bytes; expected an answer of an API")
+            if response.length:  # bytes of Content-Length that did not arrive: read(n) does not raise IncompleteRead
+                raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the answer did")
+            return body
+
+    def keep_pace(self) -> None:
+        """Waits until one more request keeps to PACE.
+
+        It counts from the end of a request, because only then it is certain that the API has counted it.
+        """
+        due = max((self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count), default=0.0)
+        wait = due - self.clock()
+        if wait > 0:
+            if wait > 5:
+                self.progress(f"{self.requests:,} requests: waiting for {wait:,.0f} seconds")
+            self.sleep(wait)
+
+    def retry_after(self, value: str | None) -> float:
+        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3)."""
+        if value is None:
+            return WAIT_SECONDS
+        if re.fullmatch("[0-9]{1,9}", value.strip(), re.ASCII):
+            return int(value)
+        try:
+            date = parsedate_to_datetime(value)
+        except ValueError:
+            return WAIT_SECONDS
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.now())
+
+
+@contextmanager
+def errors_named(url: str) -> Iterator[None]:
+    """Turns whatever may fail on the network into a LoadError that names the address, but an HTTP status."""
+    try:
+        yield
+    except urllib.error.HTTPError:
+        raise
+    except TimeoutError:
+        what = f"no complete answer in {ANSWER_SECONDS} seconds, or no data for 30"
+        raise LoadError(f"{url}: {what}") from None
+    except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
+        raise LoadError(f"{url}: {getattr(error, 'reason', error)}; expected an answer of an API") from None
+
+
+def read_page(path: str, offset: int, body: bytes) -> Page:
+    """The page that an answer has. Raises ValueError if it is not the page of `path` that begins at `offset`."""
+    envelope = read_envelope(body)
+    limit, total = number(envelope, "limit", 1, PAGE), number(envelope, "total", 0, MAX_RECORDS)
+    number(envelope, "offset", offset, offset)
+    *place, endpoint = path.split("/")
+    name, *lists = LISTS[endpoint]
+    table = envelope.get(name)
+    if not isinstance(table, dict):
+        raise ValueError(f"no object {name} in MRData; expected the answer of {endpoint}")
+    for key, value in zip(("season", "round"), place):
+        if table.get(key) != value:
+            raise ValueError(f"{name}.{key} is {str(table.get(key))[:40]!r}; expected {value!r}")
+    records: list[Record] = [(table,)]
+    for list_name in lists:
+        records = [(*parents, child) for parents in records for child in children(parents[-1], list_name)]
+    expected = max(0, min(limit, total - offset))
+    if len(records) != expected:
+        raise ValueError(f"{len(records):,} records; expected {expected:,}, because MRData.total is {total:,}")
+    return Page(limit, total, [parents[1:] for parents in records])
+
+
+def read_envelope(body: bytes) -> Json:
+    """The object MRData of an answer."""
+    try:
+        answer = json.loads(body)
+    except ValueError:
+        raise ValueError(f"{body[:40]!r}; expected JSON") from None
+    envelope = answer.get("MRData") if isinstance(answer, dict) else None
+    if not isinstance(envelope, dict):
+        raise ValueError("no object MRData; expected an answer in Ergast's format")
+    return envelope
+
+
+def number(envelope: Json, name: str, least: int, most: int) -> int:
+    """The number in a field of MRData, which is a string."""
+    text = envelope.get(name)
+    if not (isinstance(text, str) and re.fullmatch("[0-9]{1,9}", text, re.ASCII) and least <= int(text) <= most):
+        expected = f"{least}" if least == most else f"{least} to {most}"
+        raise ValueError(f"MRData.{name} is {str(text)[:40]!r}; expected a string with a number, {expected}")
+    return int(text)
+
+
+def children(parent: Json, name: str) -> list[Json]:
+    """The objects in a list of `parent`. Raises ValueError if there is no such list, or anything else in it."""
+    found = parent.get(name)
+    if not (isinstance(found, list) and all(isinstance(child, dict) for child in found)):
+        raise ValueError(f"no list {name} of objects; expected an answer in Ergast's format")
+    return found
+
+
+def version() -> str:
+    """The version of this project: the one place that has it is the service, which scripts do not import."""
+    text = (Path(__file__).resolve().parent.parent / "racedata" / "__init__.py").read_text(encoding="utf-8")
+    found = re.search('__version__ = "(.+)"', text)
+    return found[1] if found else "0"

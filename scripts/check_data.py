@@ -1,0 +1,480 @@
+#!/usr/bin/env python3
+"""Reads a database and reports doubts about its data, the most doubtful first: `check_data.py DATABASE`.
+
+A doubt is two facts that hardly both hold: each check is a query whose rows are the doubts, with a sentence that
+says what they mean. Some doubts are errors of the dump; others are history, such as shared cars and penalties.
+data/corrections.csv is the place for errors that are proven. The script needs only Python, and changes nothing.
+"""
+
+import argparse
+import os
+import signal
+import sqlite3
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from textwrap import wrap
+from typing import NamedTuple
+
+from stage import SCHEMA
+
+ROWS_SHOWN = 10
+
+
+class Check(NamedTuple):
+    title: str
+    meaning: str  # what a row can mean, and the source of the rule if there is one
+    sql: str  # the doubts, the most doubtful first; its column names head the report's columns
+
+
+# What the checks read beside the tables: `entries` are the rows of `results` with names instead of ids.
+VIEWS = """
+CREATE TEMP VIEW race AS SELECT raceId, year, round, year || '/' || round || ' ' || name AS race FROM races;
+
+CREATE TEMP VIEW classified AS  -- all sessions with a result
+    SELECT 'race' AS session, raceId, driverId, constructorId, number, grid, positionText, positionOrder, points, laps,
+        milliseconds, statusId FROM results
+    UNION ALL
+    SELECT 'sprint', raceId, driverId, constructorId, number, grid, positionText, positionOrder, points, laps,
+        milliseconds, statusId FROM sprint_results;
+
+CREATE TEMP VIEW entries AS
+    SELECT classified.*, race, year, round, driverRef AS driver, status,
+        CASE WHEN positionText GLOB '[1-9]*' THEN CAST(positionText AS INTEGER) END AS place,
+        ifnull(classified.number, 'of ' || driverRef) AS car
+    FROM classified JOIN race USING (raceId) JOIN drivers USING (driverId) LEFT JOIN status USING (statusId);
+
+CREATE TEMP VIEW empty_grid_places AS  -- of two or more in a row, the last
+    SELECT raceId, session, group_concat(grid - 1, ', ') AS places FROM (
+        SELECT *, lag(grid, 1, 0) OVER (PARTITION BY raceId, session ORDER BY grid) AS previous FROM (
+            SELECT DISTINCT raceId, session, grid FROM classified WHERE grid > 0))
+    WHERE grid > previous + 1 GROUP BY raceId, session;
+
+CREATE TEMP VIEW sessions AS
+    SELECT raceId, 'practice 1' AS session, fp1_date AS date, fp1_time AS time FROM races
+    UNION ALL SELECT raceId, 'practice 2', fp2_date, fp2_time FROM races
+    UNION ALL SELECT raceId, 'practice 3', fp3_date, fp3_time FROM races
+    UNION ALL SELECT raceId, 'sprint qualifying', sq_date, sq_time FROM races
+    UNION ALL SELECT raceId, 'sprint', sprint_date, sprint_time FROM races
+    UNION ALL SELECT raceId, 'qualifying', quali_date, quali_time FROM races;
+
+CREATE TEMP TABLE timed AS
+    SELECT raceId, driverId, count(*) AS laps, max(lap) AS lastLap, count(time) AS times,
+        sum(milliseconds(time)) AS total
+    FROM lap_times GROUP BY raceId, driverId;
+
+CREATE TEMP TABLE scored AS  -- what each driver earned for each constructor in each race, with its sprint
+    SELECT raceId, driverId, constructorId, sum(points) AS points, sum(session = 'race' AND positionText = '1') AS wins
+    FROM classified GROUP BY raceId, driverId, constructorId;
+CREATE INDEX temp.scored_driverId ON scored (driverId, raceId);
+CREATE INDEX temp.scored_constructorId ON scored (constructorId, raceId);
+
+CREATE TEMP VIEW summed AS  -- the races with results of all rounds up to theirs: only there can sums be compared
+    SELECT raceId FROM (
+        SELECT raceId, min(raceId IN (SELECT raceId FROM results)) OVER (PARTITION BY year ORDER BY round) AS complete
+        FROM races)
+    WHERE complete;
+
+CREATE TEMP TABLE driver_sums AS
+    SELECT race.raceId, race.year, race.round, race, driverRef AS driver, positionText,
+        CAST(standing.points AS REAL) AS points, standing.wins,
+        ifnull(sum(scored.points), 0) AS earned, ifnull(sum(scored.wins), 0) AS won
+    FROM driver_standings AS standing JOIN race USING (raceId) JOIN drivers USING (driverId)
+    JOIN races AS earlier ON earlier.year = race.year AND earlier.round <= race.round
+    LEFT JOIN scored ON scored.raceId = earlier.raceId AND scored.driverId = standing.driverId
+    WHERE race.raceId IN (SELECT raceId FROM summed) GROUP BY standing.record;
+
+CREATE TEMP TABLE constructor_sums AS
+    SELECT race.raceId, race.year, race.round, race, constructorRef AS constructor, positionText,
+        CAST(standing.points AS REAL) AS points, standing.wins,
+        ifnull(sum(scored.points), 0) AS earned, ifnull(sum(scored.wins), 0) AS won
+    FROM constructor_standings AS standing JOIN race USING (raceId) JOIN constructors USING (constructorId)
+    JOIN races AS earlier ON earlier.year = race.year AND earlier.round <= race.round
+    LEFT JOIN scored ON scored.raceId = earlier.raceId AND scored.constructorId = standing.constructorId
+    WHERE race.raceId IN (SELECT raceId FROM summed) GROUP BY standing.record;
+"""
+
+SUM_OF_POINTS = """
+    SELECT race AS "first race", {who}, count(*) AS races, points AS "standings", earned AS "results",
+        points - earned AS difference
+    FROM {table}
+    WHERE abs(points - earned) > 0.001 AND (year >= {since} OR points > earned)
+    GROUP BY year, {who}, round(points - earned, 2)
+    ORDER BY abs(difference) DESC, year, min(round)  -- with min(round), SQLite takes the other columns from its row
+"""
+
+WINS = """
+    SELECT race, {who}, wins AS "wins in the standings", won AS "races won" FROM {table} WHERE wins <> won
+    ORDER BY year, round, {who}
+"""
+
+LACKS_ROUND = """
+    SELECT race, count(*) AS results FROM race JOIN results USING (raceId)
+    WHERE year >= {since} AND raceId NOT IN (SELECT raceId FROM {table}) GROUP BY raceId ORDER BY year, round
+"""
+
+# The sum of a driver's lap timings, if they are complete, and the race time.
+LAP_SUMS = """
+    SELECT race, driver, entries.milliseconds AS "race time", total AS "sum of laps",
+        entries.milliseconds - total AS difference
+    FROM entries JOIN timed USING (raceId, driverId)
+    WHERE session = 'race' AND entries.laps = timed.laps AND timed.laps = times AND timed.laps = lastLap
+"""
+
+CHECKS = (
+    Check(
+        "A driver's permanent number is not the number of the car in most races of the latest season.",
+        "The dump has the number of an earlier drive, or of a stand-in. Number 1, the champion's, is no doubt. "
+        "Permanent numbers exist since 2014.",
+        """
+        WITH cars AS (
+            SELECT driverId, results.number, count(*) AS races, sum(count(*)) OVER (PARTITION BY driverId) AS total
+            FROM results JOIN races USING (raceId)
+            WHERE year = (SELECT max(year) FROM results JOIN races USING (raceId)) AND year >= 2014
+            GROUP BY driverId, results.number)
+        SELECT driverRef AS driver, drivers.number AS "permanent number", cars.number AS "car number",
+            races, total AS "of"
+        FROM cars JOIN drivers USING (driverId)
+        WHERE cars.number NOT IN (1, drivers.number) AND races * 2 > total ORDER BY races DESC, driver
+        """,
+    ),
+    Check(
+        "A race or sprint was run, but nobody won it.",
+        "The winner is missing, or has another place.",
+        """
+        SELECT race, session, count(*) AS drivers, min(place) AS "best place" FROM entries
+        GROUP BY raceId, session HAVING ifnull(min(place), 0) <> 1 ORDER BY year, round
+        """,
+    ),
+    Check(
+        "Two cars have the same place.",
+        "One of the two places is wrong.",
+        """
+        SELECT race, session, place, group_concat(driver || ' (' || car || ')', ', ') AS "drivers (cars)" FROM entries
+        WHERE place IS NOT NULL GROUP BY raceId, session, place HAVING count(DISTINCT car) > 1
+        ORDER BY year, round, place
+        """,
+    ),
+    Check(
+        "A place of a classification is empty.",
+        "A driver is missing or has another place; or the stewards took a place from a driver and promoted nobody.",
+        """
+        WITH places AS (SELECT DISTINCT raceId, session, place FROM entries WHERE place IS NOT NULL)
+        SELECT race, session, place AS "place", place - previous - 1 AS "empty places before it" FROM (
+            SELECT *, lag(place, 1, 0) OVER (PARTITION BY raceId, session ORDER BY place) AS previous FROM places)
+        JOIN race USING (raceId) WHERE place > previous + 1 AND previous > 0 ORDER BY year, round
+        """,
+    ),
+    Check(
+        "Two drivers of one car have different results.",
+        "If they shared the car, they have one result. If not, one of the car numbers is wrong.",
+        """
+        SELECT race, number AS car,
+            group_concat(driver || ' ' || positionText || ' (' || laps || ' laps)', ', ') AS results
+        FROM entries WHERE laps > 0 AND number > 0
+        GROUP BY raceId, session, number HAVING count(DISTINCT positionText) > 1 ORDER BY year DESC, round
+        """,
+    ),
+    Check(
+        "A driver has two results in one session after 1978.",
+        "Before, drivers took over other drivers' cars, or entered with two. Since then, one row is too much.",
+        """
+        SELECT race, session, driverRef AS driver, count(*) AS rows FROM (
+            SELECT session, raceId, driverId FROM classified
+            UNION ALL SELECT 'qualifying', raceId, driverId FROM qualifying
+            UNION ALL SELECT 'standings', raceId, driverId FROM driver_standings)
+        JOIN race USING (raceId) JOIN drivers USING (driverId)
+        WHERE year > 1978 GROUP BY raceId, session, driverId HAVING count(*) > 1 ORDER BY year, round
+        """,
+    ),
+    Check(
+        "A driver is classified ahead of one who drove more laps, or the same laps in less time.",
+        "The laps, the time or the place is wrong; or a penalty after the race is in the time, but not in the place.",
+        """
+        SELECT race, session, place, driver, laps, milliseconds,
+            next AS "next driver", next_laps AS laps, next_milliseconds AS milliseconds
+        FROM (
+            SELECT *, lead(driver) OVER results AS next, lead(laps) OVER results AS next_laps,
+                lead(milliseconds) OVER results AS next_milliseconds
+            FROM entries WHERE place IS NOT NULL WINDOW results AS (PARTITION BY raceId, session ORDER BY place))
+        WHERE next_laps > laps OR next_laps = laps AND next_milliseconds < milliseconds ORDER BY year, round, place
+        """,
+    ),
+    Check(
+        "A status says how many laps the driver is behind the winner, and the laps say otherwise.",
+        "The laps or the status is wrong.",
+        """
+        SELECT race, session, driver, status, entries.laps, winner.laps AS "winner's laps"
+        FROM entries JOIN (SELECT raceId, session, max(laps) AS laps FROM classified WHERE positionText = '1'
+                           GROUP BY raceId, session) AS winner USING (raceId, session)
+        WHERE (status GLOB '+[0-9]* Lap*' AND CAST(status AS INTEGER) <> winner.laps - entries.laps)
+        OR (status = 'Finished' AND entries.laps <> winner.laps)
+        ORDER BY entries.laps > winner.laps DESC, status = 'Finished' DESC, year DESC, round, place
+        """,
+    ),
+    Check(
+        "A driver has other laps than lap timings.",
+        "A timing is missing or there is one too many, or the laps are wrong.",
+        """
+        SELECT race, driver, entries.laps, timed.laps AS timings, lastLap AS "last timed lap"
+        FROM entries LEFT JOIN timed USING (raceId, driverId)
+        WHERE session = 'race' AND raceId IN (SELECT raceId FROM timed)
+        AND (entries.laps <> ifnull(timed.laps, 0) OR timed.laps <> lastLap)
+        ORDER BY abs(entries.laps - ifnull(timed.laps, 0)) DESC, year, round, driver
+        """,
+    ),
+    Check(
+        "The sum of a driver's lap timings is not the race time.",
+        "In milliseconds. A lap timing or the race time is wrong. Differences up to 10 ms are rounding.",
+        LAP_SUMS
+        + """
+        AND abs(difference) > 10 AND (difference % 5000 <> 0 OR difference < 0)
+        ORDER BY abs(difference) DESC, year, round, driver
+        """,
+    ),
+    Check(
+        "Two cars have the same place on the grid.",
+        "One of the two is wrong. If a grid place is empty, it is probably that driver's.",
+        """
+        SELECT race, session, grid, places AS "empty places",
+            group_concat(driver || ' (qualified ' || ifnull(position, '-') || ')', ', ') AS drivers
+        FROM entries LEFT JOIN qualifying USING (raceId, driverId) LEFT JOIN empty_grid_places USING (raceId, session)
+        WHERE grid > 0 GROUP BY raceId, session, grid HAVING count(DISTINCT car) > 1 ORDER BY year DESC, round, grid
+        """,
+    ),
+    Check(
+        "A driver starts further ahead than the qualifying allows.",
+        "To gain a place on the grid, a driver needs another who had qualified ahead and starts behind, or not at all. "
+        "Weekends of 2021 and 2022 with a sprint do not count: there the sprint made the grid.",
+        """
+        WITH starters AS (
+            SELECT raceId, driverId, position, grid FROM qualifying LEFT JOIN results USING (raceId, driverId))
+        SELECT race, driverRef AS driver, position AS qualified, grid, lost AS "fell behind" FROM (
+            SELECT *, (SELECT count(*) FROM starters AS other WHERE other.raceId = starters.raceId
+                AND other.position < starters.position
+                AND (ifnull(other.grid, 0) = 0 OR other.grid > starters.grid)) AS lost FROM starters WHERE grid > 0)
+        JOIN races USING (raceId) JOIN race USING (raceId) JOIN drivers USING (driverId)
+        WHERE grid < position - lost AND (races.year NOT IN (2021, 2022) OR sprint_date IS NULL)
+        ORDER BY position - lost - grid DESC, races.year, races.round
+        """,
+    ),
+    Check(
+        "A driver with a faster time in Q3 is further behind in the qualifying.",
+        "The place has a grid penalty in it, or the time was taken away, or one of the two is wrong.",
+        """
+        WITH third AS (SELECT *, milliseconds(q3) AS time FROM qualifying WHERE q3 IS NOT NULL AND position IS NOT NULL)
+        SELECT race, driverRef AS driver, third.position, third.q3, min(ahead.position) AS "slower driver's position",
+            ahead.q3 AS "slower driver's Q3"
+        FROM third JOIN third AS ahead USING (raceId)
+        JOIN race USING (raceId) JOIN drivers ON third.driverId = drivers.driverId
+        WHERE ahead.position < third.position AND ahead.time > third.time
+        GROUP BY raceId, third.driverId ORDER BY year, round, third.position
+        """,
+    ),
+    Check(
+        "A driver has another car number or constructor in the qualifying or sprint than in the race.",
+        "One of the two is wrong; the driver's other races tell which. Before 1979 drivers had spare cars.",
+        """
+        SELECT race, driver, other.session, other.number AS "car", entries.number AS "car in the race",
+            there.constructorRef AS constructor, here.constructorRef AS "in the race"
+        FROM entries JOIN (
+            SELECT 'qualifying' AS session, raceId, driverId, constructorId, number FROM qualifying
+            UNION ALL SELECT 'sprint', raceId, driverId, constructorId, number FROM sprint_results
+        ) AS other USING (raceId, driverId)
+        JOIN constructors AS here ON here.constructorId = entries.constructorId
+        JOIN constructors AS there ON there.constructorId = other.constructorId
+        WHERE entries.session = 'race' AND year > 1978
+        AND (other.number <> entries.number OR other.constructorId <> entries.constructorId)
+        ORDER BY other.constructorId <> entries.constructorId, year DESC, round, driver
+        """,
+    ),
+    Check(
+        "A driver's points in the standings are not the sum of the results.",
+        "Since 1991 all results count, so the two are equal. Before, a season's worst results were dropped, and the "
+        "standings have at most the sum (the sporting regulations). One line per driver, season and difference.",
+        SUM_OF_POINTS.format(who="driver", table="driver_sums", since=1991),
+    ),
+    Check(
+        "A constructor's points in the standings are not the sum of the results.",
+        "Since 1979 all results of all cars count (the sporting regulations), so the two are equal unless the stewards "
+        "took points away. Before, only the best car in a race counted. One line per constructor and difference.",
+        SUM_OF_POINTS.format(who="constructor", table="constructor_sums", since=1979),
+    ),
+    Check(
+        "A driver's wins in the standings are not the races won.",
+        "The wins or a result is wrong. A win in a shared car counts for each driver; a sprint is no win.",
+        WINS.format(who="driver", table="driver_sums"),
+    ),
+    Check(
+        "A constructor's wins in the standings are not the races won.",
+        "The wins or a result is wrong.",
+        WINS.format(who="constructor", table="constructor_sums"),
+    ),
+    Check(
+        "A race was run, but there are no driver standings after it.",
+        "The dump lacks a round.",
+        LACKS_ROUND.format(table="driver_standings", since=1950),
+    ),
+    Check(
+        "A race was run, but there are no constructor standings after it.",
+        "The dump lacks a round. The constructors' championship exists since 1958.",
+        LACKS_ROUND.format(table="constructor_standings", since=1958),
+    ),
+    Check(
+        "A session is not before its race.",
+        "A date or time is wrong; times are in UTC.",
+        """
+        SELECT race, session, sessions.date || ifnull(' ' || sessions.time, '') AS "session at",
+            races.date || ifnull(' ' || races.time, '') AS "race at"
+        FROM sessions JOIN races USING (raceId) JOIN race USING (raceId)
+        WHERE sessions.date > races.date OR (sessions.date = races.date AND sessions.time >= races.time)
+        ORDER BY races.year, races.round
+        """,
+    ),
+    Check(
+        "A race is not after the one before it, or not in the year of its season.",
+        "A date or the order of rounds is wrong.",
+        """
+        SELECT race, date, previous AS "race before" FROM (
+            SELECT raceId, date, lag(date) OVER (PARTITION BY year ORDER BY round) AS previous FROM races)
+        JOIN race USING (raceId) WHERE date <= previous OR CAST(date AS INTEGER) <> year ORDER BY year, round
+        """,
+    ),
+    Check(
+        "A driver has a pit stop or a fastest lap after the last lap driven.",
+        "The laps are wrong (some dumps have 0 for disqualified drivers), or the stop or lap is another driver's.",
+        """
+        SELECT race, driver, positionText AS place, laps, max(lap) AS "lap of the stop or fastest lap" FROM entries
+        JOIN (SELECT raceId, driverId, lap FROM pit_stops
+              UNION ALL SELECT raceId, driverId, fastestLap FROM results) USING (raceId, driverId)
+        WHERE session = 'race' AND lap > laps
+        GROUP BY raceId, driverId ORDER BY max(lap) - laps DESC, year, round
+        """,
+    ),
+    Check(
+        "A driver's pit stops are not numbered 1, 2, 3, …",
+        "A stop is missing.",
+        """
+        SELECT race, driverRef AS driver, count(*) AS stops, max(stop) AS "last stop" FROM pit_stops
+        JOIN race USING (raceId) JOIN drivers USING (driverId)
+        GROUP BY raceId, driverId HAVING count(*) <> max(stop) ORDER BY year, round
+        """,
+    ),
+    Check(
+        "A driver has a result, but is not in the driver standings after the race.",
+        "With points, an error of the dump. Without, mostly standings that list drivers from their first finish on.",
+        """
+        SELECT race, count(*) AS drivers, sum(points) AS points, group_concat(driver, ', ') AS "who" FROM entries
+        WHERE session = 'race' AND raceId IN (SELECT raceId FROM driver_standings)
+        AND (raceId, driverId) NOT IN (SELECT raceId, driverId FROM driver_standings)
+        GROUP BY raceId ORDER BY sum(points) DESC, year DESC, round
+        """,
+    ),
+    Check(
+        "A driver has a qualifying result, but none in the race.",
+        "History, most likely: the driver withdrew after the qualifying.",
+        """
+        SELECT race, driverRef AS driver, position AS qualified FROM qualifying
+        JOIN race USING (raceId) JOIN drivers USING (driverId)
+        WHERE raceId IN (SELECT raceId FROM results)
+        AND (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results) ORDER BY year, round
+        """,
+    ),
+    Check(
+        "The race time is longer than the sum of the lap timings, by a multiple of five seconds.",
+        "In milliseconds. History, most likely: a time penalty after the race.",
+        LAP_SUMS
+        + """
+        AND difference > 0 AND difference % 5000 = 0 ORDER BY difference DESC, year, round, driver
+        """,
+    ),
+    Check(
+        "Drivers share a place.",
+        "History: until 1961 drivers shared cars, and all drivers of a car have its place, also the first.",
+        """
+        SELECT race, place, number AS car, group_concat(driver, ', ') AS drivers FROM entries
+        WHERE place IS NOT NULL GROUP BY raceId, session, place HAVING count(*) > 1 AND count(DISTINCT car) = 1
+        ORDER BY place > 1, year DESC, round, place
+        """,
+    ),
+)
+
+
+def milliseconds(time: str | None) -> int | None:
+    """A time such as `1:07.012` or `1:02:03.456` in milliseconds."""
+    if time is None:
+        return None
+    *longer, seconds = time.split(":")
+    minutes = 0
+    for part in longer:
+        minutes = minutes * 60 + int(part)
+    return minutes * 60_000 + int(seconds.replace(".", ""))
+
+
+def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+    """The lines of a table with aligned columns."""
+    cells = [list(heads), *(["-" if value is None else str(value) for value in row] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells)]
+    for row in cells:
+        yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+
+
+def report(path: Path, rows_shown: int | None) -> Iterator[str]:
+    """The lines of the report: a paragraph per check that found something.
+
+    `rows_shown` limits the rows of each; None shows all. Raises sqlite3.Error for a file that is not such a database.
+    """
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        with closing(sqlite3.connect(":memory:")) as empty:
+            empty.executescript(SCHEMA.read_text(encoding="utf-8"))
+            for number, fault in (
+                ("application_id", "not a database of racedata"),
+                ("user_version", "of another version"),
+            ):
+                if db.execute(f"PRAGMA {number}").fetchone() != empty.execute(f"PRAGMA {number}").fetchone():
+                    raise sqlite3.DatabaseError(fault)
+        db.create_function("milliseconds", 1, milliseconds, deterministic=True)
+        db.executescript(VIEWS)
+        checks, doubts = 0, 0
+        for check in CHECKS:
+            found = db.execute(check.sql)
+            rows = found.fetchall()
+            if not rows:
+                continue
+            checks, doubts = checks + 1, doubts + len(rows)
+            yield f"{len(rows):,}: {check.title}"
+            yield from wrap(check.meaning, 118, initial_indent="  ", subsequent_indent="  ")
+            yield from table((column[0] for column in found.description), rows[:rows_shown])
+            if rows_shown is not None and len(rows) > rows_shown:
+                yield f"  and {len(rows) - rows_shown:,} more; ALL=1 (or --all) shows them"
+            yield ""
+        yield f"{doubts:,} doubts by {checks} of {len(CHECKS)} checks; the others found nothing"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description="Reports doubts about the data of a database, the most doubtful first.",
+        epilog="Exit status: 0 if the database could be read, whatever was found; else 1, or 2 for wrong arguments.",
+    )
+    parser.add_argument("database", type=Path, help="a file that scripts/load_data.py has built")
+    parser.add_argument("--all", action="store_true", help=f"show every doubt, not only {ROWS_SHOWN} per check")
+    arguments = parser.parse_args()
+    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C prints no traceback
+    path: Path = arguments.database
+    if not path.is_file():  # also a FIFO: opening one would block
+        sys.exit(f"check_data: {path}: no such file; `make load-data` builds a database")
+    try:
+        lines = list(report(path, None if arguments.all else ROWS_SHOWN))
+    except sqlite3.Error as error:
+        sys.exit(f"check_data: {path}: {error}; `make load-data` builds a database")
+    try:
+        print("\n".join(lines), flush=True)
+    except (OSError, UnicodeError) as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it exits
+        if not isinstance(error, BrokenPipeError):  # `| head` has read enough
+            sys.exit(f"check_data: the report cannot be written: {error}")
+
+
+if __name__ == "__main__":
+    main()

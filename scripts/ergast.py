@@ -1,0 +1,89 @@
+"""Reads a dump in the layout of the Ergast database image into a Stage: one CSV file per table, columns by name."""
+
+import re
+import sqlite3
+from collections.abc import Iterator
+
+from dump import AnyPath, Column, LoadError, Parse, Table, checksum
+from stage import REQUIRED, TABLES, Source, Stage, reference
+
+# Since 2023, this layout has the session that sets the sprint's grid in the columns of the second practice, which
+# these weekends do not have.
+SPRINT_GRID = """
+    UPDATE dump.races SET sq_date = fp2_date, sq_time = fp2_time, fp2_date = NULL, fp2_time = NULL
+    WHERE year >= 2023 AND sq_date IS NULL
+        AND (sprint_date IS NOT NULL OR raceId IN (SELECT raceId FROM dump.sprint_results))
+"""
+RARE = ("sq_date", "sq_time")
+
+LICENCES = {
+    # what the project's pages say about its dump
+    "https://github.com/TracingInsights/RaceData/": "CC0 1.0",
+}
+
+
+def read(folder: AnyPath, source: str, stage: Stage) -> Source:
+    """Fills the stage from the CSV files in `folder`. Raises LoadError."""
+    files = files_of(folder, source)
+    remarks = []
+    for table, path in files.items():
+        file = Table(path, list(columns_of(stage, table)), stage.progress)
+        insert(stage, table, file)
+        if table in REQUIRED and not file.rows_read:
+            raise LoadError(f"{path.name}: no rows; expected at least one")
+        remarks += file.remarks(RARE)
+    stage.db.execute(SPRINT_GRID)
+    # Ergast writes rank 0 if no lap of the driver counts.
+    for table in ("results", "sprint_results"):
+        speed = "fastestLapSpeed = NULL, " * (table == "results")
+        stage.db.execute(
+            f"UPDATE dump.{table} SET {speed}rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0"
+        )
+    return Source(source, licence(folder, source), checksum(files.values()), remarks)
+
+
+def licence(folder: AnyPath, source: str) -> str | None:
+    """The first line of `licence.txt` in the dump, or what is known of its address."""
+    file = folder / "licence.txt"
+    if file.is_file():
+        with file.open("rb") as lines:
+            return lines.readline(200).decode("utf-8", "replace").strip() or None
+    return next((name for start, name in LICENCES.items() if source.startswith(start)), None)
+
+
+def files_of(folder: AnyPath, source: str) -> dict[str, AnyPath]:
+    """The CSV file of each table in `folder`, without optional tables that are absent."""
+    files = {table: folder / f"{table}.csv" for table in TABLES}
+    files = {table: file for table, file in files.items() if file.exists()}
+    for table in REQUIRED:
+        if table not in files:
+            raise LoadError(f"{source}: no {table}.csv in it; expected {', '.join(f'{name}.csv' for name in REQUIRED)}")
+    for table, file in files.items():
+        if not file.is_file():  # a FIFO would block, a device might never end
+            raise LoadError(f"{source}: {table}.csv is not a regular file; expected a CSV file")
+    return files
+
+
+def columns_of(stage: Stage, table: str) -> Iterator[Column]:
+    """The columns of a staged table, and how to read them."""
+    for field in stage.fields(table):
+        parse: Parse
+        if field.parent:
+            ids = {id for (id,) in stage.db.execute(f"SELECT {field.name} FROM dump.{field.parent}")}
+            parse, expected = reference(ids), f"a {field.name} of {field.parent}.csv"
+        else:
+            parse, expected = field.parse, field.parse.__doc__ or ""
+        yield Column(field.name, parse, expected, field.required)
+
+
+def insert(stage: Stage, table: str, file: Table) -> None:
+    """Inserts the rows of a file. Raises LoadError for a duplicate."""
+    names = [column.name for column in file.columns]
+    stage.insert(table, names, [])
+    try:
+        for values in file.batches():
+            stage.insert(table, names, values)
+    except sqlite3.IntegrityError as error:
+        # Such as `UNIQUE constraint failed: races.year, races.round`.
+        (inserted,) = stage.db.execute(f"SELECT count(*) FROM dump.{table}").fetchone()
+        raise file.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None

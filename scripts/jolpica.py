@@ -1,0 +1,421 @@
+"""Reads a dump in Jolpica's own layout into a Stage: a `formula_one_….csv` per table of its database, linked by ids.
+
+The files become temporary tables, and statements of SQL turn those into the tables of the Stage. Columns are found by
+name; other columns and files are ignored. jolpica_download.py downloads the dump that Jolpica publishes.
+"""
+
+import re
+import sqlite3
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from itertools import compress
+
+from dump import AnyPath, Column, LoadError, Parse, Table, Text, Value, checksum
+from stage import Source, Stage, day, from_one, number, plain_text, points, ref, reference, whole_number, year
+
+RECOGNISED_BY = "formula_one_round.csv"
+LICENCE = "CC BY-NC-SA 4.0"
+
+# The files, in the order of loading: each comes after those that it refers to. An empty field is NULL.
+TABLES = """
+CREATE TEMP TABLE season (
+    id INTEGER PRIMARY KEY, year INTEGER NOT NULL UNIQUE, wikipedia TEXT
+);
+CREATE TEMP TABLE circuit (
+    id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
+    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, wikipedia TEXT
+);
+CREATE TEMP TABLE team (
+    id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
+    nationality TEXT, wikipedia TEXT
+);
+CREATE TEMP TABLE driver (
+    id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, forename TEXT NOT NULL, surname TEXT NOT NULL,
+    permanent_car_number INTEGER, abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT
+);
+CREATE TEMP TABLE round (
+    id INTEGER PRIMARY KEY, season_id INTEGER NOT NULL REFERENCES season, number INTEGER,
+    circuit_id INTEGER NOT NULL REFERENCES circuit, name TEXT NOT NULL, is_cancelled INTEGER, wikipedia TEXT
+);
+CREATE UNIQUE INDEX temp.round_number ON round (season_id, number) WHERE is_cancelled IS NOT 1;
+CREATE TEMP TABLE session (
+    id INTEGER PRIMARY KEY, round_id INTEGER NOT NULL REFERENCES round, type TEXT NOT NULL,
+    number INTEGER, timestamp TEXT, has_time_data INTEGER
+);
+CREATE UNIQUE INDEX temp.session_type ON session (round_id, type) WHERE type NOT IN ('QA', 'QB', 'QO');
+CREATE TEMP TABLE teamdriver (
+    id INTEGER PRIMARY KEY, driver_id INTEGER NOT NULL REFERENCES driver, team_id INTEGER NOT NULL REFERENCES team
+);
+CREATE TEMP TABLE roundentry (
+    id INTEGER PRIMARY KEY, team_driver_id INTEGER NOT NULL REFERENCES teamdriver, car_number INTEGER
+);
+CREATE TEMP TABLE sessionentry (
+    id INTEGER PRIMARY KEY, round_entry_id INTEGER NOT NULL REFERENCES roundentry,
+    session_id INTEGER NOT NULL REFERENCES session, position INTEGER, is_classified INTEGER, status INTEGER,
+    detail TEXT, points TEXT, grid INTEGER, laps_completed INTEGER, time INTEGER, fastest_lap_rank INTEGER,
+    UNIQUE (session_id, round_entry_id)
+);
+CREATE TEMP TABLE lap (  -- only fastest laps, and those with a pit stop
+    id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry, number INTEGER,
+    position INTEGER, time TEXT, average_speed TEXT, is_entry_fastest_lap INTEGER, is_deleted INTEGER
+);
+CREATE TEMP TABLE pitstop (
+    id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry, number INTEGER,
+    lap_id INTEGER REFERENCES lap, local_timestamp TEXT, duration INTEGER,
+    UNIQUE (session_entry_id, number)
+);
+CREATE TEMP TABLE driverchampionship (
+    id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round, driver_id INTEGER NOT NULL REFERENCES driver,
+    points TEXT, position INTEGER, win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
+    UNIQUE (round_id, driver_id)
+);
+CREATE TEMP TABLE teamchampionship (
+    id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round, team_id INTEGER NOT NULL REFERENCES team,
+    points TEXT, position INTEGER, win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
+    UNIQUE (round_id, team_id)
+);
+"""
+REQUIRED = ("season", "circuit", "team", "driver", "round", "session", "teamdriver", "roundentry", "sessionentry")
+OPTIONAL = ("lap", "pitstop", "driverchampionship", "teamchampionship")
+LAP_TIMES = ("raceId", "driverId", "lap", "position", "time")
+
+
+# Parsers, as in stage.py.
+
+
+def flag(text: str) -> int:
+    """t or f"""
+    return ("f", "t").index(text)
+
+
+def moment(text: str) -> str:
+    """a time with an offset such as 2023-07-02 13:00:00+00"""
+    time = datetime.fromisoformat(text)
+    if not time.tzinfo:
+        raise ValueError
+    try:
+        return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
+    except OverflowError:  # in UTC it is before year 1, or after 9999
+        raise ValueError from None
+
+
+# Trailing zeros of the fraction are omitted.
+DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+
+
+def to_milliseconds(text: str) -> int:
+    return ((int(text[:2]) * 60 + int(text[3:5])) * 60 + int(text[6:8])) * 1000 + int(f"{text[9:12]:0<3}")
+
+
+def to_lap_time(text: str) -> str:
+    """`1:31.500` from `00:01:31.5`."""
+    seconds = f"{text[6:8]}.{text[9:12]:0<3}"
+    return f"{int(text[3:5])}:{seconds}" if text[:2] == "00" else f"{int(text[:2])}:{text[3:5]}:{seconds}"
+
+
+# Jolpica's API answers with seven significant digits.
+degrees = Text(r"-?[0-9]{1,3}(\.[0-9]+)?", "degrees such as -22.9", lambda text: f"{float(text):.7g}")
+milliseconds = Text(DURATION, "a duration such as 01:31:31.531", to_milliseconds)
+lap_time = Text(DURATION, "a duration such as 00:01:31.531", to_lap_time)
+row_id = Text("[0-9]{1,18}", "a whole number such as 25", int)
+
+
+def clock(text: str) -> str:
+    """a time of day such as 14:19:22"""
+    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?", text):
+        raise ValueError
+    return text[:8]
+
+
+# Of columns that are not just whole numbers or plain text.
+PARSERS: dict[str, dict[str, Parse]] = {
+    "season": {"year": year},
+    "circuit": {"reference": ref, "latitude": degrees, "longitude": degrees},
+    "team": {"reference": ref},
+    "driver": {"reference": ref, "date_of_birth": day},
+    "round": {"number": from_one, "is_cancelled": flag},
+    "session": {"timestamp": moment, "has_time_data": flag},
+    "sessionentry": {"is_classified": flag, "points": points, "time": milliseconds},
+    "lap": {"id": row_id, "time": lap_time, "average_speed": number, "is_entry_fastest_lap": flag, "is_deleted": flag},
+    "pitstop": {"local_timestamp": clock, "duration": milliseconds},
+    "driverchampionship": {"points": points, "is_eligible": flag},
+    "teamchampionship": {"points": points, "is_eligible": flag},
+}
+
+
+# Statements that fill the tables of the Stage, by table.
+
+LISTS = {
+    "seasons": "INSERT INTO dump.seasons (year, url) SELECT year, wikipedia FROM season",
+    "circuits": """
+        INSERT INTO dump.circuits (circuitId, circuitRef, name, location, country, lat, lng, url)
+        SELECT id, reference, name, locality, country, latitude, longitude, wikipedia FROM circuit""",
+    # No address can name a constructor or driver without a reference.
+    "constructors": """
+        INSERT INTO dump.constructors (constructorId, constructorRef, name, nationality, url)
+        SELECT id, reference, name, nationality, wikipedia FROM team WHERE reference NOT NULL""",
+    "drivers": """
+        INSERT INTO dump.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality, url)
+        SELECT id, reference, permanent_car_number, abbreviation, forename, surname, date_of_birth, nationality,
+            wikipedia
+        FROM driver WHERE reference NOT NULL""",
+}
+
+# A cancelled round, or one without a number, is no race. Its date is that of the race, in UTC; `round.date` is local.
+SESSIONS = {"R": "", "FP1": "fp1_", "FP2": "fp2_", "FP3": "fp3_", "Q1": "quali_", "SR": "sprint_", "SQ1": "sq_"}
+LISTS["races"] = f"""
+    INSERT INTO dump.races (raceId, year, round, circuitId, name, url,
+        {", ".join(f"{prefix}date, {prefix}time" for prefix in SESSIONS.values())})
+    SELECT round.id, year, round.number, circuit_id, name, round.wikipedia,
+        {
+    ", ".join(
+        f"max(substr(timestamp, 1, 10)) FILTER (WHERE type = '{type}'), "
+        f"max(substr(timestamp, 12)) FILTER (WHERE type = '{type}' AND has_time_data)"
+        for type in SESSIONS
+    )
+}
+    FROM round JOIN season ON season.id = season_id JOIN session ON round_id = round.id
+    WHERE is_cancelled IS NOT 1 AND round.number NOT NULL
+    GROUP BY round.id HAVING max(timestamp) FILTER (WHERE type = 'R') NOT NULL"""
+
+# The dump has texts of statuses, but no ids, which addresses need. These are the texts of Ergast's ids (from 1; there
+# is no 52 and no 57) and of two that Jolpica's API added (142, 143). Texts beyond get the next ids.
+STATUSES = """
+Finished|Disqualified|Accident|Collision|Engine|Gearbox|Transmission|Clutch|Hydraulics|Electrical|+1 Lap|+2 Laps
++3 Laps|+4 Laps|+5 Laps|+6 Laps|+7 Laps|+8 Laps|+9 Laps|Spun off|Radiator|Suspension|Brakes|Differential|Overheating
+Mechanical|Tyre|Driver Seat|Puncture|Driveshaft|Retired|Fuel pressure|Front wing|Water pressure|Refuelling|Wheel
+Throttle|Steering|Technical|Electronics|Broken wing|Heat shield fire|Exhaust|Oil leak|+11 Laps|Wheel rim|Water leak
+Fuel pump|Track rod|+17 Laps|Oil pressure||+13 Laps|Withdrew|+12 Laps|Engine fire||+26 Laps|Tyre puncture|Out of fuel
+Wheel nut|Not classified|Pneumatics|Handling|Rear wing|Fire|Wheel bearing|Physical|Fuel system|Oil line|Fuel rig
+Launch control|Injured|Fuel|Power loss|Vibrations|107% Rule|Safety|Drivetrain|Ignition|Did not qualify|Injury|Chassis
+Battery|Stalled|Halfshaft|Crankshaft|+10 Laps|Safety concerns|Not restarted|Alternator|Underweight|Safety belt|Oil pump
+Fuel leak|Excluded|Did not prequalify|Injection|Distributor|Driver unwell|Turbo|CV joint|Water pump|Fatal accident
+Spark plugs|Fuel pipe|Eye injury|Oil pipe|Axle|Water pipe|+14 Laps|+15 Laps|+25 Laps|+18 Laps|+22 Laps|+16 Laps
++24 Laps|+29 Laps|+23 Laps|+21 Laps|Magneto|+44 Laps|+30 Laps|+19 Laps|+46 Laps|Supercharger|+20 Laps|+42 Laps
+Engine misfire|Collision damage|Power Unit|ERS|+49 Laps|+38 Laps|Brake duct|Seat|Damage|Debris|Illness|Undertray
+Cooling system|Did not start|Lapped
+"""
+# The status of an entry without a detail.
+STATUS_NAMES = {
+    0: "Finished",
+    1: "Lapped",
+    10: "Accident",
+    11: "Retired",
+    20: "Disqualified",
+    30: "Did not start",
+    40: "Did not qualify",
+    41: "Did not prequalify",
+}
+
+VIEWS = (
+    "CREATE TEMP TABLE status_name (status INTEGER PRIMARY KEY, name TEXT NOT NULL)",
+    # A driver in a session of a race, if both are in the Stage.
+    """CREATE TEMP VIEW entry AS
+        SELECT sessionentry.*, type, session.number AS part, raceId, driverId, constructorId, car_number,
+            ifnull(detail, status_name.name) AS status_text
+        FROM sessionentry JOIN session ON session.id = session_id JOIN dump.races ON raceId = round_id
+        JOIN roundentry ON roundentry.id = round_entry_id JOIN teamdriver ON teamdriver.id = team_driver_id
+        JOIN dump.drivers ON driverId = driver_id JOIN dump.constructors ON constructorId = team_id
+        LEFT JOIN status_name ON status_name.status = sessionentry.status""",
+    # An entry should have only one. Of several, SQLite takes all columns from the one with the minimum.
+    """CREATE TEMP VIEW fastest AS
+        SELECT session_entry_id, number AS fastest_lap, time AS fastest_time, average_speed, is_deleted,
+            min((is_deleted IS 1) || printf('%12s', time))
+        FROM lap WHERE is_entry_fastest_lap GROUP BY session_entry_id""",
+)
+
+NEW_STATUSES = """
+    INSERT INTO dump.status (statusId, status)
+    SELECT (SELECT max(statusId) FROM dump.status) + row_number() OVER (ORDER BY min(id)), status_text
+    FROM entry WHERE type IN ('R', 'SR') AND status_text NOT IN (SELECT status FROM dump.status)
+    GROUP BY status_text"""
+RESULTS = """
+    INSERT INTO dump.{table} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
+        points, laps, milliseconds, fastestLap, rank, fastestLapTime, {speed} statusId)
+    SELECT id, raceId, driverId, constructorId, car_number, grid,
+        CASE WHEN is_classified THEN position WHEN entry.status = 20 THEN 'D' WHEN entry.status = 30 THEN 'W'
+            WHEN entry.status IN (40, 41) THEN 'F' WHEN coalesce(is_classified, entry.status) NOT NULL THEN 'R' END,
+        position, points, laps_completed, CASE WHEN is_classified THEN time END, fastest_lap, fastest_lap_rank,
+        fastest_time, {average_speed} statusId
+    FROM entry LEFT JOIN fastest ON session_entry_id = id LEFT JOIN dump.status ON dump.status.status = status_text
+    WHERE type = '{type}' AND position NOT NULL"""
+# Rows without a round are the standing after a sprint.
+STANDINGS = """
+    INSERT INTO dump.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
+    SELECT id, raceId, {of}Id, points, position,
+        CASE WHEN adjustment_type = 101 THEN 'D' WHEN adjustment_type = 102 THEN 'E'
+            WHEN is_eligible = 0 THEN '-' ELSE position END,
+        win_count
+    FROM {file}championship JOIN dump.races ON raceId = round_id JOIN dump.{of}s ON {of}Id = {file}_id"""
+RECORDS = {
+    "results": RESULTS.format(table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"),
+    "sprint_results": RESULTS.format(table="sprint_results", type="SR", speed="", average_speed=""),
+    # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2. The position is
+    # that of the last one.
+    "qualifying": """
+        INSERT INTO dump.qualifying (qualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3)
+        SELECT round_entry_id, raceId, driverId, constructorId, car_number, max(last_position),
+            max(best) FILTER (WHERE type = 'Q1' OR older AND nth = 1),
+            max(best) FILTER (WHERE type = 'Q2' OR older AND nth = 2),
+            max(best) FILTER (WHERE type = 'Q3')
+        FROM (
+            SELECT *, type IN ('QA', 'QB', 'QO') AS older, CASE WHEN is_deleted IS NOT 1 THEN fastest_time END AS best,
+                row_number() OVER parts AS nth,
+                first_value(position) OVER (PARTITION BY round_entry_id ORDER BY part DESC NULLS FIRST, session_id DESC)
+                    AS last_position
+            FROM entry LEFT JOIN fastest ON session_entry_id = id
+            WHERE type IN ('Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO') AND position NOT NULL
+            WINDOW parts AS (PARTITION BY round_entry_id ORDER BY part NULLS LAST, session_id)
+        )
+        GROUP BY round_entry_id""",
+    "pit_stops": """
+        INSERT INTO dump.pit_stops (raceId, driverId, stop, lap, time, milliseconds)
+        SELECT raceId, driverId, pitstop.number, lap.number, local_timestamp, duration
+        FROM pitstop JOIN entry ON entry.id = pitstop.session_entry_id LEFT JOIN lap ON lap.id = lap_id
+        WHERE type = 'R' AND pitstop.number NOT NULL""",
+    "driver_standings": STANDINGS.format(of="driver", file="driver"),
+    "constructor_standings": STANDINGS.format(of="constructor", file="team"),
+}
+# The file without which the Stage lacks a table.
+FILE_OF = {
+    "pit_stops": "pitstop",
+    "driver_standings": "driverchampionship",
+    "constructor_standings": "teamchampionship",
+}
+
+# Rows that are left out: what the report says about them, and how many there are.
+LEFT_OUT = {
+    "drivers without a reference, and all records of them": "SELECT count(*) FROM driver WHERE reference IS NULL",
+    "teams without a reference, and all records of them": "SELECT count(*) FROM team WHERE reference IS NULL",
+    "rounds that are cancelled, or have no number or no date of their race": """
+        SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM dump.races)""",
+    "results of races and sprints without a position, or of what is left out": """
+        SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
+        WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM dump.results)
+            OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM dump.sprint_results)""",
+}
+
+
+def read(folder: AnyPath, source: str, stage: Stage) -> Source:
+    """Fills the stage from the files in `folder`. Raises LoadError."""
+    db = stage.db
+    files = files_of(folder, source)
+    for statement in TABLES.split(";"):  # executescript() would commit
+        db.execute(statement)
+    remarks = [remark for name in REQUIRED for remark in load(stage, name, files)]
+    for table, statement in LISTS.items():
+        stage.rows[table] = db.execute(statement).rowcount
+    texts = {id: text for id, text in enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1) if text}
+    stage.insert("status", ["statusId", "status"], [list(texts), list(texts.values())])
+    for statement in VIEWS:
+        db.execute(statement)
+    db.executemany("INSERT INTO status_name VALUES (?, ?)", STATUS_NAMES.items())
+    stage.rows["status"] += db.execute(NEW_STATUSES).rowcount
+    if "lap" in files:
+        remarks += load_laps(stage, files)
+    remarks += [remark for name in OPTIONAL[1:] if name in files for remark in load(stage, name, files)]
+    for table, statement in RECORDS.items():
+        if FILE_OF.get(table, "round") in files:
+            stage.rows[table] = db.execute(statement).rowcount
+    for what, statement in LEFT_OUT.items():
+        (rows,) = db.execute(statement).fetchone()
+        if rows:
+            remarks.append(f"left out: {rows:,} {what}")
+    return Source(source, LICENCE, checksum(files.values()), remarks)
+
+
+def files_of(folder: AnyPath, source: str) -> dict[str, AnyPath]:
+    """The file of each table in `folder`, without optional tables that are absent."""
+    files = {name: folder / f"formula_one_{name}.csv" for name in REQUIRED + OPTIONAL}
+    for name in REQUIRED:
+        if not files[name].exists():
+            expected = ", ".join(files[name].name for name in REQUIRED)
+            raise LoadError(f"{source}: no {files[name].name} in it; expected {expected}")
+    files = {name: path for name, path in files.items() if path.exists()}
+    for path in files.values():
+        if not path.is_file():  # a FIFO would block, a device might never end
+            raise LoadError(f"{source}: {path.name} is not a regular file; expected a CSV file")
+    return files
+
+
+def columns_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Column]:
+    """The columns of a file, and how to read them."""
+    parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({name})")}
+    for _, column, kind, not_null, _, key in db.execute(f"PRAGMA temp.table_info({name})").fetchall():
+        parse: Parse
+        if column in parents and parents[column] in files:
+            ids = {id for (id,) in db.execute(f"SELECT id FROM {parents[column]}")}
+            parse, expected = reference(ids), f"an id of {files[parents[column]].name}"
+        else:
+            parse = PARSERS.get(name, {}).get(column, whole_number if kind == "INTEGER" else plain_text)
+            expected = parse.__doc__ or ""
+        yield Column(column, parse, expected, required=bool(not_null or key))
+
+
+def load(stage: Stage, name: str, files: dict[str, AnyPath]) -> list[str]:
+    """Loads a file into its temporary table. Returns remarks."""
+    db = stage.db
+    file = Table(files[name], list(columns_of(db, name, files)), stage.progress)
+    statement = f"INSERT OR FAIL INTO temp.{name} VALUES ({', '.join('?' * len(file.columns))})"
+    try:
+        for batch in file.batches():
+            db.executemany(statement, zip(*batch))
+    except sqlite3.IntegrityError as error:
+        # Such as `UNIQUE constraint failed: round.season_id, round.number`.
+        raise file.duplicate(count(db, f"temp.{name}") + 1, re.findall(r"\.(\w+)", str(error))) from None
+    if name in REQUIRED and not file.rows_read:
+        raise LoadError(f"{file.path.name}: no rows; expected at least one")
+    return file.remarks()
+
+
+def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
+    """Loads the laps of races into the Stage, and into `lap` those that another table needs. Returns remarks.
+
+    A temporary table of all laps would take longer than the rest of the dump.
+    """
+    db = stage.db
+    with_stop: set[Value] = set()
+    if "pitstop" in files:
+        column = Column("lap_id", row_id, row_id.__doc__ or "", required=False)
+        for (lap_ids,) in Table(files["pitstop"], [column], stage.progress).batches():
+            with_stop.update(lap_ids)
+    entries = "SELECT id, raceId, driverId FROM entry WHERE type = 'R'"
+    in_race: dict[Value, tuple[int, int]] = {id: (race, driver) for id, race, driver in db.execute(entries)}
+    file = Table(files["lap"], list(columns_of(db, "lap", files)), stage.progress)
+    statement = f"INSERT OR FAIL INTO temp.lap VALUES ({', '.join('?' * len(file.columns))})"
+    needed_before = 0
+    stage.insert("lap_times", LAP_TIMES, [])
+    for batch in file.batches():
+        ids, entry_ids, numbers, positions, times, _, fastest, _ = batch
+        first = file.rows_read - len(ids) + 1
+        needed = [bool(fast) or id in with_stop for id, fast in zip(ids, fastest)]
+        # A fastest lap without a position is not from a list of all laps.
+        listed = [
+            number is not None and entry in in_race and (position is not None or not fast)
+            for entry, number, position, fast in zip(entry_ids, numbers, positions, fastest)
+        ]
+        races_and_drivers = zip(*(in_race[entry] for entry in compress(entry_ids, listed)))
+        timings = [*races_and_drivers, *(list(compress(column, listed)) for column in (numbers, positions, times))]
+        listed_before = stage.rows["lap_times"]
+        try:
+            db.executemany(statement, compress(zip(*batch), needed))
+            if any(listed):
+                stage.insert("lap_times", LAP_TIMES, timings)
+        except sqlite3.IntegrityError as error:
+            if "lap.id" in str(error):
+                row = nth_true(needed, count(db, "temp.lap") - needed_before)
+                raise file.duplicate(first + row, ["id"]) from None
+            row = nth_true(listed, count(db, "dump.lap_times") - listed_before)
+            raise file.duplicate(first + row, ["session_entry_id", "number"]) from None
+        needed_before += sum(needed)
+    return file.remarks()
+
+
+def count(db: sqlite3.Connection, table: str) -> int:
+    rows: int = db.execute(f"SELECT count(*) FROM {table}").fetchone()[0]
+    return rows
+
+
+def nth_true(flags: Sequence[bool], n: int) -> int:
+    """The index of the n-th True, counted from 0."""
+    return [index for index, flag in enumerate(flags) if flag][n]

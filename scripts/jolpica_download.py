@@ -1,0 +1,110 @@
+"""Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256. jolpica.py reads it."""
+
+import hashlib
+import io
+import json
+import re
+import tempfile
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPMessage
+from typing import IO, Any
+
+from dump import HTTP, AnyPath, LoadError, Progress, download, unzipped
+
+INDEX = "https://api.jolpi.ca/data/dumps/download/"
+INDEX_BYTES = 1_000_000
+
+
+@contextmanager
+def published_dump(token: str | None, progress: Progress, index: str = INDEX) -> Iterator[AnyPath]:
+    """The folder of CSV files of the dump in the index at a URL: with a token the latest, else one 14 days old.
+
+    Raises LoadError, in which the token does not appear.
+    """
+    handlers = []
+    if token:
+        if not re.fullmatch("[!-~]+", token):  # urllib's message would contain it
+            raise LoadError("JOLPICA_TOKEN: has characters that no token has; expected letters, digits and punctuation")
+        handlers = [Token(token, index)]
+    try:
+        with tempfile.TemporaryFile() as file:
+            content = io.BytesIO()
+            download(index, content, progress, size=INDEX_BYTES, expected="Jolpica's index", handlers=handlers)
+            url, expected = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
+            download(url, file, progress, handlers=handlers)
+            file.seek(0)
+            if (actual := hashlib.file_digest(file, "sha256").hexdigest()) != expected:
+                raise LoadError(f"{url}: its SHA-256 is {actual}; expected {expected}, as {index} says")
+            with unzipped(file, url) as folder:
+                yield folder
+    except LoadError as error:
+        raise LoadError(str(error).replace(token, "…") if token else str(error)) from None
+
+
+def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
+    """The URL and SHA-256 of the dump `name` (`latest` or `delayed`) in the JSON of an index.
+
+    Only the form of an entry is known: its name is a key or a value, and it holds a URL and a SHA-256. What their keys
+    are called is not documented, so they are found by how they look.
+    """
+    try:
+        document = json.loads(content)
+    except (ValueError, RecursionError):
+        raise LoadError(f"{index}: not JSON; expected Jolpica's index") from None
+    entries = [
+        value
+        for key, value in values_in(document)
+        if isinstance(value, dict) and (key == name or name in value.values())
+    ]
+    texts = {text for entry in entries for _, text in values_in(entry) if isinstance(text, str)}
+    urls = [text for text in texts if HTTP.match(text)]
+    checksums = {text.lower() for text in texts if re.fullmatch("[0-9A-Fa-f]{64}", text)}
+    if len(urls) != 1 or len(checksums) != 1:
+        what = f"has {len(urls)} URLs and {len(checksums)} SHA-256 of the dump {name!r}"
+        raise LoadError(f"{index}: {what}; expected one of each")
+    if index.lower().startswith("https:") and not urls[0].lower().startswith("https:"):
+        raise LoadError(f"{index}: the dump {name!r} is not at an https address; expected one")
+    return urls[0], checksums.pop()
+
+
+def values_in(document: Any) -> Iterator[tuple[str | None, Any]]:
+    """Each value in a JSON document, at any depth, with its key if it is in an object."""
+    values = [(None, document)]
+    while values:
+        key, value = values.pop()
+        yield key, value
+        if isinstance(value, dict):
+            values += value.items()
+        elif isinstance(value, list):
+            values += [(None, item) for item in value]
+
+
+class Token(urllib.request.BaseHandler):
+    """Adds a token to requests to the scheme, host and port of `index`, and to no others, as redirects may lead to."""
+
+    def __init__(self, token: str, index: str) -> None:
+        self.token = token
+        self.index = urllib.request.Request(index)
+
+    def is_for(self, request: urllib.request.Request) -> bool:
+        return (request.type, request.host) == (self.index.type, self.index.host)
+
+    def http_request(self, request: urllib.request.Request) -> urllib.request.Request:
+        if self.is_for(request):
+            # urllib copies other headers into the request that follows a redirect.
+            request.add_unredirected_header("Authorization", f"Token {self.token}")
+        return request
+
+    https_request = http_request
+
+    def http_error_401(
+        self, request: urllib.request.Request, response: IO[bytes], code: int, reason: str, headers: HTTPMessage
+    ) -> None:
+        if self.is_for(request):
+            response.close()
+            raise urllib.error.URLError(f"does not accept JOLPICA_TOKEN ({code})")
+
+    http_error_403 = http_error_401

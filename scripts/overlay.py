@@ -1,0 +1,440 @@
+"""What refresh.py has fetched from an API: files beside the database, and how they change a Stage.
+
+One file per season, `{year}.json` in a folder such as `data/racedata.overlay`. It has the objects of the API as they
+came, so its values are checked only when they are applied. data/README.md describes when they are.
+"""
+
+import json
+import os
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from dump import LoadError, Value
+from stage import NUMBERED, SESSIONS, Field, Stage, plain_text, ref
+
+Json = dict[str, Any]
+
+
+class Season(NamedTuple):
+    """What was fetched of a season."""
+
+    season: Json  # its object
+    source: str  # the address of the API
+    licence: str | None  # of the data
+    fetched: str  # when the calendar was fetched: UTC, YYYY-MM-DDTHH:MM:SSZ
+    calendar: list[Json]  # races by round, each name once
+    statuses: dict[str, str]  # the API's statusId of statuses that the database did not have, by text
+    # By the name of the race, then by kind (see KINDS): `fetched` as above, and `records`. A timing also has its `lap`.
+    races: dict[str, dict[str, Json]]
+
+    @property
+    def year(self) -> str:
+        return str(self.season["season"])
+
+
+class Kind(NamedTuple):
+    """Records of a race: the table they belong to, and where an object of the API has the values of its columns."""
+
+    table: str
+    paths: Mapping[str, str]
+
+
+CLASSIFIED = {"driverId": "Driver.driverId", "constructorId": "Constructor.constructorId", "number": "number"}
+SPRINT = {
+    **CLASSIFIED,
+    "grid": "grid",
+    "positionText": "positionText",
+    "positionOrder": "position",
+    "points": "points",
+    "laps": "laps",
+    "milliseconds": "Time.millis",
+    "fastestLap": "FastestLap.lap",
+    "rank": "FastestLap.rank",
+    "fastestLapTime": "FastestLap.Time.time",
+    "statusId": "status",
+}
+STANDING = {name: name for name in ("points", "position", "positionText", "wins")}
+
+# By the name of the endpoint.
+KINDS = {
+    "results": Kind("results", {**SPRINT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"}),
+    "sprint": Kind("sprint_results", SPRINT),
+    "qualifying": Kind("qualifying", {**CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"}),
+    "laps": Kind("lap_times", {name: name for name in ("driverId", "lap", "position", "time")}),
+    "pitstops": Kind(
+        "pit_stops",
+        {"driverId": "driverId", "stop": "stop", "lap": "lap", "time": "time", "milliseconds": "duration"},
+    ),
+    "driverstandings": Kind("driver_standings", {"driverId": "Driver.driverId", **STANDING}),
+    "constructorstandings": Kind("constructor_standings", {"constructorId": "Constructor.constructorId", **STANDING}),
+}
+
+# Where an object has the values of a row; its reference first.
+FACTS = {
+    "circuits": {
+        "circuitRef": "circuitId",
+        "name": "circuitName",
+        "location": "Location.locality",
+        "country": "Location.country",
+        "lat": "Location.lat",
+        "lng": "Location.long",
+        "url": "url",
+    },
+    "constructors": {"constructorRef": "constructorId", "name": "name", "nationality": "nationality", "url": "url"},
+    "drivers": {
+        "driverRef": "driverId",
+        "number": "permanentNumber",
+        "code": "code",
+        "forename": "givenName",
+        "surname": "familyName",
+        "dob": "dateOfBirth",
+        "nationality": "nationality",
+        "url": "url",
+    },
+}
+SESSION_NAMES = dict(
+    zip(SESSIONS, ("FirstPractice", "SecondPractice", "ThirdPractice", "Qualifying", "Sprint", "SprintQualifying"))
+)
+RACE = {
+    "year": "season",
+    "round": "round",
+    "name": "raceName",
+    "date": "date",
+    "time": "time",
+    "url": "url",
+    **{f"{session}_date": f"{name}.date" for session, name in SESSION_NAMES.items()},
+    **{f"{session}_time": f"{name}.time" for session, name in SESSION_NAMES.items()},
+}
+
+
+# Files.
+
+
+def folder_beside(database: str | Path) -> Path:
+    """The folder of the overlay of the database at a path: `racedata.overlay` for `racedata.db`."""
+    return Path(os.path.realpath(database)).with_suffix(".overlay")
+
+
+def read(folder: Path) -> list[Season]:
+    """The seasons in a folder, in order. Raises LoadError for a file that is not an overlay."""
+    seasons = []
+    for path in sorted(folder.glob("[0-9][0-9][0-9][0-9].json")):
+        try:
+            season = Season(**json.loads(path.read_bytes()))
+            if season.year != path.stem or not well_formed(season):
+                raise ValueError
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+            raise LoadError(f"{path}: not a season that refresh has written; delete the file") from None
+        seasons.append(season)
+    return seasons
+
+
+def well_formed(season: Season) -> bool:
+    """Whether a season has its lists, objects and texts. The values in records are checked when they are applied."""
+    kinds = [kind for race in season.races.values() for kind in race.values()]
+    lists = [season.calendar, *(kind["records"] for kind in kinds)]
+    texts = [
+        *(season.source, season.fetched, *season.statuses.values(), *(kind["fetched"] for kind in kinds)),
+        *(race[key] for race in season.calendar for key in ("raceName", "round")),
+    ]
+    return (
+        all(isinstance(objects, list) and objects for objects in lists)
+        and all(isinstance(found, dict) for objects in lists for found in objects)
+        and all(isinstance(text, str) for text in texts)
+        and all(name in KINDS for race in season.races.values() for name in race)
+    )
+
+
+def write(folder: Path, season: Season) -> None:
+    """Replaces the file of a season. A reader sees the old one or the new one."""
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{season.year}.json"
+    new = folder / f".{season.year}.writing"
+    with new.open("w", encoding="utf-8") as file:
+        json.dump(season._asdict(), file, ensure_ascii=False, separators=(",", ":"))
+        file.flush()
+        os.fsync(file.fileno())
+    os.replace(new, path)
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# Values.
+
+
+def duration(text: str) -> int:
+    """a duration such as 23.251 or 1:04.278"""
+    found = re.fullmatch(r"(?:(?:([0-9]{1,4}):)?([0-9]{1,4}):)?([0-9]{1,6})(?:\.([0-9]{1,3}))?", text, re.ASCII)
+    if not found:
+        raise ValueError
+    hours, minutes, seconds, fraction = found.groups(default="0")
+    return ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * 1000 + int(fraction.ljust(3, "0"))
+
+
+def status_text(text: str) -> str:
+    """a status such as Finished"""
+    # Jolpica-F1 writes some statuses as its code names them: Did_not_start.
+    return str(plain_text(text)).replace("_", " ")
+
+
+def fields(stage: Stage, table: str) -> dict[str, Field]:
+    """The columns of a staged table, with parsers for what an API has: references and texts instead of ids."""
+    found = {}
+    for field in stage.fields(table):
+        if field.parent:
+            field = field._replace(parse=status_text if field.parent == "status" else ref)
+        elif (table, field.name) == ("pit_stops", "milliseconds"):
+            field = field._replace(parse=duration)
+        found[field.name] = field
+    return found
+
+
+def at(found: Any, path: str) -> Any:
+    """What an object of an API has at a path such as `Time.millis`. None if there is nothing."""
+    for name in path.split("."):
+        found = found.get(name) if isinstance(found, dict) else None
+    return found
+
+
+def value(found: Any, path: str, field: Field, place: str) -> Value:
+    """The value of a column that an object of an API has at a path. None if there is none."""
+    found = at(found, path)
+    missing = found is None or found == ""
+    if missing and not field.required:
+        return None
+    try:
+        if not isinstance(found, str) or missing:
+            raise ValueError
+        # Times of day in UTC end in Z.
+        return field.parse(found.removesuffix("Z") if field.name.endswith("time") else found)
+    except ValueError:
+        what = "missing" if missing else repr(str(found)[:80])
+        raise LoadError(f"{place}, {path}: {what}; expected {field.parse.__doc__}") from None
+
+
+def row(record: Json, paths: Mapping[str, str], fields: Mapping[str, Field], place: str) -> dict[str, Value]:
+    """The values of columns, by name."""
+    return {column: value(record, path, fields[column], place) for column, path in paths.items()}
+
+
+def rows(kind: str, records: Sequence[Json], fields: Mapping[str, Field], place: str) -> Iterator[dict[str, Value]]:
+    """The rows of a race's records, with references and texts instead of ids."""
+    for number, record in enumerate(records, 1):
+        lap = record.get("FastestLap")
+        if isinstance(lap, dict) and lap.get("rank") == "0":  # Ergast's way to say that no lap of the driver counts
+            record = {**record, "FastestLap": None}
+        yield row(record, KINDS[kind].paths, fields, f"{place}, {kind}, record {number}")
+
+
+# Calendars.
+
+
+class Stored(NamedTuple):
+    """A race in a calendar. Its round may change, so it is not among what identifies it."""
+
+    id: Any  # unique in the calendar
+    name: str
+    url: str | None
+    circuit: str
+    date: str
+
+
+def stored_races(db: sqlite3.Connection, schema: str, year: str) -> list[Stored]:
+    """The calendar of a season in a database. `id` is the raceId."""
+    return [
+        Stored(*found)
+        for found in db.execute(
+            f"""SELECT raceId, races.name, races.url, circuitRef, date
+                FROM {schema}.races JOIN {schema}.circuits USING (circuitId) WHERE year = ? ORDER BY round""",
+            (year,),
+        )
+    ]
+
+
+def fetched_races(calendar: Sequence[Json]) -> list[Stored]:
+    """A calendar of an API. `id` is the name."""
+    return [
+        Stored(*(str(at(race, path) or "") for path in ("raceName", "raceName", "url", "Circuit.circuitId", "date")))
+        for race in calendar
+    ]
+
+
+def match(races: Sequence[Stored], others: Sequence[Stored]) -> dict[Any, Any]:
+    """The id in `others` of each race in `races` that is there too, by its own id.
+
+    The same race has the same name; or, if it was renamed, the same article, or the same circuit and date.
+    """
+    marks: list[Callable[[Stored], Any]] = [
+        lambda race: race.name,
+        lambda race: race.url and re.sub("^https?:", "", race.url),
+        lambda race: (race.circuit.lower(), race.date),
+    ]
+    matched: dict[Any, Any] = {}
+    for mark in marks:
+        free = {mark(other): other.id for other in others if other.id not in matched.values()}
+        for race in races:
+            if race.id not in matched and mark(race) and mark(race) in free:
+                matched[race.id] = free.pop(mark(race))
+    return matched
+
+
+# Changes.
+
+
+def licence(of_dump: str | None, seasons: Sequence[Season]) -> str | None:
+    """The licences of a dump and of what was fetched, each once."""
+    licences = [*(of_dump or "").split(", "), *(season.licence or "" for season in seasons)]
+    return ", ".join(dict.fromkeys(filter(None, licences))) or None
+
+
+def apply(stage: Stage, seasons: Sequence[Season]) -> list[str]:
+    """Changes a stage by what was fetched. Returns lines for a report. Raises LoadError for a wrong value."""
+    (newest,) = stage.db.execute("SELECT max(date) FROM dump.results JOIN dump.races USING (raceId)").fetchone()
+    changes = [Change(stage, season, newest or "") for season in seasons]
+    return [change.apply() for change in changes]
+
+
+class Change:
+    """Applies a season to a stage. `newest` is the date of the latest race in the dump that has results."""
+
+    def __init__(self, stage: Stage, season: Season, newest: str) -> None:
+        self.db, self.season, self.newest = stage.db, season, newest
+        self.place = f"{season.source}, {season.year}"
+        self.fields = {
+            table: fields(stage, table)
+            for table in ("seasons", "races", *FACTS, *(kind.table for kind in KINDS.values()))
+        }
+
+    def older(self, fetched: str) -> bool:
+        """Whether the dump has a race that was run after something was fetched, so that the dump is newer."""
+        return fetched[:10] < self.newest
+
+    def apply(self) -> str:
+        """Applies the calendar, then the records of each race. Returns a line for a report."""
+        stored = stored_races(self.db, "dump", self.season.year)
+        ids: dict[str, int] = match(fetched_races(self.season.calendar), stored)
+        try:
+            if not self.older(self.season.fetched):
+                self.replace_calendar([race.id for race in stored], ids)
+            applied = [
+                str(race["round"])
+                for race in self.season.calendar
+                if race["raceName"] in ids and self.replace_records(race["raceName"], ids[race["raceName"]])
+            ]
+        except sqlite3.IntegrityError as error:
+            raise LoadError(f"{self.place}: {error}; expected records without duplicates") from None
+        what = f"rounds {', '.join(applied)}" if applied else "the calendar"
+        if self.older(self.season.fetched):
+            what = f"older than the dump; used for what the dump lacks: {what if applied else 'nothing'}"
+        return f"overlay: {self.season.year}: {what} (from {self.season.source})"
+
+    def replace_calendar(self, stored: Sequence[int], ids: dict[str, int]) -> None:
+        """Replaces the races of the season. Adds the ids of new ones to `ids`, the raceId by name."""
+        for race_id in set(stored) - set(ids.values()):
+            for kind in KINDS.values():
+                self.db.execute(f"DELETE FROM dump.{kind.table} WHERE raceId = ?", (race_id,))
+        next_id = self.next_id("races", "raceId")
+        self.db.execute("DELETE FROM dump.races WHERE year = ?", (self.season.year,))
+        for race in self.season.calendar:
+            place = f"{self.place}, {race['raceName']}"
+            if "SprintShootout" in race:  # what SprintQualifying was called in 2023
+                race = {**race, "SprintQualifying": race["SprintShootout"]}
+            name = race["raceName"]
+            if name not in ids:
+                ids[name], next_id = next_id, next_id + 1
+            circuit = self.upsert("circuits", race.get("Circuit"), f"{place}, Circuit", update=True)
+            new = row(race, RACE, self.fields["races"], place)
+            self.insert("races", [{"raceId": ids[name], "circuitId": circuit, **new}])
+        url = value(self.season.season, "url", self.fields["seasons"]["url"], self.place)
+        self.db.execute("INSERT OR IGNORE INTO dump.seasons (year) VALUES (?)", (self.season.year,))
+        self.db.execute("UPDATE dump.seasons SET url = ifnull(?, url) WHERE year = ?", (url, self.season.year))
+
+    def replace_records(self, name: str, race_id: int) -> bool:
+        """Replaces the records of a race by those that were fetched; if the dump is newer, only what it lacks."""
+        place, replaced = f"{self.place}, {name}", False
+        for kind, fetched in self.season.races.get(name, {}).items():
+            table, records, older = KINDS[kind].table, fetched["records"], self.older(fetched["fetched"])
+            if older and self.db.execute(f"SELECT 1 FROM dump.{table} WHERE raceId = ?", (race_id,)).fetchone():
+                continue
+            found = list(rows(kind, records, self.fields[table], place))
+            for number, record in enumerate(records, 1):
+                for parent, child in (("drivers", "Driver"), ("constructors", "Constructor")):
+                    if child in record:
+                        self.upsert(parent, record[child], f"{place}, {kind}, record {number}, {child}", not older)
+            new = [self.stored(values, race_id, place) for values in found]
+            key = NUMBERED[table].key
+            if "," not in key:
+                new = [{key: id, **values} for id, values in enumerate(new, self.next_id(table, key))]
+            self.db.execute(f"DELETE FROM dump.{table} WHERE raceId = ?", (race_id,))
+            self.insert(table, new)
+            replaced = True
+        return replaced
+
+    def stored(self, values: Mapping[str, Value], race_id: int, place: str) -> dict[str, Value]:
+        """A row of a race's records with ids instead of references and texts."""
+        ids: dict[str, Value] = {"raceId": race_id}
+        if "driverId" in values:
+            ids["driverId"] = self.id_of("drivers", values["driverId"], place)
+        if "constructorId" in values:
+            ids["constructorId"] = self.id_of("constructors", values["constructorId"], place)
+        if "statusId" in values:
+            ids["statusId"] = self.status(values["statusId"])
+        return {**values, **ids}
+
+    def upsert(self, table: str, found: Any, place: str, update: bool) -> int:
+        """The id of a driver, constructor or circuit. A new one is added, another one updated."""
+        values = row(found, FACTS[table], self.fields[table], place)
+        (reference, *_), id = FACTS[table], f"{table[:-1]}Id"
+        stored = self.db.execute(
+            f"SELECT {id} FROM dump.{table} WHERE {reference} = ?", (values[reference],)
+        ).fetchone()
+        if not stored:
+            number = self.next_id(table, id)
+            self.insert(table, [{id: number, **values}])
+            return number
+        if update:
+            known = {name: new for name, new in values.items() if new is not None and name != reference}
+            changes = ", ".join(f"{name} = ?" for name in known)
+            self.db.execute(f"UPDATE dump.{table} SET {changes} WHERE {id} = ?", [*known.values(), stored[0]])
+        return int(stored[0])
+
+    def id_of(self, table: str, reference: Value, place: str) -> int:
+        """The id of a driver or constructor that must be there."""
+        name = table[:-1]
+        found = self.db.execute(f"SELECT {name}Id FROM dump.{table} WHERE {name}Ref = ?", (reference,)).fetchone()
+        if not found:
+            raise LoadError(f"{place}: {reference!r} is none of the {table}")
+        return int(found[0])
+
+    def status(self, text: Value) -> int | None:
+        """The id of a status. A new one gets the id that the API has for it, if that is free."""
+        if text is None:
+            return None
+        found = self.db.execute("SELECT statusId FROM dump.status WHERE status = ?", (text,)).fetchone()
+        if found:
+            return int(found[0])
+        wanted = self.season.statuses.get(str(text), "")
+        taken = self.db.execute("SELECT 1 FROM dump.status WHERE statusId = ?", (wanted,)).fetchone()
+        number = (
+            int(wanted) if wanted.isdigit() and len(wanted) < 10 and not taken else self.next_id("status", "statusId")
+        )
+        self.insert("status", [{"statusId": number, "status": text}])
+        return number
+
+    def next_id(self, table: str, id: str) -> int:
+        (last,) = self.db.execute(f"SELECT max({id}) FROM dump.{table}").fetchone()
+        return (last or 0) + 1
+
+    def insert(self, table: str, rows: Sequence[Mapping[str, Value]]) -> None:
+        """Inserts rows that have the same columns."""
+        names = list(rows[0])
+        self.db.executemany(
+            f"INSERT INTO dump.{table} ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})",
+            [list(values.values()) for values in rows],
+        )

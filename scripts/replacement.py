@@ -1,0 +1,148 @@
+"""Programs that replace the database: the new file takes the place of the old one at the very end, or not at all.
+
+Signals, limits and messages of such a program belong here. What it builds does not.
+"""
+
+import fcntl
+import os
+import resource
+import signal
+import sqlite3
+import stat
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+from typing import Never
+
+from dump import LoadError, Progress
+from stage import SCHEMA
+
+# A full dump needs a third of it. No dump may make the loader use up the memory of a service on the same machine.
+MEMORY_BYTES = 120_000_000
+
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def replaceable(path: Path) -> bool:
+    """Whether the file at `path` is empty or was built by an earlier load. It may be damaged."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        header = file.read(72)
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA.read_text(encoding="utf-8"))
+        (application_id,) = db.execute("PRAGMA application_id").fetchone()
+    return not header or (header[:16] == b"SQLite format 3\0" and header[68:] == application_id.to_bytes(4, "big"))
+
+
+@contextmanager
+def replacement(path: str) -> Iterator[Path]:
+    """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed."""
+    old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
+    if old.exists() and not replaceable(old):
+        raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
+    folder = os.open(old.parent, os.O_RDONLY)
+    try:
+        lock(folder, old.parent)
+        new = old.with_name(f".{old.name}.loading")
+        new.unlink(missing_ok=True)  # left by a loader that was killed
+        try:
+            yield new
+            if old.exists():
+                status = old.stat()
+                with suppress(PermissionError):  # only root may change the owner
+                    os.chown(new, status.st_uid, status.st_gid)
+                new.chmod(stat.S_IMODE(status.st_mode))
+            os.replace(new, old)
+            os.fsync(folder)
+        finally:
+            new.unlink(missing_ok=True)
+    finally:
+        os.close(folder)
+
+
+def lock(folder: int, name: Path) -> None:
+    # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        raise LoadError(
+            f"{name}: another load or refresh is running in this folder; try again when it has ended"
+        ) from None
+
+
+def identity(path: str) -> tuple[int, int, int] | None:
+    """Attributes that differ between a file and the one that replaces it; None if there is no file."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino, status.st_mtime_ns
+
+
+def show_progress(text: str) -> None:
+    print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
+
+
+def limit_memory() -> None:
+    """Makes Python raise MemoryError instead of using more than MEMORY_BYTES."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if soft == resource.RLIM_INFINITY or soft > MEMORY_BYTES:
+        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
+
+
+def ignore_end_signals() -> None:
+    for number in END_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+
+
+def interrupt(number: int, frame: FrameType | None) -> Never:
+    """Handles the first signal to end, and ignores later ones, which would disturb the clean-up."""
+    ignore_end_signals()
+    raise KeyboardInterrupt
+
+
+def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> None:
+    """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails."""
+    limit_memory()
+    progress = show_progress if sys.stderr.isatty() else lambda text: None
+    before = identity(database)
+    said: list[str] = []
+    fault = ""
+    try:
+        try:
+            for number in END_SIGNALS:
+                signal.signal(number, interrupt)
+            said = work(progress)
+        finally:
+            ignore_end_signals()
+    except LoadError as error:
+        fault = str(error)
+    except KeyboardInterrupt:
+        fault = "interrupted"
+    except MemoryError:
+        fault = f"{database}: needs more than {MEMORY_BYTES:,} bytes of memory; expected a dump of the data"
+    except sqlite3.Error as error:
+        fault = f"{database}: {error}"
+    except OSError as error:
+        fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    progress("")
+    if not fault:
+        fault = report("\n".join([*said, ""]))
+    if fault:
+        outcome = "nothing was changed" if identity(database) == before else "the new database is in place"
+        line = "".join(character if character.isprintable() else " " for character in fault)
+        sys.exit(f"{program}: {line}; {outcome}")
+
+
+def report(text: str) -> str:
+    """Writes `text` to stdout. Returns what went wrong, or nothing."""
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
+    try:
+        print(text, end="", flush=True)
+    except (OSError, UnicodeError) as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
+        return f"stdout: {getattr(error, 'strerror', error)}"
+    return ""

@@ -1,0 +1,176 @@
+"""An API for tests, which counts requests and breaks answers; and dumps and databases that lack what it has."""
+
+import csv
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+
+import refresh
+from api import Api
+
+Answer = tuple[int, dict[str, str], bytes]
+Fault = Callable[[bytes], Answer | bytes | None]
+
+
+def html(body: bytes) -> Answer:
+    return 200, {}, b"<!doctype html><title>Sign in to the network</title>"
+
+
+def cut(body: bytes) -> bytes:
+    """Half an answer, with the Content-Length of all of it: what is sent before a connection breaks."""
+    return body[: len(body) // 2]
+
+
+def short(body: bytes) -> Answer:
+    """Half an answer that says it is whole."""
+    return 200, {}, body[: len(body) // 2]
+
+
+def error(body: bytes) -> Answer:
+    return 500, {}, b"{}"
+
+
+def closed(body: bytes) -> None:
+    """The connection is closed without an answer."""
+
+
+def other_shape(body: bytes) -> Answer:
+    return 200, {}, body.replace(b'Table":{', b'Tables":{')
+
+
+def other_total(body: bytes) -> Answer:
+    return 200, {}, body.replace(b'"total":"', b'"total":"1')
+
+
+FAULTS = (html, cut, short, error, closed, other_shape, other_total)
+
+
+class Server:
+    """An API at `url`: `answer(path)` says what it answers. `paths` has the paths of the requests, without their base.
+
+    `faults` has what breaks the n-th answer, by n from 0.
+    """
+
+    def __init__(self, answer: Callable[[str], Answer]) -> None:
+        self.answer = answer
+        self.paths: list[str] = []
+        self.agents: set[str] = set()
+        self.faults: dict[int, Fault] = {}
+        self.url = ""
+
+    def handle(self, handler: BaseHTTPRequestHandler) -> None:
+        number = len(self.paths)
+        self.paths.append(handler.path.removeprefix("/ergast/f1/"))
+        self.agents.add(handler.headers["User-Agent"])
+        status, headers, body = self.answer(handler.path)
+        length = len(body)
+        if number in self.faults:
+            broken = self.faults[number](body)
+            if broken is None:
+                return
+            if isinstance(broken, bytes):
+                body = broken
+            else:
+                status, headers, body = broken
+                length = len(body)
+        handler.send_response(status)
+        for name, value in {**headers, "Content-Length": str(length)}.items():
+            handler.send_header(name, value)
+        handler.end_headers()
+        handler.wfile.write(body)
+
+
+@contextmanager
+def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
+    """A server on a free port."""
+    server = Server(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            server.handle(self)
+
+        def log_message(self, format: str, *arguments: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        server.url = f"http://127.0.0.1:{http.server_port}/ergast/f1"
+        thread = Thread(target=http.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server
+        finally:
+            http.shutdown()
+            thread.join()
+
+
+def answers_of(app) -> Callable[[str], Answer]:
+    """What an application answers: the `answer` of a Server."""
+
+    def answer(path: str) -> Answer:
+        found = app.get(path, expect_errors=True)
+        return found.status_int, {"Content-Type": found.content_type}, found.body
+
+    return answer
+
+
+def refreshed(database: Path, url: str, season: str = "", now: float = 1_800_000_000) -> tuple[list[str], int]:
+    """Refreshes a database without any waiting. Returns the report and the number of requests."""
+    api = Api(url, lambda text: None, clock=lambda: 0, sleep=lambda seconds: None, now=lambda: now)
+    return refresh.refresh(str(database), api, season, refresh.CORRECTIONS, lambda text: None), api.requests
+
+
+def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of each table but `build`."""
+    with closing(sqlite3.connect(database)) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {
+            table: db.execute(f"SELECT * FROM {table}").fetchall()
+            for table in tables
+            if table != "build" and not table.startswith("sqlite_")
+        }
+
+
+def edited(source: Path, folder: Path, **edits: Callable[[dict[str, str]], dict[str, str] | None]) -> Path:
+    """A copy of a dump. The edit of a table changes each row, a dict; it may return None to leave the row out."""
+    folder.mkdir()
+    for file in source.iterdir():
+        if file.stem not in edits:
+            (folder / file.name).write_bytes(file.read_bytes())
+            continue
+        with file.open(newline="", encoding="utf-8") as old, (folder / file.name).open("w", newline="") as new:
+            reader = csv.DictReader(old)
+            writer = csv.DictWriter(new, reader.fieldnames or ())
+            writer.writeheader()
+            writer.writerows(filter(None, map(edits[file.stem], reader)))
+    return folder
+
+
+RECORDS = (
+    "results",
+    "qualifying",
+    "sprint_results",
+    "lap_times",
+    "pit_stops",
+    "driver_standings",
+    "constructor_standings",
+)
+
+
+def race_ids(source: Path, year: int) -> dict[int, str]:
+    """The raceId of each round of a season in a dump."""
+    with (source / "races.csv").open(newline="", encoding="utf-8") as file:
+        return {int(row["round"]): row["raceId"] for row in csv.DictReader(file) if row["year"] == str(year)}
+
+
+def without(source: Path, folder: Path, year: int, *rounds: int, **edits) -> Path:
+    """A copy of a dump without the records of some rounds, with edits as above."""
+    gone = {id for round, id in race_ids(source, year).items() if round in rounds}
+
+    def keep(table: str):
+        edit = edits.get(table, lambda row: row)
+        return lambda row: None if row["raceId"] in gone else edit(row)
+
+    return edited(source, folder, **{**edits, **{table: keep(table) for table in RECORDS}})

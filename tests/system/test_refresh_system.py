@@ -1,0 +1,190 @@
+"""Refreshing a database of a full dump from a real service over that dump, as it would be from the public one."""
+
+import csv
+import random
+import signal
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from contextlib import contextmanager
+
+import overlay
+import pytest
+import refresh
+from api import Api
+from apis import FAULTS, edited, race_ids, refreshed, rows_of, served, without
+from conftest import built
+from dump import LoadError
+from service import OFF, ROOT, service
+
+LAST = 21  # the latest round of 2025 in the dump that was run
+
+
+@pytest.fixture(scope="module")
+def source(dump, tmp_path_factory):
+    """The dump with what it lacks: 1,100 laps of each of the last ten races that were run."""
+    folder = edited(dump, tmp_path_factory.mktemp("source") / "dump")
+    races = {id for round, id in race_ids(dump, 2025).items() if LAST - 10 < round <= LAST}
+    with (dump / "results.csv").open(newline="", encoding="utf-8") as file:
+        drivers = [(row["raceId"], row["driverId"]) for row in csv.DictReader(file) if row["raceId"] in races]
+    with (folder / "lap_times.csv").open(newline="", encoding="utf-8") as file:
+        header = next(csv.reader(file))
+    with (folder / "lap_times.csv").open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, header, restval=r"\N")
+        for number, (race, driver) in enumerate(drivers):
+            for lap in range(1, 56):
+                values = {"raceId": race, "driverId": driver, "lap": lap, "position": 1 + number % 20}
+                writer.writerow({**values, "time": f"1:{20 + number % 20}.{lap:03}"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def complete(source, tmp_path_factory):
+    """The path of the database of that dump."""
+    return built(source, tmp_path_factory.mktemp("complete") / "racedata.db")
+
+
+@contextmanager
+def api(database, folder, **settings):
+    """The address of a service over a database."""
+    with service(database, folder / "api.log", **{**OFF, "WEB_CONCURRENCY": "2", **settings}) as running:
+        yield "http://{}:{}/ergast/f1".format(*running.address)
+
+
+def behind(source, folder, rounds, **edits):
+    """A database of the dump without the last rounds that were run."""
+    gone = range(LAST - rounds + 1, LAST + 1)
+    return built(without(source, folder / f"dump{rounds}", 2025, *gone, **edits), folder / f"racedata{rounds}.db")
+
+
+@pytest.mark.parametrize(
+    ("limit", "expected"),
+    # With pages of 100, a new round needs seasons, calendar, results, qualifying and sprints; pit stops and both
+    # standings of three rounds; and eleven pages of laps.
+    [("2000", {1: 17, 3: 17, 10: 45}), ("100", {1: 25, 3: 49, 10: 149})],
+)
+def test_rounds_that_are_missing_come_back_row_by_row(source, complete, tmp_path, limit, expected):
+    with api(complete, tmp_path, RACEDATA_MAX_LIMIT=limit) as url:
+        for rounds, requests in expected.items():
+            database = behind(source, tmp_path, rounds)
+            said, counted = refreshed(database, url)
+            print(rounds, counted, *said, sep="\n  ")
+            assert rows_of(database) == rows_of(complete)
+            assert counted == requests
+            said, counted = refreshed(database, url)
+            assert "nothing new" in said[-1]
+            assert counted <= 20
+
+
+def test_a_changed_result_a_renumbered_and_a_cancelled_round_come_right(source, complete, tmp_path):
+    """Here: the race of round 24 is round 5, those between are one later, and round 20 has a wrong result. In the API,
+    Las Vegas is cancelled."""
+    ids = race_ids(source, 2025)
+
+    def renumbered(row):
+        round = int(row["round"])
+        if row["year"] != "2025" or round < 5:
+            return row
+        return {**row, "round": "5" if round == 24 else str(round + 1)}
+
+    def changed(row):
+        return {**row, "points": "99"} if row["raceId"] == ids[20] and row["positionOrder"] == "3" else row
+
+    def cancelled(row):
+        if row["year"] != "2025" or int(row["round"]) < 22:
+            return row
+        return None if row["round"] == "22" else {**row, "round": str(int(row["round"]) - 1)}
+
+    database = behind(source, tmp_path, 1, races=renumbered, results=changed)
+    expected = built(edited(source, tmp_path / "cancelled", races=cancelled), tmp_path / "cancelled.db")
+    with api(expected, tmp_path, RACEDATA_MAX_LIMIT="100") as url:
+        said, counted = refreshed(database, url)
+        print(counted, *said, sep="\n  ")
+        assert rows_of(database) == rows_of(expected)
+        assert "nothing new" in refreshed(database, url)[0][-1]
+
+
+def test_an_older_dump_gets_what_was_fetched_before(source, complete, tmp_path):
+    database = behind(source, tmp_path, 3)
+    with api(complete, tmp_path) as url:
+        refreshed(database, url)
+    built(tmp_path / "dump3", database)
+    assert rows_of(database) == rows_of(complete)
+
+
+def test_a_fault_at_any_request_to_a_real_service_leaves_the_old_database(source, complete, tmp_path):
+    database = behind(source, tmp_path, 1)
+    before = database.read_bytes()
+    with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100") as url:
+
+        def forward(path):
+            with urllib.request.urlopen(url.removesuffix("/ergast/f1") + path, timeout=20) as response:
+                return response.status, {}, response.read()
+
+        with served(forward) as proxy:
+            for number in range(25):
+                for fault in FAULTS:
+                    proxy.paths.clear()
+                    proxy.faults = {number: fault}
+                    with pytest.raises(LoadError, match=r"^http://127\.0\.0\.1:[^\n]+$"):
+                        refreshed(database, proxy.url)
+                    assert number < len(proxy.paths)
+                    assert database.read_bytes() == before
+                    assert not database.with_suffix(".overlay").exists()
+            proxy.faults = {}
+            refreshed(database, proxy.url)
+            assert rows_of(database) == rows_of(complete)
+
+
+def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_overlay(source, complete, tmp_path):
+    database = behind(source, tmp_path, 1)
+    old, rows = database.read_bytes(), rows_of(complete)
+    # Without pauses between requests.
+    program = "import api; api.PACE = ((10**6, 1),); import refresh; refresh.main()"
+    outcomes = {"old": 0, "new": 0}
+    with api(complete, tmp_path) as url:
+        command = [sys.executable, "-c", program, database, "--from", url]
+
+        def start():
+            return subprocess.Popen(command, cwd=ROOT / "scripts", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+        begin = time.monotonic()
+        process = start()
+        process.communicate(timeout=60)
+        seconds = time.monotonic() - begin
+        assert process.returncode == 0
+        for _ in range(30):
+            database.write_bytes(old)
+            process = start()
+            try:
+                process.communicate(timeout=random.uniform(0.2, 1.1) * seconds)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+            process.communicate()
+            if database.read_bytes() == old:
+                outcomes["old"] += 1
+            else:
+                assert rows_of(database) == rows
+                outcomes["new"] += 1
+            overlay.read(overlay.folder_beside(database))
+        print(outcomes)
+        assert outcomes["old"] > 0
+        process = start()
+        process.communicate(timeout=60)
+    assert rows_of(database) == rows
+    assert sorted(path.name for path in database.parent.glob(".racedata*")) == []
+
+
+def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
+    """The limits of the service are those of the public one. It never has to say 429."""
+    database = behind(source, tmp_path, 1)
+    said = []
+    limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
+    with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
+        client = Api(url, said.append)
+        refresh.refresh(str(database), client, "", refresh.CORRECTIONS, said.append)
+    assert rows_of(database) == rows_of(complete)
+    assert client.requests == 25
+    assert not [text for text in said if text.startswith("status")]

@@ -1,0 +1,274 @@
+"""scripts/api.py: pages are followed to the end, wrong answers are refused, and the limits of an API are obeyed."""
+
+import json
+import threading
+from email.utils import formatdate
+from itertools import chain
+
+import api
+import pytest
+from api import Api
+from apis import answers_of, served
+from conftest import Clock, client
+from dump import LoadError
+
+
+def envelope(records, total=None, limit=100, offset=0, table="SeasonTable", name="Seasons", **echo):
+    """An answer's body."""
+    numbers = {"limit": limit, "offset": offset, "total": len(records) if total is None else total}
+    mrdata = {**{key: str(value) for key, value in numbers.items()}, table: {**echo, name: records}}
+    return json.dumps({"MRData": mrdata}).encode()
+
+
+def always(body, status=200, **headers):
+    return lambda path: (status, headers, body)
+
+
+class Time:
+    """A clock that moves when a test sleeps."""
+
+    def __init__(self):
+        self.clock, self.slept = Clock(), []
+
+    def sleep(self, seconds):
+        assert seconds >= 0
+        self.slept.append(seconds)
+        self.clock.now += seconds
+
+    def api(self, url):
+        return Api(url, lambda text: None, self.clock, self.sleep, self.clock)
+
+
+SEASONS = [{"season": str(year)} for year in range(1950, 2026)]
+
+
+def pages_of(records, limit):
+    """An API whose largest page has `limit` records."""
+
+    def answer(path):
+        offset = int(path.rpartition("=")[2])
+        return 200, {}, envelope(records[offset : offset + limit], len(records), limit, offset)
+
+    return answer
+
+
+@pytest.mark.parametrize(("limit", "requests"), [(2000, 1), (76, 1), (75, 2), (10, 8)])
+def test_pages_are_followed_to_the_end_however_small_they_are(limit, requests):
+    with served(pages_of(SEASONS, limit)) as server:
+        source = Time().api(server.url)
+        assert source.records("seasons") == [(season,) for season in SEASONS]
+    assert (source.requests, source.limit) == (requests, limit)
+    assert len(server.paths) == requests
+    assert server.paths[0] == "seasons.json?limit=2000&offset=0"
+
+
+def test_records_begin_at_an_offset():
+    with served(pages_of(SEASONS, 10)) as server:
+        assert Time().api(server.url + "/").records("seasons", 70) == [(season,) for season in SEASONS[70:]]
+        assert Time().api(server.url).records("seasons", 500) == []
+
+
+def test_timings_come_with_their_lap_and_race_across_pages(sample_database):
+    with served(answers_of(client(sample_database, max_limit=30))) as server:
+        records = Time().api(server.url).records("2023/18/laps")
+    assert len(records) == 1014
+    assert {race["round"] for race, _, _ in records} == {"18"}
+    first = [timing["driverId"] for _, lap, timing in records if lap["number"] == "1"]
+    assert len(first) == len(set(first)) == 20
+
+
+def test_requests_name_the_program_and_its_version():
+    with served(pages_of(SEASONS, 100)) as server:
+        Time().api(server.url).records("seasons")
+    (agent,) = server.agents
+    assert agent.startswith("racedata/")
+    assert agent.endswith(" (+refresh)")
+
+
+WRONG = {
+    "HTML": (b"<!doctype html>", "b'<!doctype html>'; expected JSON"),
+    "nothing": (b"", "b''; expected JSON"),
+    "cut off": (envelope(SEASONS)[:-1], "expected JSON"),
+    "not UTF-8": (b'{"MRData": "\xff"}', "expected JSON"),
+    "deep": (b"[" * 100_000, ""),
+    "a list": (b"[]", "no object MRData; expected an answer in Ergast's format"),
+    "no envelope": (b'{"MRData": []}', "no object MRData"),
+    "no total": (
+        b'{"MRData": {"limit": "1", "offset": "0"}}',
+        "MRData.total is 'None'; expected a string with a number",
+    ),
+    "limit 0": (envelope([], limit=0), "MRData.limit is '0'; expected a string with a number, 1 to 2000"),
+    "limit above ours": (envelope([], limit=2001), "MRData.limit is '2001'"),
+    "a number": (envelope([]).replace(b'"100"', b"100"), "MRData.limit is '100'; expected a string"),
+    "another offset": (envelope([], offset=5), "MRData.offset is '5'; expected a string with a number, 0"),
+    "total without end": (envelope([], 10**9), "MRData.total is '1000000000'"),
+    "another table": (
+        envelope([], table="RaceTable"),
+        "no object SeasonTable in MRData; expected the answer of seasons",
+    ),
+    "another list": (envelope([], name="Races"), "no list Seasons of objects"),
+    "texts": (envelope(["1950"]), "no list Seasons of objects"),
+    "too few": (envelope(SEASONS, 77), "76 records; expected 77, because MRData.total is 77"),
+    "too many": (envelope(SEASONS, 75), "76 records; expected 75, because MRData.total is 75"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_answer_is_refused_by_one_line_that_names_the_address(name):
+    body, said = WRONG[name]
+    with served(always(body)) as server, pytest.raises(LoadError) as caught:
+        Time().api(server.url).records("seasons")
+    assert str(caught.value).startswith(f"{server.url}/seasons.json?limit=2000&offset=0: ")
+    assert said in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_an_answer_about_another_round_is_refused():
+    races = {"table": "RaceTable", "name": "Races", "season": "2023", "round": "5"}
+    with served(always(envelope([], **races))) as server:
+        assert Time().api(server.url).records("2023/5/results") == []
+        with pytest.raises(LoadError, match=r"RaceTable\.round is '5'; expected '6'"):
+            Time().api(server.url).records("2023/6/results")
+        with pytest.raises(LoadError, match=r"RaceTable\.season is '2023'; expected '2022'"):
+            Time().api(server.url).records("2022/5/results")
+
+
+def test_pages_with_different_totals_are_refused():
+    answers = iter([envelope(SEASONS[:40], 76, 40), envelope(SEASONS[40:] + SEASONS[:1], 77, 40, 40)])
+    with served(lambda path: (200, {}, next(answers))) as server, pytest.raises(LoadError) as caught:
+        Time().api(server.url).records("seasons")
+    assert str(caught.value) == (
+        f"{server.url}/seasons.json?limit=2000&offset=40: a total of 77, after 76 on the page before; "
+        "expected the same on each page"
+    )
+
+
+@pytest.mark.parametrize("status", [201, 400, 404, 500, 502])
+def test_another_status_than_200_is_refused_at_once(status):
+    with (
+        served(always(envelope(SEASONS), status)) as server,
+        pytest.raises(LoadError, match=f"status {status}; expected 200"),
+    ):
+        Time().api(server.url).records("seasons")
+    assert len(server.paths) == 1
+
+
+def test_nothing_at_the_address_is_one_line():
+    with served(pages_of(SEASONS, 100)) as server:
+        pass
+    with pytest.raises(LoadError, match=r"Connection refused.*; expected an answer of an API"):
+        Time().api(server.url).records("seasons")
+
+
+def test_an_answer_that_is_too_long_is_refused(monkeypatch):
+    monkeypatch.setattr(api, "ANSWER_BYTES", 100)
+    with served(always(envelope(SEASONS))) as server, pytest.raises(LoadError, match="more than 100 bytes"):
+        Time().api(server.url).records("seasons")
+
+
+def test_an_answer_that_never_ends_is_given_up(monkeypatch):
+    monkeypatch.setattr(api, "ANSWER_SECONDS", 0.1)
+    end = threading.Event()
+
+    def answer(path):
+        end.wait(20)
+        return 200, {}, b""
+
+    with served(answer) as server:
+        try:
+            with pytest.raises(LoadError, match=r"no complete answer in 0\.1 seconds, or no data for 30"):
+                Time().api(server.url).records("seasons")
+        finally:
+            end.set()
+
+
+@pytest.mark.parametrize("url", ["", "api.jolpi.ca", "ftp://127.0.0.1/", "file:///etc/passwd"])
+def test_only_http_addresses_are_accepted(url):
+    with pytest.raises(LoadError, match="expected an http"):
+        Time().api(url)
+
+
+def test_an_address_with_a_password_is_refused_and_not_repeated():
+    with pytest.raises(LoadError, match=r"^the address of the API has a user or password in it; expected one without$"):
+        Time().api("https://user:secret@127.0.0.1/ergast/f1")
+
+
+def test_an_address_that_cannot_be_read_is_one_line():
+    with pytest.raises(LoadError, match="expected an answer of an API"):
+        Time().api("http://127.0.0.1:port/").records("seasons")
+
+
+# The pace.
+
+
+def test_requests_keep_to_4_in_any_second_and_500_in_any_hour():
+    time, times = Time(), []
+
+    def answer(path):
+        times.append(time.clock.now)
+        time.clock.now += 0.01  # what an answer takes
+        return pages_of([{}] * 510, 1)(path)
+
+    with served(answer) as server:
+        time.api(server.url).records("seasons")
+    assert len(times) == 510
+    assert all(later - earlier > 1 for earlier, later in zip(times, times[4:]))
+    assert all(later - earlier > 3600 for earlier, later in zip(times, times[500:]))
+    # It does not wait longer than that either.
+    assert times[499] < 130
+    assert times[-1] < 3600 + 30
+
+
+def test_a_slow_api_needs_no_pauses():
+    time = Time()
+
+    def answer(path):
+        time.clock.now += 0.3
+        return pages_of(SEASONS, 10)(path)
+
+    with served(answer) as server:
+        time.api(server.url).records("seasons")
+    assert all(seconds < 0.3 for seconds in time.slept)
+    assert sum(time.slept) < 1
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("7", 7), ("0", 0), (formatdate(100, usegmt=True), 100), (None, 30), ("soon", 30), ("-5", 30), ("600", 600)],
+)
+def test_retry_after_is_obeyed(status, header, seconds):
+    time = Time()
+    headers = {} if header is None else {"Retry-After": header}
+    answers = chain([(status, headers, b"")], [(200, {}, envelope(SEASONS))])
+    with served(lambda path: next(answers)) as server:
+        source = time.api(server.url)
+        assert len(source.records("seasons")) == 76
+    assert sum(time.slept) == seconds
+    assert source.requests == 2
+
+
+def test_a_date_in_the_past_means_now():
+    time = Time()
+    time.clock.now = 1000
+    answers = chain([(429, {"Retry-After": formatdate(100, usegmt=True)}, b"")], [(200, {}, envelope(SEASONS))])
+    with served(lambda path: next(answers)) as server:
+        time.api(server.url).records("seasons")
+    assert sum(time.slept) == 0
+
+
+def test_a_wait_that_is_too_long_is_left_to_the_caller():
+    time = Time()
+    with served(always(b"", 429, **{"Retry-After": "601"})) as server, pytest.raises(LoadError) as caught:
+        time.api(server.url).records("seasons")
+    assert str(caught.value).endswith("status 429: try again in 601 seconds")
+    assert time.slept == []
+
+
+def test_an_api_that_always_says_later_is_given_up():
+    time = Time()
+    with served(always(b"", 503, **{"Retry-After": "9"})) as server, pytest.raises(LoadError) as caught:
+        time.api(server.url).records("seasons")
+    assert str(caught.value).endswith("status 503 at each of 5 tries; try again later")
+    assert len(server.paths) == 5
+    assert time.slept == [9] * 5

@@ -1,0 +1,674 @@
+"""scripts/jolpica.py: a dump in Jolpica's own layout is loaded, and answers what Jolpica answers."""
+
+import csv
+import json
+import random
+import re
+import shutil
+import sqlite3
+import zipfile
+from contextlib import closing
+
+import dump
+import load_data
+import pytest
+from comparison import by_place, differences
+from conftest import built, client, folder_named_by
+
+# A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are mostly made up.
+TABLES = {
+    "season": """
+        id,wikipedia,year
+        10,https://en.wikipedia.org/wiki/1997_Formula_One_World_Championship,1997
+        11,,2023
+        12,,2025
+    """,
+    "circuit": """
+        id,altitude,country,latitude,locality,longitude,name,reference,wikipedia
+        20,-7,Azerbaijan,40.37250001,Baku,49.8533,Baku City Circuit,baku,https://en.wikipedia.org/wiki/Baku_City_Circuit
+        21,610,USA,,Las Vegas,,Las Vegas Strip Street Circuit,vegas,
+    """,
+    "team": """
+        id,name,nationality,reference,wikipedia
+        30,Ferrari,Italian,ferrari,http://en.wikipedia.org/wiki/Scuderia_Ferrari
+        31,Williams,British,williams,
+        32,Nameless,,,
+    """,
+    "driver": """
+        id,abbreviation,date_of_birth,forename,nationality,permanent_car_number,reference,surname,wikipedia
+        40,LEC,1997-10-16,Charles,Monegasque,16,leclerc,Leclerc,
+        41,SAI,1994-09-01,Carlos,Spanish,55,sainz,Sainz,
+        42,ALB,1996-03-23,Alexander,Thai,23,albon,Albon,
+        43,,,Logan,American,,sargeant,Sargeant,
+        44,,,Some,,,,Body,
+        45,,,Jacques,Canadian,,villeneuve,Villeneuve,
+    """,
+    "round": """
+        id,circuit_id,date,is_cancelled,name,number,race_number,season_id,wikipedia
+        50,20,2023-04-30,f,Azerbaijan Grand Prix,4,1083,11,https://en.wikipedia.org/wiki/2023_Azerbaijan_Grand_Prix
+        51,20,2023-05-21,t,Cancelled Grand Prix,5,,11,
+        52,20,2023-06-21,f,Numberless Grand Prix,,,11,
+        53,20,2023-07-21,f,Dateless Grand Prix,6,,11,
+        54,21,2025-11-22,f,Las Vegas Grand Prix,22,1147,12,
+        55,20,1997-03-09,f,Old Grand Prix,1,582,10,
+    """,
+    "session": """
+        id,has_time_data,is_cancelled,number,round_id,timestamp,timezone,type
+        60,t,f,1,50,2023-04-28 09:30:00+00,Asia/Baku,FP1
+        61,t,f,2,50,2023-04-28 13:00:00+00,Asia/Baku,Q1
+        62,t,f,3,50,2023-04-28 13:25:00+00,Asia/Baku,Q2
+        63,t,f,4,50,2023-04-28 13:48:00+00,Asia/Baku,Q3
+        64,t,f,5,50,2023-04-29 12:30:00+04,Asia/Baku,SQ1
+        65,t,f,6,50,2023-04-29 13:30:00+00,Asia/Baku,SR
+        66,t,t,7,50,2023-04-30 11:00:00+00,Asia/Baku,R
+        67,t,f,1,51,2023-05-21 13:00:00+00,Asia/Baku,R
+        68,t,f,1,52,2023-06-21 13:00:00+00,Asia/Baku,R
+        69,t,f,1,53,,Asia/Baku,R
+        70,t,f,1,54,2025-11-22 20:00:00-08,America/Los_Angeles,R
+        71,f,f,1,54,2025-11-20 00:00:00+00,America/Los_Angeles,FP1
+        72,f,f,2,55,1997-03-08 00:00:00+00,Asia/Baku,QO
+        73,f,f,,55,1997-03-08 00:00:00+00,Asia/Baku,QB
+        74,f,f,3,55,1997-03-09 00:00:00+00,Asia/Baku,R
+    """,
+    "teamdriver": """
+        id,driver_id,role,season_id,team_id
+        80,40,,11,30
+        81,41,,11,30
+        82,42,,11,31
+        83,43,,11,31
+        84,44,,11,31
+        85,45,,10,31
+        86,40,,11,32
+    """,
+    "roundentry": """
+        id,car_number,round_id,team_driver_id
+        100,16,50,80
+        101,55,50,81
+        102,23,50,82
+        103,2,50,83
+        104,99,50,84
+        105,3,55,85
+        106,16,51,80
+        107,16,50,86
+    """,
+    "sessionentry": """
+        id,detail,fastest_lap_rank,grid,is_classified,laps_completed,points,position,round_entry_id,session_id,status,time
+        200,,,,,,,1,100,61,,
+        201,,,,,,,2,101,61,,
+        202,,,,,,,3,102,61,,
+        203,,,,,,,2,100,62,,
+        204,,,,,,,1,101,62,,
+        205,,,,,,,,101,63,,
+        206,,,,,,,1,100,63,,
+        207,Finished,,1,t,17,8.0,1,100,65,0,00:33:17.667
+        208,Handbrake,,0,f,1,0,2,103,65,30,
+        209,Finished,1,1,t,51,26,1,100,66,0,01:32:42.43
+        210,Lapped,,2,t,50,12.50,2,101,66,1,
+        211,Engine,2,,f,7,0,3,102,66,11,00:20:00
+        212,,,,f,,,4,103,66,30,
+        213,,,,t,51,0,5,104,66,0,
+        214,Finished,,1,t,70,10,1,105,74,0,01:30:28.718
+        215,,,,,,,3,105,72,,
+        216,,,,,,,1,105,73,,
+        217,Finished,,1,t,51,25,1,106,67,0,
+        218,Finished,,1,t,51,25,6,107,66,0,
+    """,
+    "lap": """
+        id,average_speed,is_deleted,is_entry_fastest_lap,number,position,session_entry_id,time
+        300,,f,t,,,200,00:01:41.269
+        301,,f,t,,,201,00:01:41
+        302,,t,t,,,202,00:01:41.5
+        303,,f,t,12,,203,00:01:40.445
+        304,,f,t,,,204,00:01:40.2039
+        305,,f,f,,,206,00:01:39
+        306,,f,t,,,206,00:01:40.203
+        307,,f,t,10,,207,00:00:59.5
+        308,,f,f,1,1,209,01:02:03.4
+        309,203.4,f,t,2,1,209,00:01:45.2
+        310,,f,f,1,2,210,00:01:55.123
+        311,,f,f,2,,210,
+        312,201.1,f,t,6,,211,00:01:47.9
+        313,,f,f,,,211,00:01:48
+        314,,f,t,1,1,213,00:01:48
+        315,,f,t,,,215,00:01:30.1
+        316,,f,t,,,216,00:01:29.1
+        317,,f,f,3,1,207,00:01:00.5
+    """,
+    "pitstop": """
+        id,duration,lap_id,local_timestamp,number,session_entry_id
+        400,00:00:24.289,310,15:20:01,1,210
+        401,00:18:24.9,311,15:30:02.5,2,210
+        402,,,,1,209
+        403,00:00:24,313,15:30:02,,211
+        404,00:00:24,,15:30:02,1,213
+        405,00:00:24,317,17:30:02,1,207
+    """,
+    "driverchampionship": """
+        id,adjustment_type,driver_id,is_eligible,points,position,round_id,session_id,win_count,year
+        500,0,40,t,34,1,50,66,1,2023
+        501,0,41,t,12.50,2,50,66,0,2023
+        502,0,42,f,0,,50,66,0,2023
+        503,101,43,t,3,3,50,66,,2023
+        504,0,40,t,8,1,,65,0,2023
+        505,0,44,t,0,4,50,66,0,2023
+        506,0,40,t,0,1,51,67,0,2023
+    """,
+    "teamchampionship": """
+        id,adjustment_type,is_eligible,points,position,round_id,session_id,team_id,win_count,year
+        600,0,t,46.5,1,50,66,30,1,2023
+        601,102,t,0,,50,66,31,0,2023
+        602,1,t,0,3,50,66,32,0,2023
+    """,
+}
+
+
+class Dump:
+    """The dump above in a folder, to change: `{name: [header, *rows]}`, all of them lists of fields."""
+
+    def __init__(self, folder):
+        self.folder = folder / "source"
+        self.database = folder / "x.db"
+        self.tables = {
+            name: list(csv.reader(line.strip() for line in text.strip().splitlines())) for name, text in TABLES.items()
+        }
+
+    def write(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        for name, rows in self.tables.items():
+            with (self.folder / f"formula_one_{name}.csv").open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(rows)
+
+    def change(self, name, id, /, **fields):
+        (row,) = [row for row in self.tables[name] if row[0] == str(id)]
+        for column, value in fields.items():
+            row[self.tables[name][0].index(column)] = value
+
+    def load(self):
+        """The lines of the loader's report."""
+        self.write()
+        return load_data.load(str(self.folder), str(self.database), None, lambda text: None)
+
+    def stored(self, sql):
+        self.load()
+        return rows(self.database, sql)
+
+
+def rows(database, sql):
+    with closing(sqlite3.connect(database)) as db:
+        return db.execute(sql).fetchall()
+
+
+def contents(database):
+    """The rows of each table, without `build`, which has the time of the load."""
+    tables = rows(database, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    return {table: rows(database, f"SELECT * FROM {table}") for (table,) in tables if table != "build"}
+
+
+@pytest.fixture
+def source(tmp_path):
+    return Dump(tmp_path)
+
+
+def test_the_date_and_time_of_a_race_and_of_its_sessions_are_in_utc(source):
+    sql = "SELECT year, round, name, date, time, fp1_date, fp1_time, quali_time, sprint_time, sq_time FROM races"
+    assert source.stored(f"{sql} ORDER BY year") == [
+        (1997, 1, "Old Grand Prix", "1997-03-09", None, None, None, None, None, None),
+        (
+            *(2023, 4, "Azerbaijan Grand Prix", "2023-04-30", "11:00:00"),
+            *("2023-04-28", "09:30:00", "13:00:00", "13:30:00", "08:30:00"),
+        ),
+        (2025, 22, "Las Vegas Grand Prix", "2025-11-23", "04:00:00", "2025-11-20", None, None, None, None),
+    ]
+
+
+def test_what_no_address_can_name_is_left_out_and_counted(source):
+    assert [line for line in source.load() if line.startswith("left out")] == [
+        "left out: 1 drivers without a reference, and all records of them",
+        "left out: 1 teams without a reference, and all records of them",
+        "left out: 3 rounds that are cancelled, or have no number or no date of their race",
+        "left out: 3 results of races and sprints without a position, or of what is left out",
+    ]
+    assert rows(source.database, "SELECT driverRef FROM drivers WHERE driverId = 44") == []
+    assert rows(source.database, "SELECT constructorRef FROM constructors WHERE constructorId = 32") == []
+
+
+def test_an_entry_without_a_position_is_no_result(source):
+    source.change("sessionentry", 211, position="")
+    assert "left out: 4 results of races and sprints without a position, or of what is left out" in source.load()
+    assert rows(source.database, "SELECT count(*) FROM results WHERE raceId = 50") == [(3,)]
+
+
+def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
+    assert source.stored("SELECT circuitRef, location, lat, lng FROM circuits") == [
+        ("baku", "Baku", "40.3725", "49.8533"),
+        ("vegas", "Las Vegas", None, None),
+    ]
+    assert rows(source.database, "SELECT number, code, forename, surname, dob FROM drivers LIMIT 1") == [
+        (16, "LEC", "Charles", "Leclerc", "1997-10-16")
+    ]
+    assert rows(source.database, "SELECT name, nationality FROM constructors") == [
+        ("Ferrari", "Italian"),
+        ("Williams", "British"),
+    ]
+    assert [year for (year,) in rows(source.database, "SELECT year FROM seasons")] == [1997, 2023, 2025]
+
+
+def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_classified(source):
+    sql = """SELECT driverRef, results.number, grid, positionText, positionOrder, points, laps, milliseconds,
+                 fastestLap, rank, fastestLapTime, fastestLapSpeed, status
+             FROM results JOIN drivers USING (driverId) LEFT JOIN status USING (statusId) WHERE raceId = 50"""
+    assert source.stored(sql) == [
+        ("leclerc", 16, 1, "1", 1, "26", 51, 5562430, 2, 1, "1:45.200", "203.4", "Finished"),
+        ("sainz", 55, 2, "2", 2, "12.5", 50, None, None, None, None, None, "Lapped"),
+        ("albon", 23, None, "R", 3, "0", 7, None, 6, 2, "1:47.900", "201.1", "Engine"),
+        ("sargeant", 2, None, "W", 4, None, None, None, None, None, None, None, "Did not start"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("is_classified", "status", "text"),
+    [
+        ("t", "20", "3"),
+        ("f", "20", "D"),
+        ("f", "30", "W"),
+        ("f", "40", "F"),
+        ("f", "41", "F"),
+        ("f", "10", "R"),
+        ("f", "999", "R"),
+        ("f", "", "R"),
+        ("", "20", "D"),
+        ("", "", None),
+    ],
+)
+def test_the_text_of_a_position_follows_from_the_status(source, is_classified, status, text):
+    source.change("sessionentry", 211, is_classified=is_classified, status=status)
+    assert source.stored("SELECT positionText FROM results WHERE raceId = 50 AND positionOrder = 3") == [(text,)]
+
+
+@pytest.mark.parametrize(
+    ("status", "detail", "id", "text"),
+    [
+        ("0", "", 1, "Finished"),
+        ("20", "", 2, "Disqualified"),
+        ("10", "", 3, "Accident"),
+        ("11", "", 31, "Retired"),
+        ("40", "", 81, "Did not qualify"),
+        ("41", "", 97, "Did not prequalify"),
+        ("30", "", 142, "Did not start"),
+        ("1", "", 143, "Lapped"),
+        ("11", "+1 Lap", 11, "+1 Lap"),
+        ("11", "Oil pressure", 51, "Oil pressure"),
+        ("11", "+13 Laps", 53, "+13 Laps"),
+        ("11", "Cooling system", 141, "Cooling system"),
+        ("999", "", None, None),
+    ],
+)
+def test_a_status_has_the_id_that_clients_know(source, status, detail, id, text):
+    source.change("sessionentry", 211, status=status, detail=detail)
+    sql = (
+        "SELECT statusId, status FROM results LEFT JOIN status USING (statusId) WHERE raceId = 50 AND positionOrder = 3"
+    )
+    assert source.stored(sql) == [(id, text)]
+
+
+def test_texts_of_new_statuses_get_the_next_ids_in_the_order_of_their_entries(source):
+    source.change("sessionentry", 209, detail="Zebra")
+    source.change("sessionentry", 211, detail="Aardvark")
+    source.change("sessionentry", 214, detail="Zebra")
+    assert source.stored("SELECT statusId, status FROM status WHERE statusId > 142") == [
+        (143, "Lapped"),
+        (144, "Handbrake"),
+        (145, "Zebra"),
+        (146, "Aardvark"),
+    ]
+
+
+def test_a_sprint_has_results_of_its_own(source):
+    sql = """SELECT positionText, points, laps, milliseconds, fastestLap, rank, fastestLapTime, status
+             FROM sprint_results JOIN status USING (statusId)"""
+    assert source.stored(sql) == [
+        ("1", "8", 17, 1997667, 10, None, "0:59.500", "Finished"),
+        ("W", "0", 1, None, None, None, None, "Handbrake"),
+    ]
+
+
+def test_qualifying_has_the_times_of_each_part_and_the_position_of_the_last(source):
+    sql = """SELECT year, driverRef, constructorRef, qualifying.number, position, q1, q2, q3
+             FROM qualifying JOIN races USING (raceId) JOIN drivers USING (driverId)
+                 JOIN constructors USING (constructorId) ORDER BY record"""
+    assert source.stored(sql) == [
+        # Two sessions of an older kind: one without a number is the last.
+        (1997, "villeneuve", "williams", 3, 1, "1:30.100", "1:29.100", None),
+        (2023, "leclerc", "ferrari", 16, 1, "1:41.269", "1:40.445", "1:40.203"),
+        # No position in the third part.
+        (2023, "sainz", "ferrari", 55, 1, "1:41.000", "1:40.203", None),
+        # A deleted lap.
+        (2023, "albon", "williams", 23, 3, None, None, None),
+    ]
+
+
+def test_of_two_fastest_laps_the_faster_one_that_is_not_deleted_counts(source):
+    source.change("lap", 305, is_entry_fastest_lap="t", is_deleted="t")
+    sql = "SELECT q3 FROM qualifying WHERE raceId = 50 AND driverId = 40"
+    assert source.stored(sql) == [("1:40.203",)]
+    source.change("lap", 305, is_deleted="f")
+    assert source.stored(sql) == [("1:39.000",)]
+
+
+def test_lap_times_are_those_of_the_race_without_fastest_laps_that_are_known_alone(source):
+    sql = "SELECT driverRef, lap, position, lap_times.time FROM lap_times JOIN drivers USING (driverId) ORDER BY record"
+    assert source.stored(sql) == [
+        ("leclerc", 1, 1, "1:02:03.400"),
+        ("sainz", 1, 2, "1:55.123"),
+        ("leclerc", 2, 1, "1:45.200"),
+        ("sainz", 2, None, None),
+    ]
+
+
+def test_pit_stops_are_those_of_the_race(source):
+    sql = """SELECT driverRef, stop, lap, pit_stops.time, milliseconds FROM pit_stops JOIN drivers USING (driverId)
+             ORDER BY record"""
+    assert source.stored(sql) == [
+        ("sainz", 1, 1, "15:20:01", 24289),
+        ("sainz", 2, 2, "15:30:02", 1104900),
+        ("leclerc", 1, None, None, None),
+    ]
+
+
+def test_standings_are_those_after_a_race(source):
+    assert source.stored("SELECT driverId, points, position, positionText, wins FROM driver_standings") == [
+        (40, "34", 1, "1", 1),
+        (41, "12.5", 2, "2", 0),
+        (43, "3", 3, "D", None),
+        (42, "0", None, "-", 0),
+    ]
+    assert rows(source.database, "SELECT constructorId, points, position, positionText FROM constructor_standings") == [
+        (30, "46.5", 1, "1"),
+        (31, "0", None, "E"),
+    ]
+
+
+def test_columns_are_found_by_name_and_other_columns_and_files_are_ignored(source):
+    source.load()
+    before = contents(source.database)
+    for name, table in source.tables.items():
+        table[0].append("new")
+        for row in table[1:]:
+            row.append("\x07")
+        order = random.sample(range(len(table[0])), len(table[0]))
+        source.tables[name] = [[row[index] for index in order] for row in table]
+    source.tables["new"] = [["id", "id"], ["?"]]
+    source.load()
+    assert contents(source.database) == before
+
+
+def test_the_order_of_rows_does_not_matter(source):
+    source.load()
+    before = contents(source.database)
+    for name, (header, *body) in source.tables.items():
+        source.tables[name] = [header, *random.sample(body, len(body))]
+    source.load()
+    assert contents(source.database) == before
+
+
+def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
+    source.tables["sessionentry"] = [row[:3] + row[4:] for row in source.tables["sessionentry"]]  # without grid
+    report = source.load()
+    assert "formula_one_sessionentry.csv: no column grid, so it is unknown in all rows" in report
+    assert rows(source.database, "SELECT DISTINCT grid FROM results") == [(None,)]
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "said"),
+    [
+        ("session", "timestamp", "no races that can be served"),
+        ("round", "number", "no races that can be served"),
+        ("sessionentry", "position", "no results that can be served"),
+        ("driver", "reference", "no drivers that can be served"),
+        ("team", "reference", "no constructors that can be served"),
+    ],
+)
+def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, said):
+    header, *records = source.tables[name]
+    source.tables[name] = [[f"old_{field}" if field == column else field for field in header], *records]
+    with pytest.raises(dump.LoadError, match=said):
+        source.load()
+
+
+def test_laps_pit_stops_and_standings_may_be_absent(source):
+    del source.tables["lap"], source.tables["driverchampionship"], source.tables["teamchampionship"]
+    report = source.load()
+    assert [line.split()[0] for line in report if "no file" in line] == [
+        "lap_times",
+        "driver_standings",
+        "constructor_standings",
+    ]
+    assert rows(source.database, "SELECT stop, lap FROM pit_stops") == [(1, None), (2, None), (1, None)]
+
+
+def test_a_dump_without_pit_stops_is_loaded_without_them(source):
+    del source.tables["pitstop"]
+    assert "pit_stops                  no file            0" in source.load()
+
+
+def test_a_file_that_is_not_a_regular_one_is_refused(source):
+    source.write()
+    (source.folder / "formula_one_lap.csv").unlink()
+    (source.folder / "formula_one_lap.csv").mkdir()
+    with pytest.raises(dump.LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"):
+        load_data.load(str(source.folder), str(source.database), None, lambda text: None)
+
+
+@pytest.mark.parametrize(
+    ("name", "id", "fields", "said"),
+    [
+        # dangling ids
+        ("round", 50, {"circuit_id": "7"}, "line 2, column circuit_id: '7'; expected an id of formula_one_circuit.csv"),
+        ("session", 60, {"round_id": "7"}, "line 2, column round_id: '7'; expected an id of formula_one_round.csv"),
+        (
+            "roundentry",
+            101,
+            {"team_driver_id": "7"},
+            "line 3, column team_driver_id: '7'; expected an id of formula_one",
+        ),
+        (
+            "sessionentry",
+            200,
+            {"session_id": ""},
+            "line 2, column session_id: ''; expected an id of formula_one_session",
+        ),
+        (
+            "lap",
+            317,
+            {"session_entry_id": "7"},
+            "line 19, column session_entry_id: '7'; expected an id of formula_one_se",
+        ),
+        ("pitstop", 401, {"lap_id": "7"}, "line 3, column lap_id: '7'; expected an id of formula_one_lap.csv"),
+        (
+            "driverchampionship",
+            500,
+            {"round_id": "7"},
+            "line 2, column round_id: '7'; expected an id of formula_one_ro",
+        ),
+        # duplicates
+        ("driver", 41, {"id": "40"}, "line 3, column id: '40' is there twice; expected each once"),
+        ("driver", 41, {"reference": "Leclerc"}, "line 3, column reference: 'Leclerc' is there twice"),
+        ("round", 53, {"number": "4"}, "line 5, column season_id, number: '11, 4' is there twice"),
+        ("session", 66, {"type": "SR"}, "line 8, column round_id, type: '50, SR' is there twice"),
+        (
+            "sessionentry",
+            210,
+            {"round_entry_id": "100"},
+            "line 12, column session_id, round_entry_id: '66, 100' is there twice",
+        ),
+        ("lap", 311, {"number": "1"}, "line 13, column session_entry_id, number: '210, 1' is there twice"),
+        ("lap", 312, {"id": "303"}, "line 14, column id: '303' is there twice"),
+        ("pitstop", 401, {"number": "1"}, "line 3, column session_entry_id, number: '210, 1' is there twice"),
+        (
+            "teamchampionship",
+            601,
+            {"team_id": "30"},
+            "line 3, column round_id, team_id: '50, 30' is there twice",
+        ),
+        # values that cannot be read
+        ("season", 10, {"year": "97"}, "line 2, column year: '97'; expected a year of four digits"),
+        ("circuit", 20, {"latitude": "north"}, "line 2, column latitude: 'north'; expected degrees such as -22.9"),
+        ("round", 50, {"number": "0"}, "line 2, column number: '0'; expected a whole number from 1"),
+        ("round", 50, {"is_cancelled": "no"}, "line 2, column is_cancelled: 'no'; expected t or f"),
+        (
+            "session",
+            66,
+            {"timestamp": "2023-04-30 11:00:00"},
+            "line 8, column timestamp: '2023-04-30 11:00:00'; expected a t",
+        ),
+        (
+            "session",
+            66,
+            {"timestamp": "0001-01-01 01:00:00+04"},
+            "line 8, column timestamp: '0001-01-01 01:00:00+04'; exp",
+        ),
+        ("sessionentry", 209, {"time": "1:32:42.4"}, "line 11, column time: '1:32:42.4'; expected a duration such as"),
+        ("sessionentry", 209, {"points": "many"}, "line 11, column points: 'many'; expected points such as 25 or 12.5"),
+        (
+            "lap",
+            317,
+            {"time": "00:01:60"},
+            "line 19, column time: '00:01:60'; expected a duration such as 00:01:31.531",
+        ),
+        ("lap", 317, {"id": "-1"}, "line 19, column id: '-1'; expected a whole number"),
+        (
+            "pitstop",
+            400,
+            {"local_timestamp": "25:00:00"},
+            "line 2, column local_timestamp: '25:00:00'; expected a time of",
+        ),
+        ("driver", 40, {"reference": "le clerc"}, "line 2, column reference: 'le clerc'; expected an id of letters"),
+    ],
+)
+def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(source, name, id, fields, said):
+    source.change(name, id, **fields)
+    with pytest.raises(dump.LoadError, match=re.escape(f"formula_one_{name}.csv, {said}")):
+        source.load()
+
+
+def test_a_dump_that_lacks_a_table_or_has_an_empty_one_is_refused(source):
+    table = source.tables.pop("team")
+    with pytest.raises(
+        dump.LoadError, match=r"source: no formula_one_team\.csv in it; expected formula_one_season\.csv, "
+    ):
+        source.load()
+    source.tables["team"] = table[:1]
+    with pytest.raises(dump.LoadError, match=r"formula_one_team\.csv: no rows; expected at least one"):
+        source.load()
+
+
+def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_also_one_folder_down(source):
+    source.load()
+    before = contents(source.database)
+    inside = source.folder.parent / "outer"
+    (inside / "other").mkdir(parents=True)
+    shutil.copytree(source.folder, inside / "dump")
+    archives = []
+    for prefix in ("", "dump/"):
+        archives.append(source.folder.parent / f"{len(archives)}.zip")
+        with zipfile.ZipFile(archives[-1], "w") as archive:
+            for file in source.folder.iterdir():
+                archive.write(file, prefix + file.name)
+    for path in (inside, *archives):
+        source.database.unlink()
+        load_data.load(str(path), str(source.database), None, lambda text: None)
+        assert contents(source.database) == before
+
+
+def test_the_licence_of_jolpicas_data_is_stored(source):
+    assert source.stored("SELECT source, licence FROM build") == [(str(source.folder), "CC BY-NC-SA 4.0")]
+
+
+# What follows needs a dump of Jolpica's, and its own answers over it.
+
+
+@pytest.fixture(scope="session")
+def jolpica():
+    """The folder of a dump in Jolpica's layout, with a folder `answers` of what Jolpica answers over it."""
+    return folder_named_by("JOLPICA_DUMP", "a dump of Jolpica's")
+
+
+@pytest.fixture(scope="session")
+def jolpica_database(jolpica, tmp_path_factory):
+    return built(jolpica, tmp_path_factory.mktemp("jolpica") / "racedata.db")
+
+
+def order(place, jolpica, ours):
+    """The difference between two orders of the same keys."""
+    return (place, jolpica.split(), ours.split())
+
+
+def timing(lap, number):
+    place = f"/MRData/RaceTable/Races/0/Laps/{lap}/Timings/{number}"
+    return order(place, "driverId time position", "driverId position time")
+
+
+# Every difference between Jolpica's answers and ours, with the decision behind it.
+DIFFERENCES = {
+    # A table echoes the filters in one order, whatever the order in the address.
+    "2009/driverstandings/1.json": [
+        order(
+            "/MRData/StandingsTable",
+            "driverStandings season round StandingsLists",
+            "season driverStandings round StandingsLists",
+        )
+    ],
+    "2009/results/1.json?limit=2": [order("/MRData/RaceTable", "position season Races", "season position Races")],
+    "2023/18/pitstops/2.json?limit=2": [
+        order("/MRData/RaceTable", "stop season round Races", "season round stop Races")
+    ],
+    # The keys of a timing have the order that Ergast's have.
+    "2023/18/laps/1.json?limit=3": [timing(0, 0), timing(0, 1), timing(0, 2)],
+    "2023/18/drivers/leclerc/laps.json?limit=2": [timing(0, 0), timing(1, 0)],
+    # The dump has 2:19:46.3, which is 8386300 ms. Jolpica's own `time` beside it, +12.600, says so too.
+    "1958/1/results.json?limit=20": [("/MRData/RaceTable/Races/0/Results/2/Time/millis", "8386299", "8386300")],
+    # Constructors with a season are those with results in it. Kauhsen only tried to qualify.
+    "1979/constructors.json?limit=2": [("/MRData/total", "19", "18")],
+}
+# Lists of things go by results, and the dump has those of nine seasons only. Jolpica's go by entries to a season, which
+# the dump has of all: `{path: (list, id, what we have of it)}`.
+BY_RESULTS = {
+    "drivers/alonso/constructors.json": (
+        "ConstructorTable",
+        "Constructors",
+        "constructorId",
+        ["aston_martin", "mclaren", "renault"],
+    ),
+    "drivers/alonso/constructors/renault/seasons.json": ("SeasonTable", "Seasons", "season", ["2008", "2009"]),
+}
+# Standings without a season are those of all finished seasons. Jolpica refuses the request.
+OF_ALL_SEASONS = "driverstandings.json"
+
+
+def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(jolpica, jolpica_database):
+    app = client(jolpica_database, finish_times="gap")
+
+    def ours(path):
+        address = path if "limit=" in path else f"{path}?limit=30"
+        headers, https = {"Host": "api.example.org"}, {"wsgi.url_scheme": "https"}
+        return app.get(f"/ergast/f1/{address}", headers=headers, extra_environ=https, expect_errors=True)
+
+    answers = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((jolpica / "answers").iterdir())]
+    expected = {answer["path"]: answer for answer in answers}
+    assert {*DIFFERENCES, *BY_RESULTS, OF_ALL_SEASONS} <= expected.keys()
+
+    assert (expected.pop(OF_ALL_SEASONS)["status"], ours(OF_ALL_SEASONS).status_int) == (400, 200)
+    for path, (table, key, id, ids) in BY_RESULTS.items():
+        theirs = expected.pop(path)["body"]["MRData"][table][key]
+        assert ours(path).json["MRData"][table][key] == [thing for thing in theirs if thing[id] in ids]
+    for path, answer in expected.items():
+        response = ours(path)
+        assert response.status_int == answer["status"], path
+        # Errors are problem+json; only their status is compared.
+        found = differences(answer["body"], response.json) if answer["status"] == 200 else []
+        assert by_place(found) == by_place(DIFFERENCES.get(path, [])), path
+
+
+def test_statuses_of_jolpicas_dump_all_have_an_id_that_clients_know(jolpica_database):
+    assert rows(jolpica_database, "SELECT count(*), max(statusId) FROM status") == [(141, 143)]

@@ -1,0 +1,259 @@
+"""scripts/jolpica_download.py: the published dump is found in an index, and a token goes to the index's host alone."""
+
+import hashlib
+import io
+import json
+import re
+import threading
+import urllib.request
+import zipfile
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from conftest import run_loader
+from dump import LoadError
+from jolpica_download import INDEX, Token, dump_in_index, published_dump
+
+TOKEN = "s3cret-t0ken"
+
+
+def zipped():
+    """A zip that only has to be recognised."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("formula_one_round.csv", "id\n")
+    return file.getvalue()
+
+
+ZIP = zipped()
+SHA256 = hashlib.sha256(ZIP).hexdigest()
+
+
+class Host:
+    """A web server on a port of its own: `answers` has (status, headers, body) by path, `requests` what was asked."""
+
+    def __init__(self):
+        self.answers = {}
+        self.requests = []  # (path, Authorization)
+        host = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                host.requests.append((self.path, self.headers["Authorization"]))
+                status, headers, body = host.answers.get(self.path, (404, {}, b""))
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(body)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *args):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}"
+        threading.Thread(target=self.server.serve_forever, args=(0.01,)).start()
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+    def serve(self, path, body, status=200, **headers):
+        self.answers[path] = (status, headers, body)
+
+    def redirect(self, path, url):
+        self.serve(path, b"", 302, Location=url)
+
+    def index(self, **entries):
+        self.serve("/index/", json.dumps(entries).encode())
+
+
+@pytest.fixture
+def api():
+    """The host of the index."""
+    host = Host()
+    yield host
+    host.close()
+
+
+@pytest.fixture
+def storage():
+    """The host that the dump's address redirects to."""
+    host = Host()
+    host.serve("/dump.zip?signature=1", ZIP)
+    yield host
+    host.close()
+
+
+def fetched(api, token=None):
+    """The names of the files in the dump that the index names."""
+    with published_dump(token, lambda text: None, f"{api.url}/index/") as folder:
+        return [file.name for file in folder.iterdir()]
+
+
+def entry(url, sha256=SHA256):
+    return {"created": "2025-11-01T00:00:00Z", "size": len(ZIP), "sha256": sha256, "url": url}
+
+
+def refused(api, said, token=None):
+    with pytest.raises(LoadError, match=re.escape(said)) as error:
+        fetched(api, token)
+    assert "\n" not in str(error.value) and TOKEN not in str(error.value)
+
+
+def test_without_a_token_the_delayed_dump_is_downloaded(api, storage):
+    api.index(delayed=entry(f"{api.url}/delayed"), latest=entry(f"{api.url}/latest"))
+    api.redirect("/delayed", f"{storage.url}/dump.zip?signature=1")
+    for no_token in (None, ""):
+        assert fetched(api, no_token) == ["formula_one_round.csv"]
+    assert api.requests == [("/index/", None), ("/delayed", None)] * 2
+
+
+def test_with_a_token_the_latest_dump_is_downloaded_and_only_the_host_of_the_index_gets_the_token(api, storage):
+    api.index(delayed=entry(f"{api.url}/delayed"), latest=entry(f"{api.url}/latest"))
+    api.redirect("/latest", f"{api.url}/latest/")
+    api.redirect("/latest/", f"{storage.url}/dump.zip?signature=1")
+    assert fetched(api, TOKEN) == ["formula_one_round.csv"]
+    assert api.requests == [(path, f"Token {TOKEN}") for path in ("/index/", "/latest", "/latest/")]
+    assert storage.requests == [("/dump.zip?signature=1", None)]
+
+
+def test_a_dump_that_the_index_names_on_another_host_is_downloaded_without_the_token(api, storage):
+    api.index(latest=entry(f"{storage.url}/dump.zip?signature=1"))
+    assert fetched(api, TOKEN) == ["formula_one_round.csv"]
+    assert storage.requests == [("/dump.zip?signature=1", None)]
+
+
+def test_an_index_that_redirects_to_another_host_does_not_take_the_token_there(api, storage):
+    api.redirect("/index/", f"{storage.url}/index/")
+    storage.index(latest=entry(f"{storage.url}/dump.zip?signature=1"))
+    assert fetched(api, TOKEN) == ["formula_one_round.csv"]
+    assert {token for _, token in storage.requests} == {None}
+
+
+@pytest.mark.parametrize(
+    ("url", "gets_it"),
+    [
+        ("https://api.jolpi.ca/data/", True),
+        ("http://api.jolpi.ca/data/", False),
+        ("https://api.jolpi.ca:8443/data/", False),
+        ("https://jolpi.ca/data/", False),
+        ("https://api.jolpi.ca.example.org/data/", False),
+        ("https://api.jolpi.ca@example.org/data/", False),
+        ("https://example.org/https://api.jolpi.ca/", False),
+    ],
+)
+def test_the_token_is_for_one_scheme_host_and_port(url, gets_it):
+    request = Token(TOKEN, INDEX).http_request(urllib.request.Request(url))
+    assert request.has_header("Authorization") == gets_it
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_wrong_token_is_refused_in_one_line_that_does_not_show_it(api, status):
+    api.serve("/index/", b"who is that", status)
+    refused(api, f"{api.url}/index/: does not accept JOLPICA_TOKEN ({status}); expected Jolpica's index", TOKEN)
+    api.index(latest=entry(f"{api.url}/latest"))
+    api.serve("/latest", b"who is that", status)
+    refused(api, f"{api.url}/latest: does not accept JOLPICA_TOKEN ({status}); expected the zip of a dump", TOKEN)
+
+
+def test_a_storage_that_refuses_a_request_does_not_blame_the_token(api, storage):
+    api.index(latest=entry(f"{api.url}/latest"))
+    api.redirect("/latest", f"{storage.url}/expired")
+    storage.serve("/expired", b"", 403)
+    refused(api, f"{api.url}/latest: Forbidden; expected the zip of a dump", TOKEN)
+
+
+def test_a_token_that_a_server_repeats_is_not_shown(api):
+    api.index(latest=entry(f"{api.url}/{TOKEN}"))
+    refused(api, f"{api.url}/…: Not Found; expected the zip of a dump", TOKEN)
+    api.redirect(f"/{TOKEN}", f"ftp://{TOKEN}/")
+    refused(api, f"{api.url}/…: redirects to 'ftp'; followed are http and https", TOKEN)
+
+
+@pytest.mark.parametrize("token", ["two words", "line\n", "Zeichen-ü", "\x00"])
+def test_a_token_that_no_header_can_have_is_refused_without_showing_it(api, token):
+    with pytest.raises(LoadError) as error:
+        fetched(api, token)
+    assert str(error.value).startswith("JOLPICA_TOKEN: has characters that no token has; expected ")
+    assert token.strip() not in str(error.value) and api.requests == []
+
+
+def test_a_dump_whose_checksum_differs_is_refused(api):
+    api.index(delayed=entry(f"{api.url}/delayed", SHA256.upper()))
+    api.serve("/delayed", ZIP)
+    assert fetched(api) == ["formula_one_round.csv"]
+    api.serve("/delayed", ZIP + b"x")
+    actual = hashlib.sha256(ZIP + b"x").hexdigest()
+    refused(api, f"{api.url}/delayed: its SHA-256 is {actual}; expected {SHA256}, as {api.url}/index/ says")
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"<!doctype html><title>Down</title>", "not JSON; expected Jolpica's index"),
+        (b"\xff{}", "not JSON"),
+        (b"[" * 100_000, "not JSON"),
+        (b"", "not JSON"),
+        (b"{}", "has 0 URLs and 0 SHA-256 of the dump 'delayed'; expected one of each"),
+        (b'"delayed"', "has 0 URLs and 0 SHA-256"),
+        (b" " * 1_000_001, "more than 1,000,000 bytes; expected Jolpica's index"),
+    ],
+)
+def test_an_index_that_is_none_is_refused(api, body, said):
+    api.serve("/index/", body)
+    refused(api, f"{api.url}/index/: {said}")
+
+
+def test_a_redirect_loop_is_refused_in_one_line(api):
+    api.redirect("/index/", f"{api.url}/index/")
+    refused(api, f"{api.url}/index/: The HTTP server returned a redirect error that would lead to an infinite loop.")
+
+
+URL = "https://api.jolpi.ca/data/dumps/download/delayed/"
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {"delayed": entry(URL), "latest": entry(f"{URL}latest", "0" * 64)},
+        {"dumps": {"csv": {"delayed": {"file": {"download_url": URL}, "checksums": [SHA256]}}}},
+        [{"type": "latest", "url": f"{URL}latest", "hash": "0" * 64}, {"type": "delayed", "url": URL, "hash": SHA256}],
+        {"delayed": {"kind": "delayed", "url": URL, "same": URL, "sha256": SHA256}},
+    ],
+)
+def test_an_entry_of_the_index_is_found_by_its_name_and_the_form_of_its_values(document):
+    assert dump_in_index(json.dumps(document).encode(), "delayed", INDEX) == (URL, SHA256)
+
+
+@pytest.mark.parametrize(
+    ("document", "said"),
+    [
+        ({"latest": entry(URL)}, "has 0 URLs and 0 SHA-256"),
+        ({"delayed": URL}, "has 0 URLs and 0 SHA-256"),
+        ({"delayed": {"url": URL}}, "has 1 URLs and 0 SHA-256"),
+        ({"delayed": {"url": URL, "sha256": SHA256[1:]}}, "has 1 URLs and 0 SHA-256"),
+        ({"delayed": {"url": "/delayed/", "sha256": SHA256}}, "has 0 URLs and 1 SHA-256"),
+        ({"delayed": {"url": URL, "more": f"{URL}more", "sha256": SHA256}}, "has 2 URLs and 1 SHA-256"),
+        ({"delayed": [entry(URL), entry(f"{URL}2")]}, "has 0 URLs"),
+        ({"a": {"delayed": entry(URL)}, "b": {"delayed": entry(URL, "0" * 64)}}, "has 1 URLs and 2 SHA-256"),
+        (
+            {"delayed": entry(URL.replace("https", "http"))},
+            "is not at an https address; exp",
+        ),
+    ],
+)
+def test_an_index_with_no_entry_or_with_a_doubtful_one_is_refused(document, said):
+    with pytest.raises(LoadError, match=re.escape(f"{INDEX}: ") + ".*" + re.escape(said)):
+        dump_in_index(json.dumps(document).encode(), "delayed", INDEX)
+
+
+def test_the_loader_does_not_show_the_token(tmp_path):
+    """Without a way to the network: the request goes to a proxy that refuses connections."""
+    proxy = {"https_proxy": "http://127.0.0.1:1", "no_proxy": "", "JOLPICA_TOKEN": TOKEN, "PATH": "/usr/bin:/bin"}
+    run = run_loader("jolpica", tmp_path / "x.db", env=proxy)
+    assert run.returncode == 1 and run.stdout == ""
+    assert re.fullmatch(
+        f"load_data: {re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed\n", run.stderr
+    )
+    assert TOKEN not in run.stderr

@@ -1,0 +1,386 @@
+"""scripts/overlay.py: what was fetched stays beside the database, and combines with dumps that are older or newer."""
+
+import json
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+
+import overlay
+import pytest
+from apis import answers_of, edited, race_ids, refreshed, rows_of, served, without
+from conftest import SAMPLE, bodies, built, client, run_loader
+from dump import LoadError
+from overlay import Season, Stored
+
+AFTER_ROUND_9, AFTER_ROUND_18 = 1_688_400_000, 1_698_100_000  # 2023-07-03, 2023-10-23
+
+
+@pytest.fixture(scope="module")
+def api(sample_database):
+    """The address of an API with all rounds of the sample."""
+    with served(answers_of(client(sample_database))) as server:
+        yield server.url
+
+
+@pytest.fixture
+def old_dump(tmp_path):
+    """The sample without the latest round that was run."""
+    return without(SAMPLE, tmp_path / "dump", 2023, 18)
+
+
+@pytest.fixture
+def database(tmp_path, old_dump, api):
+    """A database from that dump, refreshed on the day after the latest round."""
+    database = built(old_dump, tmp_path / "racedata.db")
+    refreshed(database, api, now=AFTER_ROUND_18)
+    return database
+
+
+def season_of(**changes):
+    """What was fetched of a season, with one race."""
+    race = {
+        "season": "2023",
+        "round": "18",
+        "raceName": "United States Grand Prix",
+        "Circuit": {"circuitId": "americas", "circuitName": "Circuit of the Americas"},
+        "date": "2023-10-22",
+    }
+    found = Season(
+        season={"season": "2023"},
+        source="http://127.0.0.1/ergast/f1",
+        licence=None,
+        fetched="2023-10-23T00:00:00Z",
+        calendar=[race],
+        statuses={},
+        races={},
+    )
+    return found._replace(**changes)
+
+
+RESULT = {
+    "number": "1",
+    "position": "1",
+    "positionText": "1",
+    "points": "25",
+    "Driver": {"driverId": "max_verstappen", "givenName": "Max", "familyName": "Verstappen"},
+    "Constructor": {"constructorId": "red_bull", "name": "Red Bull"},
+    "grid": "6",
+    "laps": "56",
+    "status": "Finished",
+}
+
+
+def results(*records, kind="results"):
+    """The races of a season, with records of its one race."""
+    return {"United States Grand Prix": {kind: {"fetched": "2023-10-23T00:00:00Z", "records": list(records)}}}
+
+
+def load(tmp_path, season, source=SAMPLE):
+    """The loader, run over an overlay of one season; and the path of the database."""
+    overlay.write(tmp_path / "racedata.overlay", season)
+    return run_loader(source, tmp_path / "racedata.db"), tmp_path / "racedata.db"
+
+
+OF_THE_RACE = "results LEFT JOIN status USING (statusId) JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
+
+
+def one(database, sql):
+    with closing(sqlite3.connect(database)) as db:
+        return db.execute(sql).fetchone()
+
+
+# Dumps, older and newer.
+
+
+def test_an_older_dump_that_is_loaded_later_gets_the_rounds_that_were_fetched(database, old_dump, sample_database, api):
+    run = run_loader(old_dump, database)
+    assert rows_of(database) == rows_of(sample_database)
+    assert f"\noverlay: 2023: rounds 9, 18 (from {api})\n" in run.stdout
+    assert "nothing new" in refreshed(database, api)[0][-1]
+
+
+def test_without_the_folder_the_dump_is_loaded_as_it_is(database, old_dump, tmp_path):
+    shutil.rmtree(tmp_path / "racedata.overlay")
+    run = run_loader(old_dump, database)
+    assert "overlay" not in run.stdout
+    assert rows_of(database) == rows_of(built(old_dump, tmp_path / "other.db"))
+
+
+def newer(tmp_path, **edits):
+    """A dump with results of round 19, which was run after the refresh. In it, round 18 has another winner's points."""
+    rounds = race_ids(SAMPLE, 2023)
+
+    def later(row):
+        if row["raceId"] == rounds[18] and row["positionOrder"] == "1":
+            return {**row, "points": "24"}
+        return {**row, "raceId": rounds[19]} if row["raceId"] == rounds[9] else row
+
+    return edited(SAMPLE, tmp_path / "newer", results=later, **edits)
+
+
+def test_a_newer_dump_wins(database, tmp_path):
+    source = newer(tmp_path)
+    run = run_loader(source, database)
+    assert "overlay: 2023: older than the dump; used for what the dump lacks: rounds 9 " in run.stdout
+    # The dump has no results of round 9.
+    gone = "raceId NOT IN (SELECT raceId FROM races WHERE year = 2023 AND round = 9)"
+    expected = built(source, tmp_path / "expected.db")
+    with closing(sqlite3.connect(database)) as new, closing(sqlite3.connect(expected)) as old:
+        for table in ("results", "sprint_results", "qualifying", "pit_stops", "lap_times", "races"):
+            columns = "*" if table in ("races", "pit_stops", "lap_times") else "raceId, driverId, positionOrder, points"
+            columns = columns.replace("positionOrder, points", "position") if table == "qualifying" else columns
+            found = [db.execute(f"SELECT {columns} FROM {table} WHERE {gone}").fetchall() for db in (new, old)]
+            assert found[0] == found[1]
+
+
+def test_what_a_newer_dump_lacks_comes_from_the_overlay(database, tmp_path, sample_database):
+    run_loader(newer(tmp_path, lap_times=lambda row: None), database)
+    address = "/ergast/f1/2023/18/laps.json?limit=2000"
+    assert bodies(database, [address]) == bodies(sample_database, [address])
+
+
+def test_two_refreshes_add_up(tmp_path, api, sample_database):
+    """After round 9, an API had its laps. After round 18, it has them no more, and they are loaded nevertheless."""
+    source = without(SAMPLE, tmp_path / "dump", 2023, 9, 18)
+    database = built(source, tmp_path / "racedata.db")
+    july = built(without(SAMPLE, tmp_path / "july", 2023, 18), tmp_path / "july.db")
+    with served(answers_of(client(july))) as server:
+        refreshed(database, server.url, now=AFTER_ROUND_9)
+    id = race_ids(SAMPLE, 2023)[9]
+    no_stops = edited(SAMPLE, tmp_path / "api", pit_stops=lambda row: None if row["raceId"] == id else row)
+    with served(answers_of(client(built(no_stops, tmp_path / "api.db")))) as server:
+        refreshed(database, server.url, now=AFTER_ROUND_18)
+    assert rows_of(database) == rows_of(sample_database)
+    run_loader(source, database)
+    assert rows_of(database) == rows_of(sample_database)
+
+
+def test_a_wrong_clock_does_not_make_what_was_fetched_older_than_the_dump(tmp_path, old_dump, api, sample_database):
+    database = built(old_dump, tmp_path / "racedata.db")
+    refreshed(database, api, now=0)
+    assert rows_of(database) == rows_of(sample_database)
+    assert overlay.read(tmp_path / "racedata.overlay")[0].fetched == "2023-10-22T00:00:00Z"
+
+
+# Values.
+
+
+def test_new_facts_replace_old_ones_and_what_is_left_out_stays(tmp_path):
+    driver = {**RESULT["Driver"], "givenName": "Max Emilian", "permanentNumber": "3"}
+    _, database = load(tmp_path, season_of(races=results({**RESULT, "Driver": driver})))
+    sql = "SELECT forename, surname, number, code, dob FROM drivers WHERE driverRef = 'max_verstappen'"
+    assert one(database, sql) == ("Max Emilian", "Verstappen", 3, "VER", "1997-09-30")
+
+
+def test_what_an_api_leaves_out_of_a_record_is_unknown(tmp_path):
+    least = {key: RESULT[key] for key in ("position", "Driver", "Constructor")}
+    _, database = load(tmp_path, season_of(races=results(least)))
+    columns = "number, grid, positionText, points, laps, milliseconds, fastestLap, rank, statusId"
+    assert (
+        one(database, f"SELECT {columns} FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18")
+        == (None,) * 9
+    )
+
+
+def test_a_fastest_lap_of_rank_0_is_none(tmp_path):
+    lap = {"rank": "0", "lap": "12", "Time": {"time": "1:40.000"}, "AverageSpeed": {"speed": "200.1"}}
+    _, database = load(tmp_path, season_of(races=results({**RESULT, "FastestLap": lap})))
+    columns = "fastestLap, rank, fastestLapTime, fastestLapSpeed"
+    assert (
+        one(database, f"SELECT {columns} FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18")
+        == (None,) * 4
+    )
+
+
+@pytest.mark.parametrize(
+    ("statuses", "text", "expected"),
+    [
+        ({"Lapped": "143"}, "Lapped", (143, "Lapped")),
+        ({}, "Lapped", (None, "Lapped")),  # the next free id
+        ({"Lapped": "1"}, "Lapped", (None, "Lapped")),  # 1 is another status
+        ({"Did not start": "142"}, "Did_not_start", (142, "Did not start")),
+    ],
+)
+def test_a_new_status_has_the_id_of_the_api_if_that_is_free(tmp_path, sample_database, statuses, text, expected):
+    season = season_of(statuses=statuses, races=results({**RESULT, "status": text}))
+    _, database = load(tmp_path, season)
+    (next_id,) = one(sample_database, "SELECT max(statusId) + 1 FROM status")
+    found = one(database, f"SELECT statusId, status FROM {OF_THE_RACE}")
+    assert found == (expected[0] or next_id, expected[1])
+
+
+@pytest.mark.parametrize(
+    ("text", "milliseconds"),
+    [("23.251", 23_251), ("23.2", 23_200), ("23", 23_000), ("1:04.278", 64_278), ("1:02:03.456", 3_723_456)],
+)
+def test_durations_become_milliseconds(text, milliseconds):
+    assert overlay.duration(text) == milliseconds
+
+
+@pytest.mark.parametrize("text", ["", "x", "-1.000", "1:", ":1", "1.0000", "1:2:3:4", "１"])  # noqa: RUF001
+def test_other_texts_are_no_duration(text):
+    with pytest.raises(ValueError):
+        overlay.duration(text)
+
+
+@pytest.mark.parametrize(
+    ("session", "columns"),
+    [("SprintShootout", "sq"), ("SprintQualifying", "sq"), ("SecondPractice", "fp2"), ("Qualifying", "quali")],
+)
+def test_sessions_of_a_weekend_are_stored(tmp_path, session, columns):
+    season = season_of()
+    season.calendar[0][session] = {"date": "2023-10-21", "time": "17:30:00Z"}
+    _, database = load(tmp_path, season)
+    sql = f"SELECT {columns}_date, {columns}_time, fp1_date FROM races WHERE year = 2023 AND round = 18"
+    assert one(database, sql) == ("2023-10-21", "17:30:00", None)
+
+
+WRONG = {
+    "no position": ({"position": None}, "record 1, position: missing; expected a whole number such as 25"),
+    "a number": ({"position": 1}, "record 1, position: '1'; expected a whole number"),
+    "points": ({"points": "many"}, "record 1, points: 'many'; expected points such as 25 or 12.5"),
+    "an id": ({"Driver": {**RESULT["Driver"], "driverId": "a/b"}}, "Driver.driverId: 'a/b'; expected an id of letters"),
+    "no driver": ({"Driver": None}, "Driver.driverId: missing; expected an id"),
+    "a text": ({"Driver": "alonso"}, "Driver.driverId: missing; expected an id"),
+    "no name": ({"Driver": {"driverId": "new"}}, "givenName: missing; expected text without control characters"),
+    "a line": ({"status": "Fini\nshed"}, "record 1, status: 'Fini\\nshed'; expected a status such as Finished"),
+    "a lap": ({"FastestLap": {"Time": {"time": "90"}}}, "FastestLap.Time.time: '90'; expected a time such as 1:07.012"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_wrong_value_is_refused_with_its_place(tmp_path, name):
+    changes, said = WRONG[name]
+    run, database = load(tmp_path, season_of(races=results({**RESULT, **changes})))
+    assert run.returncode == 1
+    assert run.stderr.startswith("load_data: http://127.0.0.1/ergast/f1, 2023, United States Grand Prix, ")
+    assert said in run.stderr
+    assert run.stderr.count("\n") == 1
+    assert not database.exists()
+
+
+def test_records_of_an_unknown_driver_are_refused(tmp_path):
+    stop = {"driverId": "nobody", "lap": "1", "stop": "1"}
+    run, _ = load(tmp_path, season_of(races=results(stop, kind="pitstops")))
+    assert "United States Grand Prix: 'nobody' is none of the drivers" in run.stderr
+
+
+def test_duplicates_are_refused(tmp_path):
+    timing = {"driverId": "alonso", "lap": "1", "position": "1", "time": "1:40.000"}
+    run, _ = load(tmp_path, season_of(races=results(timing, timing, kind="laps")))
+    assert "UNIQUE constraint failed: lap_times.raceId, lap_times.driverId, lap_times.lap" in run.stderr
+    assert "expected records without duplicates" in run.stderr
+
+
+# Files.
+
+NOT_SEASONS = {
+    "nothing": b"",
+    "cut off": b'{"season": {"season"',
+    "a list": b"[]",
+    "another object": b"{}",
+    "not UTF-8": b"\xff",
+    "deep": b"[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("name", NOT_SEASONS)
+def test_a_file_that_is_no_season_is_refused_by_its_name(tmp_path, name):
+    (tmp_path / "racedata.overlay").mkdir()
+    path = tmp_path / "racedata.overlay" / "2023.json"
+    path.write_bytes(NOT_SEASONS[name])
+    run = run_loader(SAMPLE, tmp_path / "racedata.db")
+    assert (
+        run.stderr
+        == f"load_data: {path}: not a season that refresh has written; delete the file; nothing was changed\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"season": {"season": "2022"}},
+        {"season": "2023"},
+        {"calendar": [1]},
+        {"calendar": {}},
+        {"statuses": []},
+        {"fetched": None},
+        {"races": []},
+        {"races": {"United States Grand Prix": {"results": []}}},
+        {"races": {"United States Grand Prix": {"results": {"fetched": "2023-10-23T00:00:00Z", "records": [None]}}}},
+        {"races": {"United States Grand Prix": {"weather": {"fetched": "2023-10-23T00:00:00Z", "records": []}}}},
+        {"calendar": [{"round": "1"}]},
+    ],
+)
+def test_a_season_of_another_shape_is_refused(tmp_path, changes):
+    overlay.write(tmp_path, season_of())
+    assert len(overlay.read(tmp_path)) == 1
+    path = tmp_path / "2023.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
+    with pytest.raises(LoadError, match="not a season that refresh has written; delete the file"):
+        overlay.read(tmp_path)
+
+
+def test_what_is_written_is_read_again_and_other_files_are_ignored(tmp_path):
+    folder = tmp_path / "racedata.overlay"
+    seasons = [season_of(season={"season": year, "url": "é"}) for year in ("2023", "2024")]
+    for season in reversed(seasons):
+        overlay.write(folder, season)
+    for name in (".2025.writing", "notes.txt", "2025.json.bak"):
+        (folder / name).write_text("{")
+    assert overlay.read(folder) == seasons
+    assert overlay.read(tmp_path / "missing") == []
+
+
+def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
+    overlay.write(tmp_path, season_of())
+    before = (tmp_path / "2023.json").read_bytes()
+
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        overlay.write(tmp_path, season_of(licence="CC0 1.0"))
+    assert (tmp_path / "2023.json").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("of_dump", "fetched", "expected"),
+    [
+        (None, [], None),
+        (None, [None], None),
+        ("CC0 1.0", [None], "CC0 1.0"),
+        ("CC0 1.0", ["CC BY-NC-SA 4.0", "CC BY-NC-SA 4.0"], "CC0 1.0, CC BY-NC-SA 4.0"),
+        ("CC0 1.0, CC BY-NC-SA 4.0", ["CC BY-NC-SA 4.0"], "CC0 1.0, CC BY-NC-SA 4.0"),
+        (None, ["CC BY-NC-SA 4.0"], "CC BY-NC-SA 4.0"),
+    ],
+)
+def test_the_licence_names_that_of_the_dump_and_that_of_what_was_fetched(of_dump, fetched, expected):
+    assert overlay.licence(of_dump, [season_of(licence=licence) for licence in fetched]) == expected
+
+
+# Calendars.
+
+
+def test_a_race_is_the_same_if_its_name_its_article_or_its_circuit_and_date_are():
+    spa = Stored(1, "Belgian Grand Prix", "http://x/spa", "spa", "2023-07-30")
+    monza = Stored(2, "Italian Grand Prix", None, "monza", "2023-09-03")
+    imola = Stored(3, "Imola Grand Prix", None, "imola", "2023-05-21")
+    others = [
+        Stored("a", "Italian Grand Prix", None, "mugello", "2023-01-01"),
+        Stored("b", "Grand Prix of Belgium", "https://x/spa", "zolder", "2023-01-02"),
+        Stored("c", "Emilia Romagna Grand Prix", None, "Imola", "2023-05-21"),
+        Stored("d", "New Grand Prix", None, "imola", "2023-05-22"),
+    ]
+    assert overlay.match([spa, monza, imola], others) == {1: "b", 2: "a", 3: "c"}
+
+
+def test_the_same_name_counts_before_the_same_article():
+    races = [
+        Stored(1, "First", "http://x/1", "spa", "2023-01-01"),
+        Stored(2, "Second", "http://x/2", "spa", "2023-01-02"),
+    ]
+    others = [Stored(3, "Second", "http://x/1", "", ""), Stored(4, "First", "http://x/2", "", "")]
+    assert overlay.match(races, others) == {1: 4, 2: 3}

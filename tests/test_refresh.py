@@ -1,0 +1,522 @@
+"""scripts/refresh.py: what an API has that the database lacks is fetched with few requests; all of it or nothing."""
+
+import hashlib
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import overlay
+import pytest
+import refresh
+from apis import FAULTS, RECORDS, answers_of, edited, race_ids, refreshed, rows_of, served, without
+from conftest import SAMPLE, bodies, built, client
+from dump import LoadError
+from service import ROOT
+
+SCRIPT = ROOT / "scripts" / "refresh.py"
+
+
+@pytest.fixture(scope="module")
+def api(sample_database):
+    """An API with all rounds of the sample."""
+    with served(answers_of(client(sample_database))) as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def reset(api):
+    api.paths.clear()
+    api.faults.clear()
+
+
+@pytest.fixture(scope="module")
+def behind_file(tmp_path_factory):
+    """A database like the sample's, without the latest round that was run."""
+    folder = tmp_path_factory.mktemp("behind")
+    return built(without(SAMPLE, folder / "dump", 2023, 18), folder / "racedata.db")
+
+
+@pytest.fixture
+def behind(behind_file, tmp_path):
+    """A copy of that database."""
+    database = tmp_path / "racedata.db"
+    database.write_bytes(behind_file.read_bytes())
+    return database
+
+
+def state(folder):
+    """All files in a folder: their content and their attributes that a replacement would change."""
+    return {
+        path: (path.read_bytes(), path.stat().st_ino, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+# What is fetched.
+
+
+def test_a_new_round_makes_the_database_equal_row_by_row(api, behind, sample_database):
+    assert rows_of(behind) != rows_of(sample_database)
+    said, requests = refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(sample_database)
+    assert requests == len(api.paths) <= 15
+    assert said[0] == "2023: calendar of 22 races; records of rounds 9, 18"
+    assert said[-1] == f"{behind}: new data after {requests} requests to {api.url}"
+    assert "results                        165 rows (+20)" in said
+
+
+def test_each_path_is_requested_once(api, behind):
+    refreshed(behind, api.url)
+    paths = [path.partition(".json")[0] for path in api.paths]
+    assert paths[:5] == ["seasons", "2023/races", "2023/results", "2023/qualifying", "2023/sprint"]
+    kinds = ("pitstops", "driverstandings", "constructorstandings", "laps")
+    assert sorted(paths[5:]) == sorted([f"2023/{round}/{kind}" for round in (9, 18) for kind in kinds])
+
+
+def test_nothing_new_leaves_every_file_as_it_is(api, behind):
+    refreshed(behind, api.url)
+    before = state(behind.parent)
+    said, requests = refreshed(behind, api.url)
+    assert said[-1] == f"{behind}: nothing new after {requests} requests to {api.url}"
+    assert state(behind.parent) == before
+
+
+def test_a_database_that_has_everything_gets_no_overlay(api, sample_database, tmp_path):
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    assert "nothing new" in refreshed(database, api.url)[0][-1]
+    assert [path.name for path in tmp_path.iterdir()] == ["racedata.db"]
+
+
+@pytest.mark.parametrize("limit", [7, 30, 100])
+def test_an_api_with_small_pages_gives_the_same(behind, sample_database, limit):
+    with served(answers_of(client(sample_database, max_limit=limit))) as server:
+        refreshed(behind, server.url)
+    assert rows_of(behind) == rows_of(sample_database)
+
+
+def test_a_result_that_was_changed_later_comes_right(api, sample_database, tmp_path):
+    id = race_ids(SAMPLE, 2023)[9]
+
+    def penalty(row):
+        return (
+            {**row, "points": "1", "positionText": "D"} if row["raceId"] == id and row["positionOrder"] == "2" else row
+        )
+
+    database = built(edited(SAMPLE, tmp_path / "dump", results=penalty), tmp_path / "racedata.db")
+    assert rows_of(database)["results"] != rows_of(sample_database)["results"]
+    refreshed(database, api.url)
+    assert rows_of(database) == rows_of(sample_database)
+
+
+def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, sample_database, tmp_path):
+    recent = {*race_ids(SAMPLE, 2021).values(), *race_ids(SAMPLE, 2023).values()}
+
+    def without_races(row):
+        return None if row["raceId"] in recent else row
+
+    def without_names(column, *names):
+        return lambda row: None if row[column] in names else row
+
+    edits = {
+        **dict.fromkeys((*RECORDS, "races"), without_races),
+        "seasons": without_names("year", "2021", "2023"),
+        "drivers": without_names("driverRef", "piastri", "sargeant"),
+        "constructors": without_names("constructorRef", "haas", "alpine"),
+        "circuits": without_names("circuitRef", "americas", "vegas"),
+        "status": without_names("status", "Undertray", "Disqualified"),
+    }
+    behind = built(edited(SAMPLE, tmp_path / "dump", **edits), tmp_path / "racedata.db")
+    refreshed(behind, api.url)
+    paths = [
+        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in overlay.KINDS),
+        *("2023/races", "2023/status", "2023/drivers", "2023/constructors", "2023/circuits"),
+    ]
+    addresses = [f"/ergast/f1/{path}.json?limit=2000" for path in paths]
+    assert bodies(behind, addresses) == bodies(sample_database, addresses)
+    new, complete = rows_of(behind), rows_of(sample_database)
+    assert new["status"] == complete["status"]
+    assert new["seasons"] == [row for row in complete["seasons"] if row[0] != 2021]
+
+
+def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp_path):
+    """In the API, round 19 is cancelled, the rounds after it move up, and round 17 has another name and date."""
+
+    def race(row):
+        round = int(row["round"])
+        if row["year"] != "2023" or round < 17:
+            return row
+        if round == 17:
+            return {**row, "name": "Losail Grand Prix", "date": "2023-10-10"}
+        return None if round == 19 else {**row, "round": str(round - (round > 19))}
+
+    changed = built(edited(SAMPLE, tmp_path / "dump", races=race), tmp_path / "changed.db")
+    with served(answers_of(client(changed))) as server:
+        refreshed(behind, server.url)
+        assert rows_of(behind) == rows_of(changed)
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+
+
+def test_two_races_that_swap_their_rounds_keep_their_records(api, sample_database, tmp_path):
+    def race(row):
+        swapped = {"9": "18", "18": "9"}
+        return {**row, "round": swapped.get(row["round"], row["round"])} if row["year"] == "2023" else row
+
+    database = built(edited(SAMPLE, tmp_path / "dump", races=race), tmp_path / "racedata.db")
+    refreshed(database, api.url)
+    assert rows_of(database) == rows_of(sample_database)
+
+
+def test_a_race_that_has_results_here_but_is_cancelled_in_the_api_disappears_with_them(sample_database, tmp_path):
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    id = race_ids(SAMPLE, 2023)[18]
+    edits = {"races": lambda row: None if row["raceId"] == id else row}
+    api_database = built(without(SAMPLE, tmp_path / "dump", 2023, 18, **edits), tmp_path / "api.db")
+    with served(answers_of(client(api_database))) as server:
+        refreshed(database, server.url)
+    assert rows_of(database) == rows_of(api_database)
+
+
+def test_an_api_without_laps_and_pit_stops_does_not_delete_those_here(sample_database, tmp_path):
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    nothing = {"lap_times": lambda row: None, "pit_stops": lambda row: None}
+    without_laps = built(edited(SAMPLE, tmp_path / "dump", **nothing), tmp_path / "api.db")
+    with served(answers_of(client(without_laps))) as server:
+        assert "nothing new" in refreshed(database, server.url)[0][-1]
+
+
+def test_qualifying_appears_before_the_race_is_run(api, sample_database, tmp_path):
+    """The API has the results of round 9 only, but the qualifying of round 18."""
+    id = race_ids(SAMPLE, 2023)[18]
+    edit = {"results": lambda row: None if row["raceId"] == id else row}
+    saturday = built(edited(SAMPLE, tmp_path / "saturday", **edit), tmp_path / "saturday.db")
+    behind = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    with served(answers_of(client(saturday))) as server:
+        refreshed(behind, server.url)
+        assert not [path for path in server.paths if path.startswith("2023/18/")]
+    assert rows_of(behind)["qualifying"] == rows_of(sample_database)["qualifying"]
+    assert rows_of(behind)["results"] == rows_of(saturday)["results"]
+
+
+def test_a_season_is_refreshed_whole(api, sample_database, tmp_path):
+    def wrong_grid(row):
+        return {**row, "grid": "99"}
+
+    source = without(SAMPLE, tmp_path / "dump", 2005, 1, results=wrong_grid)
+    database = built(source, tmp_path / "racedata.db")
+    said, _ = refreshed(database, api.url, "2005")
+    assert said[0] == "2005: calendar of 19 races; records of rounds 1, 7"
+    assert {path[:4] for path in api.paths} == {"seas", "2005"}
+    addresses = [f"/ergast/f1/2005/{kind}.json?limit=2000" for kind in ("races", "results", "qualifying", "drivers")]
+    assert bodies(database, addresses) == bodies(sample_database, addresses)
+    # Other seasons are as they were.
+    addresses = ["/ergast/f1/2023/results.json"]
+    assert bodies(database, addresses) != bodies(sample_database, addresses)
+
+
+def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(sample_database, tmp_path):
+    """In the API, the calendar of 2024 is there: the races of 2021, a few years later."""
+
+    def later(row):
+        return {**row, "year": "2024"} if row["year"] == "2021" else row
+
+    gone = {"results": lambda row: None if row["raceId"] in set(race_ids(SAMPLE, 2021).values()) else row}
+    winter = built(edited(SAMPLE, tmp_path / "winter", races=later, **gone), tmp_path / "winter.db")
+    behind = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    with served(answers_of(client(winter))) as server:
+        said, _ = refreshed(behind, server.url)
+    assert said[0] == "2023: calendar of 22 races; records of rounds 9, 18"
+    assert said[1].startswith("2024: calendar of 22 races; records of ")
+    addresses = [
+        "/ergast/f1/2024/races.json",
+        "/ergast/f1/2023/results.json",
+        "/ergast/f1/2023/18/driverstandings.json",
+    ]
+    assert bodies(behind, addresses) == bodies(winter, addresses)
+
+
+def test_the_user_agent_and_the_base_address_are_as_given(api, behind):
+    refreshed(behind, api.url + "/")
+    assert all(agent.startswith("racedata/") for agent in api.agents)
+
+
+def test_the_last_races_of_a_season_are_fetched_too_if_they_are_missing_when_the_next_has_begun(tmp_path):
+    """In the API, there are races of 2024: those of 2021, three years later."""
+
+    def later(row):
+        return {**row, "year": "2024"} if row["year"] == "2021" else row
+
+    gone = {*race_ids(SAMPLE, 2021).values()}
+    complete = built(edited(SAMPLE, tmp_path / "api", races=later), tmp_path / "api.db")
+    edits = {"races": lambda row: None if row["raceId"] in gone else row}
+    for table in RECORDS:
+        edits[table] = lambda row: None if row["raceId"] in gone else row
+    behind = built(without(SAMPLE, tmp_path / "dump", 2023, 18, **edits), tmp_path / "racedata.db")
+    with served(answers_of(client(complete))) as server:
+        said, _ = refreshed(behind, server.url)
+        assert [line.partition(":")[0] for line in said[:2]] == ["2023", "2024"]
+        paths = [f"/ergast/f1/{path}.json?limit=2000" for path in ("2023/results", "2024/results", "2023/18/laps")]
+        assert bodies(behind, paths) == bodies(complete, paths)
+        # Then, the season before is left alone.
+        server.paths.clear()
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+        assert not [path for path in server.paths if path.startswith("2023")]
+
+
+# A season of six races with results, most of them borrowed from other seasons of the sample.
+SIX = [(2021, 10), (2021, 12), (2005, 1), (2005, 7), (2023, 9), (2023, 18)]
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory):
+    """A dump of the sample with such a season."""
+    ids = {race_ids(SAMPLE, year)[round]: str(number) for number, (year, round) in enumerate(SIX, 1)}
+
+    def race(row):
+        if row["raceId"] in ids:
+            return {**row, "year": "2023", "round": ids[row["raceId"]], "name": f"Grand Prix {ids[row['raceId']]}"}
+        return None if row["year"] == "2023" else row
+
+    records = {table: lambda row: row if row["raceId"] in ids else None for table in RECORDS}
+    return edited(SAMPLE, tmp_path_factory.mktemp("six") / "dump", races=race, **records)
+
+
+def test_of_a_long_season_only_the_last_rounds_are_fetched(six, tmp_path):
+    complete = built(six, tmp_path / "complete.db")
+    behind = built(without(six, tmp_path / "dump", 2023, 6), tmp_path / "racedata.db")
+    with served(answers_of(client(complete, max_limit=100))) as server:
+        refreshed(behind, server.url)
+        assert "2023/results.json?limit=2000&offset=39" in server.paths
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_path):
+    ids = set(race_ids(six, 2023).values())
+    nothing = {table: lambda row: None if row["raceId"] in ids else row for table in RECORDS}
+    # The loader needs a result: in the API, the only one is of a race of 1957.
+    winner = {"raceId": race_ids(six, 2023)[1], "positionOrder": "1"}
+    other = {"raceId": race_ids(six, 1957)[2]}
+    nothing["results"] = lambda row: {**row, **other} if winner.items() <= row.items() else None
+    database, empty = built(six, tmp_path / "racedata.db"), edited(six, tmp_path / "dump", **nothing)
+    before = rows_of(database)
+    with served(answers_of(client(built(empty, tmp_path / "api.db"), max_limit=100))) as server:
+        said, _ = refreshed(database, server.url)
+        assert {path[:4] for path in server.paths} == {"seas", "2023"}
+    assert said[0] == "2023: calendar of 6 races; records of no round"
+    assert rows_of(database) == before
+
+
+def test_if_the_api_has_fewer_records_of_earlier_rounds_all_are_fetched(six, tmp_path):
+    """Otherwise, records of the first wanted round would be missed."""
+    id = race_ids(six, 2023)[1]
+
+    def fewer(row):
+        return None if row["raceId"] == id and int(row["positionOrder"]) > 10 else row
+
+    complete = built(edited(six, tmp_path / "api", results=fewer), tmp_path / "complete.db")
+    behind = built(without(six, tmp_path / "dump", 2023, 6), tmp_path / "racedata.db")
+    with served(answers_of(client(complete, max_limit=100))) as server:
+        refreshed(behind, server.url)
+        assert "2023/results.json?limit=2000&offset=39" in server.paths
+        assert "2023/results.json?limit=2000&offset=0" in server.paths
+    assert rows_of(behind) == rows_of(complete)
+
+
+# What goes wrong.
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+def test_a_fault_at_any_request_changes_nothing(sample_database, behind, tmp_path, fault):
+    with served(answers_of(client(sample_database, max_limit=600))) as server:
+        (tmp_path / "copy").mkdir()
+        copy = tmp_path / "copy" / "racedata.db"
+        copy.write_bytes(behind.read_bytes())
+        requests = refreshed(copy, server.url)[1]
+        assert requests >= 14
+        for number in range(requests):
+            server.paths.clear()
+            server.faults = {number: fault}
+            before = state(behind.parent)
+            with pytest.raises(LoadError) as caught:
+                refreshed(behind, server.url)
+            assert str(caught.value).startswith(f"{server.url}/")
+            assert "\n" not in str(caught.value)
+            assert number < len(server.paths) <= number + 2  # a wrong total may show only on the next page
+            assert state(behind.parent) == before
+
+
+def test_a_wrong_value_is_refused_with_its_place(api, behind):
+    before = state(behind.parent)
+    for wrong, right, place in [
+        (b'"millis":"x', b'"millis":"', "record 1, Time.millis: 'x"),
+        (b'"driverId":"../', b'"driverId":"', "'../"),
+        (b'"grid":"\xc2\xb2', b'"grid":"', "record 1, grid: '²"),
+        (b'"points":"1e', b'"points":"', "points: '1e"),
+    ]:
+        api.paths.clear()
+        api.faults = {2: lambda body, wrong=wrong, right=right: (200, {}, body.replace(right, wrong))}
+        with pytest.raises(LoadError, match=r"2023, Austrian Grand Prix") as caught:
+            refreshed(behind, api.url)
+        assert place in str(caught.value)
+        assert state(behind.parent) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "right", "wrong", "said"),
+    [
+        (0, b'"season":"2021"', b'"season":"20x1"', "expected years"),
+        (1, b'"Austrian Grand Prix"', b'"British Grand Prix"', "two races have the same raceName; expected no two"),
+        (1, b'"round":"9"', b'"round":"10"', "two races have the same round; expected no two"),
+        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected both"),
+        (1, b'"season":"2023","round":"9"', b'"season":"2022","round":"9"', "a race of season '2022'; expected '2023'"),
+        (2, b'"Austrian Grand Prix"', b'"Styrian Grand Prix"', "'Styrian Grand Prix' in round '9'; the calendar does"),
+        (2, b'"round":"9"', b'"round":"8"', "'Austrian Grand Prix' in round '8'; the calendar does not have that race"),
+        (5, b'"season":"2023","round":"9","url"', b'"season":"2023","round":"8","url"', "round '8'; expected"),
+    ],
+)
+def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right, wrong, said):
+    before = state(behind.parent)
+
+    def replaced(body):
+        assert right in body
+        return 200, {}, body.replace(right, wrong)
+
+    api.faults = {number: replaced}
+    with pytest.raises(LoadError) as caught:
+        refreshed(behind, api.url)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(api.url)
+    assert state(behind.parent) == before
+
+
+def test_an_unknown_season_is_refused(api, behind):
+    with pytest.raises(LoadError, match="no season 2022; it has 1957 to 2023"):
+        refreshed(behind, api.url, "2022")
+
+
+def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by_the_next(
+    api, behind, sample_database, tmp_path
+):
+    old = behind.read_bytes()
+    refreshed(behind, api.url)
+    behind.write_bytes(old)
+    assert refreshed(behind, api.url)[0][-1].startswith(f"{behind}: new data")
+    assert rows_of(behind) == rows_of(sample_database)
+
+
+def test_what_was_fetched_from_several_apis_has_the_licences_of_all(api, behind, monkeypatch):
+    monkeypatch.setattr(refresh, "LICENCES", {"127.0.0.1": "CC0 1.0"})
+    refreshed(behind, api.url)
+    monkeypatch.setattr(refresh, "LICENCES", {})
+    refreshed(behind, api.url, "2023")
+    (season,) = overlay.read(behind.with_suffix(".overlay"))
+    assert season.licence == "CC0 1.0"
+    with closing(sqlite3.connect(behind)) as db:
+        assert db.execute("SELECT licence FROM build").fetchone() == ("CC BY-NC-SA 4.0, CC0 1.0",)
+
+
+def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(sample_database, tmp_path):
+    corrections = tmp_path / "corrections.csv"
+    corrections.write_text("table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n")
+
+    def driver(row):
+        return {**row, "number": "61"} if row["driverRef"] == "leclerc" else row
+
+    erring = built(edited(SAMPLE, tmp_path / "dump", drivers=driver), tmp_path / "api.db")
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    with served(answers_of(client(erring))) as server:
+        options = ["--corrections", str(corrections)]
+        assert "nothing new" in run(database, server.url, *options).stdout
+        assert "new data" in run(database, server.url, "--corrections", "none").stdout
+        assert "new data" in run(database, server.url, *options).stdout
+    assert rows_of(database) == rows_of(sample_database)
+
+
+# The command.
+
+
+def run(database, url, *arguments):
+    command = [sys.executable, SCRIPT, database, "--from", url, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def test_the_command_says_what_it_did_and_ends_with_0_for_new_data_and_for_nothing_new(api, behind, sample_database):
+    first, second = run(behind, api.url), run(behind, api.url)
+    assert (first.returncode, first.stderr) == (second.returncode, second.stderr) == (0, "")
+    assert f"{behind}: new data after " in first.stdout
+    assert f"{behind}: nothing new after " in second.stdout
+    assert rows_of(behind) == rows_of(sample_database)
+
+
+def test_the_command_ends_with_1_and_a_line_if_anything_fails(api, behind):
+    api.faults = {3: FAULTS[0]}
+    ended = run(behind, api.url)
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert ended.stderr == (
+        f"refresh: {api.url}/2023/qualifying.json?limit=2000&offset=0: "
+        "b'<!doctype html><title>Sign in to the net'; expected JSON; nothing was changed\n"
+    )
+
+
+def damaged(path):
+    content = bytearray(path.read_bytes())
+    content[5000] ^= 1
+    path.write_bytes(content)
+
+
+def other_version(path):
+    content = bytearray(path.read_bytes()[:-32])
+    content[60:64] = (2).to_bytes(4, "big")
+    path.write_bytes(content + hashlib.sha256(content).digest())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda path: path.unlink(), "not found; build it with make load-data, then refresh it"),
+        (damaged, "damaged; build it again with make load-data"),
+        (lambda path: path.write_bytes(b""), "damaged; build it again with make load-data"),
+        (lambda path: path.write_bytes(b"text"), "exists and is not a racedata database"),
+        (other_version, "made by another version of the loader; build it again with make load-data"),
+    ],
+    ids=["no file", "damaged", "empty", "another file", "another version"],
+)
+def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, change, said):
+    change(behind)
+    before = state(behind.parent)
+    ended = run(behind, api.url)
+    assert ended.returncode == 1
+    assert said in ended.stderr
+    assert ended.stderr.count("\n") == 1
+    assert state(behind.parent) == before
+    assert api.paths == []
+
+
+@pytest.mark.parametrize("season", ["current", "23", "0000", "2023x"])
+def test_a_season_is_a_year(api, behind, season):
+    ended = run(behind, api.url, "--season", season)
+    assert ended.returncode == 2
+    assert "argument --season: invalid season_argument value" in ended.stderr
+
+
+def test_make_refresh_passes_its_variables(api, behind, sample_database):
+    command = ["make", "--silent", "refresh", f"FROM={api.url}", "SEASON=2023", f"DATABASE={behind}"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert rows_of(behind) == rows_of(sample_database)
+
+
+def test_a_link_to_a_database_stays_a_link(api, behind, tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    link = tmp_path / "elsewhere" / "link.db"
+    link.symlink_to(behind)
+    refreshed(link, api.url)
+    assert link.is_symlink()
+    assert overlay.folder_beside(link) == behind.with_suffix(".overlay")
+    assert os.listdir(behind.with_suffix(".overlay")) == ["2023.json"]

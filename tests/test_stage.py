@@ -1,0 +1,81 @@
+"""scripts/stage.py: how values are read, and the tables that a reader fills."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+import stage
+from hypothesis import given
+from hypothesis import strategies as st
+
+
+@pytest.fixture
+def staged():
+    """A Stage beside an empty database."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+        db.executescript(stage.SCHEMA.read_text(encoding="utf-8"))
+        yield stage.Stage(db, lambda text: None)
+
+
+def test_columns_that_a_reader_does_not_name_are_unknown(staged):
+    staged.insert("drivers", ["driverId", "driverRef", "forename", "surname"], [[1], ["a"], ["A"], ["B"]])
+    assert staged.db.execute("SELECT * FROM dump.drivers").fetchall() == [
+        (1, "a", None, None, "A", "B", None, None, None)
+    ]
+
+
+@pytest.mark.parametrize("table", stage.TABLES)
+def test_a_staged_table_has_the_columns_of_the_database_and_the_ids_of_rows_but_none_that_the_loader_makes(
+    staged, table
+):
+    stored = {name for _, name, *_ in staged.db.execute(f"PRAGMA main.table_info({table})")}
+    names = {name for _, name, *_ in staged.db.execute(f"PRAGMA dump.table_info({table})")}
+    assert stored - names <= set(stage.COMPUTED)
+    assert names - stored <= set(stage.NUMBERED[table].key.split(", ")) if table in stage.NUMBERED else names == stored
+    assert [field.name for field in staged.fields(table) if field.required]
+
+
+def test_the_rows_before_a_duplicate_stay(staged):
+    with pytest.raises(sqlite3.IntegrityError, match=r"status\.statusId"):
+        staged.insert("status", ["statusId", "status"], [[1, 2, 1, 3], ["a", "b", "c", "d"]])
+    assert staged.db.execute("SELECT * FROM dump.status").fetchall() == [(1, "a"), (2, "b")]
+
+
+def test_a_table_without_rows_is_not_one_that_the_dump_lacks(staged):
+    staged.insert("status", ["statusId", "status"], [])
+    assert staged.rows == {"status": 0}
+
+
+@given(st.integers(0, 10**18 - 1))
+def test_whole_numbers_are_read_exactly(number):
+    assert stage.whole_number(str(number)) == number
+
+
+@given(st.decimals(0, 100, places=2))
+def test_points_lose_only_zeros_after_the_point(number):
+    text = stage.points(str(number))
+    assert float(text) == float(number)
+    assert "." not in text or text[-1] not in "0."
+
+
+PARSERS = [
+    stage.whole_number,
+    stage.from_one,
+    stage.year,
+    stage.number,
+    stage.points,
+    stage.day,
+    stage.time_of_day,
+    stage.lap_time,
+]
+
+
+@given(st.sampled_from(PARSERS), st.one_of(st.text(), st.from_regex(r"[0-9:.\-+ ]{1,12}", fullmatch=True)))
+def test_a_parser_accepts_a_text_or_raises_value_error(parse, text):
+    assert parse.__doc__.startswith(("a ", "points "))
+    try:
+        value = parse(text)
+    except ValueError:
+        return
+    assert text.isascii() and text[0] in "-0123456789" and text[-1].isdigit()
+    assert isinstance(value, int) or set(value) <= set(text)
