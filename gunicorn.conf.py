@@ -10,9 +10,11 @@ import socket
 import sys
 import time
 from functools import partial
+from typing import Any
 
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
+from gunicorn.http.message import Request
 from gunicorn.sock import create_sockets
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -35,7 +37,7 @@ if open_files < (needed := 3 * settings.workers + 100):
 
 wsgi_app = "racedata.app:get_app()"
 
-# `gunicorn --bind unix:…` replaces this.
+# `gunicorn --bind unix:…` replaces this, once or several times (deploy/racedata.service).
 bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}"
 
 # Load the application once, before the workers are forked. Then they share the memory of the rate limits, also after a
@@ -43,12 +45,34 @@ bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{sett
 preload_app = True
 
 
-class Worker(ThreadWorker):
-    """gunicorn's threaded worker, except that a new connection waits for its first byte without a thread.
+class Collected:
+    """A socket that collects what is sent, until `flush`."""
 
-    In gunicorn, it occupies a thread for up to 5 s, so a few silent connections block a worker. TCP_DEFER_ACCEPT only
-    delays that: after its timeout, the kernel passes on silent connections too.
+    def __init__(self, sock: socket.socket) -> None:
+        self.sock, self.parts = sock, list[bytes]()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.sock, name)
+
+    def sendall(self, part: bytes) -> None:
+        self.parts.append(part)
+
+    def flush(self) -> None:
+        self.sock.sendall(b"".join(self.parts))
+
+
+class Worker(ThreadWorker):
+    """gunicorn's threaded worker, with two differences.
+
+    A new connection waits for its first byte without a thread. In gunicorn, it occupies a thread for up to 5 s, so a
+    few silent connections block a worker. TCP_DEFER_ACCEPT only delays that: after its timeout, the kernel passes on
+    silent connections too.
+
+    The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
+    killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
     """
+
+    place = 0  # from 0 to the number of workers; during a reload, an old and a new worker have the same place
 
     def enqueue_req(self, conn: TConn) -> None:
         if conn.initialized or conn.data_ready:
@@ -57,6 +81,15 @@ class Worker(ThreadWorker):
             conn.set_timeout()
             self.pending_conns.append(conn)
             self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
+
+    def handle_request(self, req: Request, conn: TConn) -> bool:
+        conn.sock = collected = Collected(conn.sock)
+        try:
+            reusable: bool = super().handle_request(req, conn)
+        finally:
+            conn.sock = collected.sock
+        collected.flush()
+        return reusable
 
 
 # An answer takes a few hundred microseconds of CPU time, so one process per core is enough. Idle and silent connections
@@ -70,7 +103,7 @@ threads = 4
 worker_connections = min(1000, open_files - settings.workers - 50)
 
 # Seconds until an idle or silent connection is closed. A client that uses its rate limits fully sends its next request
-# much sooner.
+# much sooner. nginx closes its connections after 10 s (deploy/nginx.conf), so that it seldom uses one that ends here.
 keepalive = 15
 
 # The longest useful address has a few hundred characters, and no request needs a body. These are gunicorn's largest
@@ -117,9 +150,9 @@ control_socket_disable = True
 
 
 def on_starting(server: Arbiter) -> None:
-    # One listening socket per worker: the kernel spreads connections over them. If workers share one socket, a single
-    # worker sometimes accepts nearly all connections and keeps them. gunicorn's own reuse_port opens the socket in
-    # the worker, so connections that a stopping worker has not accepted are lost. These sockets belong to the master.
+    # One listening socket per worker: the kernel spreads connections over them. gunicorn's own reuse_port opens the
+    # socket in the worker, so connections that a stopping worker has not accepted are lost. These sockets belong to the
+    # master. Unix sockets cannot share an address, so there each is opened by a --bind.
     inherited = "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ
     if server.cfg.bind == [bind] and not inherited:
         # Try the address first, because gunicorn would retry for five seconds per socket.
@@ -135,18 +168,22 @@ def on_starting(server: Arbiter) -> None:
         server.cfg.set("reuse_port", False)
 
 
-def pre_fork(server: Arbiter, worker: ThreadWorker) -> None:
+def pre_fork(server: Arbiter, worker: Worker) -> None:
     # The master serves no requests. It follows the database file here, so that a new worker shares its memory, and has
     # good data even if the file is bad at this moment. (With scripts/bench, gunicorn also serves other applications.)
     if isinstance(app := server.app.wsgi(), ReloadingApp):
         app.check()
 
-    # Give the worker the socket that the fewest workers have. During a reload, each socket has an old and a new worker.
+    # Deal the sockets to the workers. If all workers share a socket, a single one sometimes accepts nearly all
+    # connections and keeps them. The worker gets the place that the fewest others have, and the sockets of that place.
     # A socket without a worker would not be answered: set the number of workers with WEB_CONCURRENCY and not with the
     # signals TTIN and TTOU.
-    if len({listener.getsockname() for listener in worker.sockets}) == 1:
-        in_use = [listener for other in server.WORKERS.values() for listener in other.sockets]
-        worker.sockets = [min(worker.sockets, key=in_use.count)]
+    sockets, workers = worker.sockets, server.cfg.workers
+    places = [other.place for other in server.WORKERS.values()]
+    worker.place = min(range(workers), key=places.count)
+    # TCP sockets of several addresses have different clients, so then all workers share them.
+    if len({each.getsockname() for each in sockets}) == 1 or all(each.family == socket.AF_UNIX for each in sockets):
+        worker.sockets = sockets[worker.place :: workers] or [sockets[worker.place % len(sockets)]]
 
 
 def when_ready(server: Arbiter) -> None:

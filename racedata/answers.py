@@ -1,14 +1,18 @@
-"""Cached answers and conditional requests: the only cache of answers, and the HTTP caching headers.
+"""Cached answers, their compression, and conditional requests: the only cache of answers, and the headers of a 200.
 
 The data never changes while a database is served. So an answer depends only on the database, the settings and the
-request. The first two are fixed for an `Answers`; the third is the cache key.
+request. The first two are fixed for an `Answers`; the third is the cache key, and the coding that the client accepts.
 """
 
 import hashlib
+import re
 import threading
+import zlib
 from collections import OrderedDict
 from datetime import datetime
 from email.utils import format_datetime
+from functools import lru_cache
+from typing import Any
 
 import falcon
 
@@ -16,84 +20,166 @@ from racedata.requested import Requested
 
 Key = tuple[str, str, int, int]
 ENTRY_BYTES = 500  # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
+FRAGMENTED = 9 / 8  # how much more memory bodies take than their bytes: measured with four threads and bodies to 60 KB
+
+# Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment anyway (1,448 bytes).
+SMALL = 900
+# Level 3 takes half the time of level 6, for answers that are a tenth longer (scripts/bench/README.md).
+LEVEL = 3
+GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
+MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON or HTML does
+
+# An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of gzip (8.4.1.3).
+CODING = re.compile(r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?")
+
+
+class Bodies:
+    """Bodies by key, in the order of their last use, and their size in bytes. Not thread-safe."""
+
+    def __init__(self) -> None:
+        self.size = 0
+        self._bodies: OrderedDict[Key, bytes] = OrderedDict()
+
+    def get(self, key: Key) -> bytes | None:
+        body = self._bodies.get(key)
+        if body is not None:
+            self._bodies.move_to_end(key)
+        return body
+
+    def put(self, key: Key, body: bytes) -> None:
+        if key not in self._bodies:
+            self._bodies[key] = body
+            self.size += size_of(key, body)
+
+    def pop_oldest(self) -> tuple[Key, bytes]:
+        key, body = self._bodies.popitem(last=False)
+        self.size -= size_of(key, body)
+        return key, body
 
 
 class Answers:
-    """Middleware that sends cached answers; the endpoints pass new ones to `send`.
+    """Caches answers, and sends them with their headers.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
     number of seconds for which clients and proxies may reuse an answer. `capacity` is the maximum size of the cache in
     bytes.
+
+    The cache has an answer in the forms that clients have requested: plain, compressed or both. If it is full, plain
+    answers are compressed, beginning with the least recently used. That makes them about five times smaller. If plain
+    answers take less than a quarter of the cache, compressed ones are evicted instead.
     """
 
     def __init__(self, version: bytes, built_at: datetime, max_age: int, capacity: int) -> None:
-        self.etag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
+        self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
+        # Weak, because both forms have it. RFC 9110, 8.8.3.3: forms that differ in their coding cannot share a strong
+        # one. They could have one each, but a 304 is sent without making the answer, and its form is not known then.
+        self.etag = f"W/{self.tag}"
         self.last_modified = format_datetime(built_at, usegmt=True)
-        self.headers = [
-            ("ETag", self.etag),
-            ("Last-Modified", self.last_modified),
-            ("Cache-Control", f"public, max-age={max_age}" if max_age else "no-cache"),
+        self.headers = [  # the names are in lower case, as Falcon sends them
+            ("etag", self.etag),
+            ("last-modified", self.last_modified),
+            ("cache-control", f"public, max-age={max_age}" if max_age else "no-cache"),
+            ("vary", "Accept-Encoding"),
         ]
         self.capacity = capacity
-        self.size = 0  # bytes
-        self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # the last used at the end
+        self._plain, self._compressed = Bodies(), Bodies()  # short answers are the same in both
         self._lock = threading.Lock()
 
-    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        requested = req.context.get("requested")
-        if requested and req.method != "OPTIONS":
-            body = self.find(key_of(requested))
-            if body is not None:
-                self.answer(req, resp, body)
-                resp.complete = True  # no route, no resource
-
-    def is_current(self, req: falcon.Request) -> bool:
+    def is_current(self, env: dict[str, Any]) -> bool:
         """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
-        field = req.env.get("HTTP_IF_NONE_MATCH")
+        field = env.get("HTTP_IF_NONE_MATCH")
         if field is None:
             # The same date only, as nginx has it by default: after a return to an older database, a client may have
             # a later date and other data.
-            return req.env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
-        # The header may have many tags, also weak ones: a proxy that compresses answers makes their tags weak.
-        return field.strip() == "*" or self.etag.strip('"') in (req.if_none_match or ())
+            return env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
+        # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
+        return self.tag in field or field.strip() == "*"
 
-    def send(self, req: falcon.Request, resp: falcon.Response, body: bytes) -> None:
-        """Answers a request with `body`, and caches it."""
-        self.keep(key_of(req.context.requested), body)
-        self.answer(req, resp, body)
+    def headers_of(self, body: bytes, content_type: str = falcon.MEDIA_JSON) -> list[tuple[str, str]]:
+        """The headers of a 200 with `body`, other than those of every response."""
+        headers = [("content-type", content_type), *self.headers]
+        if body.startswith(MAGIC):
+            headers.append(("content-encoding", "gzip"))
+        return headers
+
+    def send(
+        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
+    ) -> None:
+        """Answers with `body`, plain or compressed; without it if the client already has the answer."""
+        if self.is_current(req.env):
+            self.send_not_modified(resp)
+        else:
+            resp.set_headers(self.headers_of(body, content_type))
+            resp.data = body
 
     def send_not_modified(self, resp: falcon.Response) -> None:
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
-    def answer(
-        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
-    ) -> None:
-        """Answers with `body` and the caching headers; without the body if the client already has it."""
-        if self.is_current(req):
-            self.send_not_modified(resp)
-        else:
-            resp.content_type = content_type
-            resp.set_headers(self.headers)
-            resp.data = body
-
-    def find(self, key: Key) -> bytes | None:
-        """The cached body, if there is one."""
+    def find(self, requested: Requested, gzip: bool) -> bytes | None:
+        """The cached body, if there is one: in the form that `gzip` says, or else in the other one."""
+        key = key_of(requested)
         with self._lock:
-            body = self._bodies.get(key)
-            if body is not None:
-                self._bodies.move_to_end(key)
-            return body
+            if gzip:
+                return self._compressed.get(key) or self._plain.get(key)
+            return self._plain.get(key) or self._compressed.get(key)
 
-    def keep(self, key: Key, body: bytes) -> None:
-        """Caches a body, and evicts the least recently used ones if the cache is full."""
-        body = bytes(memoryview(body))  # a copy: orjson allocates at least 4 KB for each, however short
-        with self._lock:
-            if key not in self._bodies:
-                self._bodies[key] = body
-                self.size += size_of(key, body)
-            while self.size > self.capacity:
-                self.size -= size_of(*self._bodies.popitem(last=False))
+    def in_form(self, requested: Requested, body: bytes, gzip: bool) -> bytes:
+        """The body that `find` returned, in the form that `gzip` says. Caches that form too."""
+        converted = compressed(body) if gzip else decompressed(body)
+        if converted is not body:
+            self.keep(requested, converted, gzip)
+        return converted
+
+    def keep(self, requested: Requested, body: bytes, gzip: bool) -> None:
+        """Caches a body, which is compressed if `gzip` is true and it is not short."""
+        if self.capacity:
+            with self._lock:
+                (self._compressed if gzip else self._plain).put(key_of(requested), body)
+                self._make_room()
+
+    def _make_room(self) -> None:
+        while self.size > self.capacity:
+            if self._plain.size > self.capacity // 4:
+                key, body = self._plain.pop_oldest()
+                if self._compressed.get(key) is None:
+                    self._compressed.put(key, compressed(body))
+            else:
+                self._compressed.pop_oldest()
+
+    @property
+    def size(self) -> int:
+        """Of the cache, in bytes."""
+        return self._plain.size + self._compressed.size
+
+
+def compressed(body: bytes) -> bytes:
+    """`body` as gzip; as it is if it is short, or gzip already."""
+    return body if len(body) < SMALL or body.startswith(MAGIC) else zlib.compress(body, LEVEL, GZIP)
+
+
+def decompressed(body: bytes) -> bytes:
+    """The plain form of what `compressed` returned."""
+    return zlib.decompress(body, GZIP) if body.startswith(MAGIC) else body
+
+
+def accepts_gzip(env: dict[str, Any]) -> bool:
+    """Whether to send gzip if there is one, by the request's Accept-Encoding."""
+    field = env.get("HTTP_ACCEPT_ENCODING")
+    return field is not None and len(field) <= 200 and prefers_gzip(field)  # that of a browser has about 30
+
+
+@lru_cache(maxsize=1024)
+def prefers_gzip(field: str) -> bool:
+    """Whether an Accept-Encoding header accepts gzip, and not less than no coding (RFC 9110, 12.5.3).
+
+    Malformed items are ignored. So is a header that refuses both forms (RFC 9110, 12.4.1).
+    """
+    items = [CODING.fullmatch(item.strip(" \t")) for item in field.split(",")]
+    weights = {item[1].lower(): float(item[2] or 1) for item in items if item}
+    others = weights.get("*", 0)
+    gzip = weights.get("gzip", weights.get("x-gzip", others))
+    return gzip > 0 and gzip >= weights.get("identity", others)
 
 
 def key_of(requested: Requested) -> Key:
@@ -104,4 +190,4 @@ def key_of(requested: Requested) -> Key:
 
 def size_of(key: Key, body: bytes) -> int:
     base_url, path, _, offset = key
-    return len(base_url) + len(path) + offset.bit_length() // 8 + len(body) + ENTRY_BYTES
+    return len(base_url) + len(path) + offset.bit_length() // 8 + int(len(body) * FRAGMENTED) + ENTRY_BYTES

@@ -7,14 +7,15 @@ returns reloads the database file when it changes.
 import gc
 import logging
 import sys
+from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING
 
 import falcon
 
 from racedata import __version__, documents, errors
 from racedata.addresses import Grammar
-from racedata.answers import Answers
+from racedata.answers import Answers, accepts_gzip
 from racedata.datafile import DataFile, DataFileError
 from racedata.queries import Directory
 from racedata.ratelimit.clients import TrustedProxies
@@ -25,6 +26,9 @@ from racedata.requested import METHODS, RequestReader
 from racedata.resources import ENDPOINTS, Document, Health
 from racedata.settings import CANNOT_START, SettingError, Settings, read_settings
 
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
 
 class Cors:
     """Middleware: CORS for any origin, and `nosniff`, on every response.
@@ -33,12 +37,16 @@ class Cors:
     request without one, so here every answer has the headers.
     """
 
+    HEADERS = (
+        ("access-control-allow-origin", "*"),
+        ("access-control-expose-headers", "*"),
+        ("x-content-type-options", "nosniff"),
+    )
+
     def process_response(
         self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
     ) -> None:
-        resp.set_header("Access-Control-Allow-Origin", "*")
-        resp.set_header("Access-Control-Expose-Headers", "*")
-        resp.set_header("X-Content-Type-Options", "nosniff")
+        resp.set_headers(self.HEADERS)
         if req.method == "OPTIONS" and req_succeeded:
             resp.set_header("Allow", ", ".join(METHODS))
             resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
@@ -46,7 +54,45 @@ class Cors:
             resp.set_header("Access-Control-Max-Age", "86400")  # seconds
 
 
-App = falcon.App[falcon.Request, falcon.Response]
+class App(falcon.App[falcon.Request, falcon.Response]):
+    """A Falcon application that sends most cached answers before Falcon does anything, which takes half the time.
+
+    These are the answers to GET requests without conditions. Their headers are the same as if Falcon had sent them.
+    """
+
+    def __init__(self, reader: RequestReader, answers: Answers, limits: RateLimits | None) -> None:
+        # The rate limits come first, so that requests which the others answer or refuse count too.
+        super().__init__(middleware=[*([limits] if limits else []), Cors(), reader])
+        self.reader, self.answers, self.limits = reader, answers, limits
+
+    def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        if env["REQUEST_METHOD"] == "GET" and "HTTP_IF_NONE_MATCH" not in env and "HTTP_IF_MODIFIED_SINCE" not in env:
+            cached = self.cached(env)
+            if cached:
+                headers, body = cached
+                start_response("200 OK", headers)
+                return [body]
+        return super().__call__(env, start_response)
+
+    def cached(self, env: "WSGIEnvironment") -> tuple[list[tuple[str, str]], bytes] | None:
+        """The headers and body of a cached answer. None if there is none, or if a rate limit is reached."""
+        path, query, host = env["PATH_INFO"], env.get("QUERY_STRING", ""), env.get("HTTP_HOST", "")
+        try:
+            requested = self.reader.requested(path, query, env["wsgi.url_scheme"], host)
+        except falcon.HTTPError:
+            return None
+        gzip = accepts_gzip(env)
+        body = self.answers.find(requested, gzip) if requested else None
+        if requested is None or body is None:
+            return None
+        limit_headers: list[tuple[str, str]] = []
+        if self.limits:
+            decision, limit_headers = self.limits.take(env)
+            if decision.refused_by:
+                return None  # no token was taken, so RateLimits refuses the request again, or has got a token meanwhile
+        body = self.answers.in_form(requested, body, gzip)
+        length = ("content-length", str(len(body)))
+        return [*limit_headers, *self.answers.headers_of(body), *Cors.HEADERS, length], body
 
 
 def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | None = None) -> App:
@@ -55,11 +101,10 @@ def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | Non
     answers = answers_of(settings, data)
     grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
     reader = RequestReader(settings, grammar)
-    middleware: list[Any] = [Cors(), reader, answers]
+    limits = None
     if limit_store:
-        # Before the others, so that requests which they answer or refuse count too.
-        middleware.insert(0, RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address))
-    app = falcon.App(middleware=middleware)
+        limits = RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address)
+    app = App(reader, answers, limits)
 
     endpoints = [endpoint(data, directory, answers, settings) for endpoint in ENDPOINTS]
     for endpoint in endpoints:

@@ -100,7 +100,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
 COUNTED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
 CONDITIONAL = ("If-None-Match", "If-Modified-Since")
-CACHEABLE = ("ETag", "Last-Modified", "Cache-Control")
+CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
 
 
@@ -167,7 +167,7 @@ def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[
     answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
     return response(
         endpoint.summary + ".",
-        (*CACHEABLE, *COUNTED),
+        ("Content-Encoding", *CACHEABLE, *COUNTED),
         {
             "application/json": {
                 "schema": reference("schemas", response_name(endpoint)),
@@ -252,6 +252,7 @@ def outside_base() -> dict[str, dict[str, Any]]:
     def responses(description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
         found = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
         if headers:
+            found["200"]["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
             found["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
         return {**found, "431": reference("responses", "431")}
 

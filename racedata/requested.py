@@ -39,21 +39,25 @@ class RequestReader:
         # Before routing, because Falcon answers an unknown method with 400.
         if req.method not in METHODS:
             raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
-        path, base = req.path, self.base
-        behind = path[len(base) :]
-        if path[: len(base)].lower() == base and (behind[:1] in ("/", "") or behind.lower() == ".json"):
-            host = host_of(req)
-            # Long requests are not cached, because an entry would use too much memory.
-            read = self.read_again if len(path) + len(req.query_string) + len(host) < 300 else self.read
-            req.context.requested = requested = read(behind, req.query_string, req.scheme, host)
-            req.path = f"{base}/{requested.address.endpoint}"
-        elif path.startswith("//"):
+        requested = self.requested(req.path, req.query_string, req.scheme, host_of(req))
+        if requested:
+            req.context.requested = requested
+            req.path = f"{self.base}/{requested.address.endpoint}"
+        elif req.path.startswith("//"):
             self.not_found(req, resp)  # Falcon ignores extra slashes at the front, and would route to `/…`
 
-    def read(self, path: str, query: str, scheme: str, host: str) -> Requested:
-        """Parses a request; `path` is the part after the base address. Raises HTTPNotFound or HTTPBadRequest."""
+    def requested(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+        """Parses a request; None if it is outside the base address. Raises HTTPNotFound or HTTPBadRequest."""
+        # Long requests are not cached, because an entry would use too much memory.
+        read = self.read_again if len(path) + len(query) + len(host) < 300 else self.read
+        return read(path, query, scheme, host)
+
+    def read(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+        behind = path[len(self.base) :]
+        if path[: len(self.base)].lower() != self.base or not (behind[:1] in ("/", "") or behind.lower() == ".json"):
+            return None
         try:
-            address = self.grammar.parse(path)
+            address = self.grammar.parse(behind)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         except AddressError as error:

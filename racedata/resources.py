@@ -14,7 +14,7 @@ import orjson
 
 from racedata import queries, serializers
 from racedata.addresses import Rules
-from racedata.answers import Answers
+from racedata.answers import Answers, accepts_gzip, compressed
 from racedata.datafile import DataFile, public_source
 from racedata.queries import Directory, Filters, Selection, Source
 from racedata.requested import Requested
@@ -46,21 +46,30 @@ class Endpoint:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         requested: Requested = req.context.requested
+        gzip = accepts_gzip(req.env)
         try:
-            if self.answers.is_current(req):
+            if self.answers.is_current(req.env):
                 self.directory.select(requested.address)  # a 404 is one whatever the client has
                 self.answers.send_not_modified(resp)
                 return
-            answer = self.answer(requested)
+            body = self.answers.find(requested, gzip)
+            body = self.make(requested, gzip) if body is None else self.answers.in_form(requested, body, gzip)
         except queries.NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        body = orjson.dumps(answer)
-        if answer["MRData"][self.table][self.objects]:
-            self.answers.send(req, resp, body)
-        else:  # not cached: cheap to make again, and there are infinitely many addresses without records
-            self.answers.answer(req, resp, body)
+        self.answers.send(req, resp, body)
 
     on_head = on_get
+
+    def make(self, requested: Requested, gzip: bool) -> bytes:
+        """Makes a body and caches it. Raises NotRun."""
+        answer = self.answer(requested)
+        body = bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson allocates at least 4 KB for each, however short
+        if not answer["MRData"][self.table][self.objects]:
+            return body  # not cached: cheap to make again, and there are infinitely many addresses without records
+        if gzip:
+            body = compressed(body)
+        self.answers.keep(requested, body, gzip)
+        return body
 
     def answer(self, requested: Requested) -> Json:
         """The whole answer. Raises NotRun."""
@@ -429,8 +438,10 @@ class Document:
 
     def __init__(self, answers: Answers, text: str, content_type: str) -> None:
         self.answers, self.body, self.content_type = answers, text.encode(), content_type
+        self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        self.answers.answer(req, resp, self.body, self.content_type)
+        body = self.compressed if accepts_gzip(req.env) else self.body
+        self.answers.send(req, resp, body, self.content_type)
 
     on_head = on_get

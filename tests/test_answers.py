@@ -1,8 +1,10 @@
-"""racedata.answers: a cached answer equals a new one, and what HTTP says about its age."""
+"""racedata.answers: a cached answer equals a new one, its compression, and what HTTP says about its age."""
 
+import random
 import subprocess
 import sys
 import threading
+import zlib
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import lru_cache
@@ -13,10 +15,14 @@ from conftest import client, request
 from hypothesis import given
 from hypothesis import strategies as st
 from service import ROOT
+from webob.acceptparse import create_accept_encoding_header
 
-from racedata.answers import Answers, size_of
+from racedata.addresses import Address
+from racedata.answers import GZIP, SMALL, Answers, compressed, key_of, prefers_gzip, size_of
 from racedata.app import create_app
 from racedata.datafile import DataFile
+from racedata.ratelimit.stores import store_for
+from racedata.requested import Requested
 from racedata.settings import Settings
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
@@ -72,31 +78,44 @@ PATHS = st.sampled_from(
         "/2023/18/laps/1/laps",
     ]
 )
+CODINGS = st.sampled_from(["", "gzip", "gzip, br", "identity", "gzip;q=0"])
 QUERIES = st.sampled_from(
     ["", "limit=2", "limit=3", "limit=2&offset=1", "offset=1&limit=2", "limit=x", "offset=99", "limit=02", "other=1"]
 )
 
 
-@given(st.lists(st.tuples(SCHEMES, HOSTS, PATHS, QUERIES, st.sampled_from(["GET", "HEAD", "POST"])), max_size=25))
+@given(
+    st.lists(st.tuples(SCHEMES, HOSTS, PATHS, QUERIES, CODINGS, st.sampled_from(["GET", "HEAD", "POST"])), max_size=25)
+)
 def test_no_request_gets_the_answer_of_another(sample_database, requests):
     apps = [create_app(Settings(cache_size=size), shared_database(sample_database)) for size in (0, 32)]
-    for scheme, host, path, query, method in requests:
+    for scheme, host, path, query, coding, method in requests:
         environ = {
             "wsgi.url_scheme": scheme,
             "HTTP_HOST": host,
             "PATH_INFO": f"/ergast/f1{path}",
             "QUERY_STRING": query,
+            "HTTP_ACCEPT_ENCODING": coding,
             "REQUEST_METHOD": method,
         }
-        made, cached = (webtest.TestRequest.blank("/", environ=environ).get_response(app) for app in apps)
-        assert (made.status, made.body, dict(made.headers)) == (
-            cached.status,
-            cached.body,
-            dict(cached.headers),
-        )
+        # The last is cached, if it is a 200.
+        made, *others = [request(webtest.TestApp(app), **environ) for app in (*apps, apps[-1])]
+        for other in others:
+            assert (other.status, other.body, dict(other.headers)) == (made.status, made.body, dict(made.headers))
 
 
 shared_database = lru_cache(DataFile.read)
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database, coding):
+    settings = Settings(burst_limit="off", sustained_limit="3/day")
+    app = webtest.TestApp(create_app(settings, shared_database(sample_database), store_for(settings)))
+    answers = [raw(app, ADDRESS, coding) for _ in range(5)]
+    assert [answer.status_int for answer in answers] == [200, 200, 200, 429, 429]
+    left = [answer.headers["RateLimit"].split(";")[1] for answer in answers]
+    assert left == ["r=2", "r=1", "r=0", "r=0", "r=0"]
+    assert [[*answer.headers] for answer in answers[1:3]] == [[*answers[0].headers]] * 2
 
 
 def etag(database, **settings):
@@ -226,32 +245,172 @@ def test_an_answer_without_records_is_not_cached(data):
         assert data.queries == 1
 
 
+LAPS = "/ergast/f1/2023/18/laps?limit=1000"
+
+
+def raw(app, address, coding, **environ):
+    """The answer as it is sent: webtest's own methods decompress it."""
+    path, _, query = address.partition("?")
+    return request(app, PATH_INFO=path, QUERY_STRING=query, HTTP_ACCEPT_ENCODING=coding, **environ)
+
+
+@pytest.mark.parametrize("address", [LAPS, "/", "/openapi.json"])
+@pytest.mark.parametrize("cache_size", [0, 32])
+def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(sample_database, address, cache_size):
+    app = webtest.TestApp(create_app(Settings(cache_size=cache_size), shared_database(sample_database)))
+    for _ in range(2):
+        plain = raw(app, address, "identity")
+        assert len(plain.body) == int(plain.headers["Content-Length"])
+        for coding in ("gzip", "GZip;q=0.5", "deflate, gzip, br"):
+            sent = raw(app, address, coding)
+            assert sent.headers["Content-Encoding"] == "gzip"
+            assert int(sent.headers["Content-Length"]) == len(sent.body) < len(plain.body) / 3
+            assert zlib.decompress(sent.body, GZIP) == plain.body
+            head = raw(app, address, coding, REQUEST_METHOD="HEAD")
+            assert (head.body, dict(head.headers)) == (b"", dict(sent.headers))
+            assert others(sent) == others(plain)
+        for coding in ("", "gzip;q=0", "br", "gzip;q=x", "gzip" + 100 * ", br"):
+            sent = raw(app, address, coding)
+            assert (sent.body, dict(sent.headers)) == (plain.body, dict(plain.headers))
+
+
+def others(answer):
+    """The headers that are the same whether an answer is compressed or not."""
+    form = ("content-encoding", "content-length")
+    return {name: value for name, value in answer.headers.items() if name.lower() not in form}
+
+
+def test_an_answer_that_fits_into_a_packet_with_its_headers_is_not_compressed(sample):
+    codings = {}
+    for limit in range(12):
+        address = f"/ergast/f1/2023/18/laps?limit={limit}"
+        sent = raw(sample, address, "gzip")
+        codings[len(raw(sample, address, "identity").body)] = sent.headers.get("Content-Encoding")
+        assert len(sent.body) + sum(len(f"{name}: {value}\r\n") for name, value in sent.headers.items()) < 1448
+    assert {length < SMALL for length, coding in codings.items() if coding is None} == {True}
+    assert {length < SMALL for length, coding in codings.items() if coding == "gzip"} == {False}
+
+
+@pytest.mark.parametrize("address", [LAPS, "/ergast/f1/2023/18/laps?limit=1", "/"])
+def test_every_answer_with_data_has_vary_and_so_has_its_304(sample, address):
+    for coding in ("", "gzip"):
+        answer = sample.get(address, headers={"Accept-Encoding": coding})
+        known = {"If-None-Match": answer.headers["ETag"], "Accept-Encoding": coding}
+        for each in (answer, sample.get(address, headers=known, status=304)):
+            assert each.headers["Vary"] == "Accept-Encoding"
+
+
+def test_the_etag_is_weak_because_both_forms_have_it(sample):
+    tags = {sample.get(LAPS, headers={"Accept-Encoding": coding}).headers["ETag"] for coding in ("", "gzip")}
+    (tag,) = tags
+    assert tag.startswith('W/"')
+    for coding in ("", "gzip"):
+        answer = sample.get(LAPS, headers={"If-None-Match": tag, "Accept-Encoding": coding}, status=304)
+        assert answer.body == b""
+        assert "Content-Encoding" not in answer.headers
+
+
+def test_a_range_is_ignored(sample):
+    for coding in ("", "gzip"):
+        whole = raw(sample, LAPS, coding)
+        answer = raw(sample, LAPS, coding, HTTP_RANGE="bytes=0-9", HTTP_IF_RANGE=whole.headers["ETag"])
+        assert answer.status == "200 OK"
+        assert (answer.body, dict(answer.headers)) == (whole.body, dict(whole.headers))
+
+
+ACCEPTED = {
+    "gzip": True,
+    "x-gzip": True,
+    " GZIP ; Q=0.001 ,": True,
+    "*": True,
+    "gzip, *;q=0": True,
+    "gzip;q=0.5, identity;q=0.5": True,
+    "identity;q=0, gzip;q=0.1": True,
+    "": False,
+    "br, deflate": False,
+    "gzip;q=0": False,
+    "gzip;q=0.000, *": False,
+    "*;q=0": False,
+    "identity": False,
+    "gzip;q=0.5, identity": False,
+    "gzip;q=0.5, *": False,
+    "gzip;q=0, identity;q=0": False,
+    # Malformed
+    "gzip;q=": False,
+    "gzip;q=2": False,
+    "gzip;q=1.001": False,
+    "gzip;q=-1": False,
+    "gzip;q=0.0001": False,
+    "gzip;level=9": False,
+    "gzip q=1": False,
+    "gzip;": False,
+    "gzip\x00": False,
+    "gz\u0131p": False,
+    "a;q=b;c, gzip": True,
+}
+
+
+@pytest.mark.parametrize("field", ACCEPTED)
+def test_gzip_is_sent_if_accept_encoding_accepts_it_and_does_not_prefer_the_plain_form(field):
+    assert prefers_gzip(field) is ACCEPTED[field]
+
+
+CODING = st.sampled_from(["gzip", "GZIP", "identity", "*", "br", "deflate", "x-other"])
+WEIGHT = st.sampled_from(["", ";q=1", ";q=0", " ; q=0.3", ";Q=0.7", ";q=1.000", ";q=0.", ";q=0.000"])
+
+
+@given(st.lists(st.tuples(CODING, WEIGHT), unique_by=lambda item: item[0].lower()))
+def test_webob_accepts_the_same_codings(items):
+    field = ", ".join(coding + weight for coding, weight in items)
+    weights = dict(create_accept_encoding_header(field).acceptable_offers(["gzip", "identity"]))
+    if not {"identity", "*"} & {coding for coding, _ in items}:
+        weights["identity"] = 0  # WebOb takes 1 for identity if it is not listed
+    assert prefers_gzip(field) == ("gzip" in weights and weights["gzip"] >= weights.get("identity", 0))
+
+
+@given(st.text())
+def test_any_text_is_an_accept_encoding(field):
+    assert prefers_gzip(field) in (True, False)
+
+
 GROWTH = """
 import sys
 import webtest
 from processes import memory
 from racedata.app import create_app
 from racedata.datafile import DataFile
+from racedata.requested import Requested
 from racedata.settings import Settings
 
-path, query, requests = sys.argv[2], sys.argv[3], int(sys.argv[4])
+path, query, requests, codings = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
 app = create_app(Settings(), DataFile.read(sys.argv[1]))
 
-def ask(host):
-    environ = {"PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": host}
+def ask(host, coding):
+    environ = {"PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": host, "HTTP_ACCEPT_ENCODING": coding}
     return len(webtest.TestRequest.blank("/", environ=environ).get_response(app).body)
 
-ask("first")
+for coding in codings:
+    ask("first", coding)
 before = memory("self")
-size = sum(ask(f"host{number}") for number in range(requests))
+size = sum(ask(f"host{number}", coding) for number in range(requests) for coding in codings)
 print(size, memory("self") - before)
 """
 
 
-@pytest.mark.parametrize(("query", "requests"), [("limit=1", 40_000), ("limit=2000", 800)])
-def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, query, requests):
+@pytest.mark.parametrize(
+    ("query", "requests", "codings"),
+    [
+        ("limit=1", 40_000, ["identity"]),
+        ("limit=300", 9_000, ["identity"]),
+        ("limit=300", 9_000, ["gzip"]),
+        ("limit=300", 9_000, ["gzip", "identity"]),
+        ("limit=2000", 5_000, ["identity"]),
+    ],
+)
+def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, query, requests, codings):
     environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/scripts/bench"}
     arguments = [sys.executable, "-c", GROWTH, sample_database, "/ergast/f1/2023/18/laps", query, str(requests)]
+    arguments += codings
     done = subprocess.run(arguments, env=environ, capture_output=True, text=True, check=True)
     size, grown = map(float, done.stdout.split())
     assert size / 1e6 > Settings().cache_size  # without a bound it would take more
@@ -262,39 +421,97 @@ def cache(capacity):
     return Answers(b"", datetime(2023, 7, 2, tzinfo=UTC), 300, capacity)
 
 
-def key(path):
-    return "http://localhost/ergast/f1", path, 100, 0
+def named(path):
+    """A request for one of the answers that these tests cache."""
+    return Requested(Address(path, "races", None, None), 100, 0, "http://localhost/ergast/f1")
 
 
-@given(st.lists(st.tuples(st.integers(0, 30), st.integers(0, 5000)), max_size=80))
-def test_the_cache_never_takes_more_than_its_capacity(bodies):
-    answers = cache(20_000)
-    for number, size in bodies:
-        answers.keep(key(str(number)), bytes(size))
-        assert sum(size_of(*entry) for entry in answers._bodies.items()) == answers.size <= answers.capacity
+def found(answers, requested, gzip):
+    """The cached body in one form."""
+    body = answers.find(requested, gzip)
+    return body and answers.in_form(requested, body, gzip)
 
 
-def test_the_least_recently_used_answer_makes_room():
-    answers = cache(3 * size_of(key("a"), bytes(1000)))
+def body(number, size):
+    """A body of `size` bytes that differs from that of any other number, and compresses like JSON."""
+    return f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5
+
+
+def size(path, body):
+    """What `body` takes in the cache."""
+    return size_of(key_of(named(path)), body)
+
+
+def held(answers):
+    """What the cache says it takes, and what it takes."""
+    bodies = [each for form in (answers._plain, answers._compressed) for each in form._bodies.items()]
+    return answers.size, sum(size_of(*each) for each in bodies)
+
+
+@given(st.lists(st.tuples(st.integers(0, 30), st.booleans()), max_size=120), st.sampled_from([0, 5_000, 20_000]))
+def test_the_cache_returns_what_it_was_given_in_either_form_and_never_exceeds_its_capacity(uses, capacity):
+    answers = cache(capacity)
+    for number, gzip in uses:
+        plain = body(number, 300 * number)
+        form = compressed(plain) if gzip else plain
+        cached = found(answers, named(str(number)), gzip)
+        assert cached in (form, None)
+        if cached is None:
+            answers.keep(named(str(number)), form, gzip)
+        said, taken = held(answers)
+        assert said == taken <= capacity
+
+
+def test_an_answer_that_was_kept_in_one_form_is_found_in_the_other():
+    answers = cache(100_000)
+    for number, size in enumerate((10, 5000)):
+        for gzip in (True, False):
+            name, plain = f"{number}{gzip}", body(number, size)
+            answers.keep(named(name), compressed(plain) if gzip else plain, gzip)
+            for _ in range(2):
+                assert found(answers, named(name), True) == compressed(plain)
+                assert found(answers, named(name), False) == plain
+
+
+def test_a_full_cache_compresses_plain_answers_before_it_evicts_any():
+    plain = {number: body(number, 5000) for number in range(30)}
+    answers = cache(20_000 + sum(size(str(number), compressed(each)) for number, each in plain.items()))
+    assert answers.capacity < sum(map(len, plain.values()))
+    for number, each in plain.items():
+        answers.keep(named(str(number)), each, gzip=False)
+    assert all(found(answers, named(str(number)), gzip=False) == each for number, each in plain.items())
+
+
+@pytest.mark.parametrize("gzip", [False, True])
+def test_the_least_recently_used_answer_makes_room(gzip):
+    bodies = {name: random.Random(name).randbytes(800) for name in "abcd"}  # these are not compressed
+    answers = cache(3 * size("a", bodies["a"]))
     for name in "abc":
-        answers.keep(key(name), name.encode() * 1000)
-    assert answers.find(key("a"))
-    answers.keep(key("d"), b"d" * 1000)
-    assert [bool(answers.find(key(name))) for name in "abcd"] == [True, False, True, True]
+        answers.keep(named(name), bodies[name], gzip)
+    assert found(answers, named("a"), gzip)
+    answers.keep(named("d"), bodies["d"], gzip)
+    assert [bool(found(answers, named(name), gzip)) for name in "abcd"] == [True, False, True, True]
 
 
 def test_threads_do_not_disturb_the_count_of_its_bytes():
     answers = cache(50_000)
+    plain = [body(number, 30 * number) for number in range(97)]
+    wrong = []
 
     def busy(seed):
         for number in range(2000):
-            each = key(str(number * seed % 97))
-            if answers.find(each) is None:
-                answers.keep(each, bytes(number % 1500))
+            each, gzip = number * seed % 97, number % 3 == 0
+            form = compressed(plain[each]) if gzip else plain[each]
+            if (cached := found(answers, named(str(each)), gzip)) is None:
+                answers.keep(named(str(each)), form, gzip)
+            elif cached != form:
+                wrong.append(each)
 
     threads = [threading.Thread(target=busy, args=(seed,)) for seed in range(1, 9)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert sum(size_of(*entry) for entry in answers._bodies.items()) == answers.size <= answers.capacity
+    said, taken = held(answers)
+    assert said == taken <= answers.capacity
+    assert not wrong

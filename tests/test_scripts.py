@@ -66,6 +66,6 @@ def test_the_limits_benchmark_prints_a_row_per_step():
 
 
 def test_the_shapes_benchmark_prints_a_row_per_endpoint(made, tmp_path):
-    rows = run("shapes.py", built(made, tmp_path / "x.db"), "--per-kind", "2").splitlines()
-    names = {row.split("|")[1].strip() for row in rows if row.count("|") == 6}
+    rows = run("shapes.py", built(made, tmp_path / "x.db"), "--per-shape", "2").splitlines()
+    names = {row.split("|")[1].strip() for row in rows if row.count("|") == 7}
     assert {endpoint.name for endpoint in ENDPOINTS} <= names

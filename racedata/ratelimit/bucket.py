@@ -46,10 +46,15 @@ def take(limits: Sequence[Limit], full_at: Iterable[int], now: int) -> tuple[Dec
         missing = fill_time + limit.interval - limit.capacity
         if missing > wait:
             wait, refused_by = missing, limit
-    if refused_by is None:
-        fill_times = [fill_time + limit.interval for limit, fill_time in zip(limits, fill_times)]
-    remaining = [(limit.capacity - fill_time) // limit.interval for limit, fill_time in zip(limits, fill_times)]
-    return Decision(refused_by, wait, remaining, fill_times), [now + fill_time for fill_time in fill_times]
+    # One loop and no comprehensions, which would take half a microsecond more.
+    remaining, reset, new = [], [], []
+    for limit, fill_time in zip(limits, fill_times):
+        if refused_by is None:
+            fill_time += limit.interval
+        remaining.append((limit.capacity - fill_time) // limit.interval)
+        reset.append(fill_time)
+        new.append(now + fill_time)
+    return Decision(refused_by, wait, remaining, reset), new
 
 
 def whole_seconds(microseconds: int) -> int:

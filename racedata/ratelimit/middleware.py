@@ -5,7 +5,7 @@ from typing import Any
 
 import falcon
 
-from racedata.ratelimit.bucket import whole_seconds
+from racedata.ratelimit.bucket import Decision, whole_seconds
 from racedata.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.ratelimit.stores import LimitStore
 
@@ -31,20 +31,24 @@ class RateLimits:
         env, path = req.env, req.path.lower()
         if not (path.startswith(self.under_base) or path in self.forms_of_base) or is_preflight(env):
             return
+        decision, headers = self.take(env)
+        resp.set_headers(headers)
+        if limit := decision.refused_by:
+            raise falcon.HTTPTooManyRequests(
+                description=f"The {limit.name} limit of {limit.quota} requests in {limit.window} s is reached; "
+                f"this request succeeds after {whole_seconds(decision.wait)} s.",
+                retry_after=whole_seconds(decision.wait),
+            )
+
+    def take(self, env: dict[str, Any]) -> tuple[Decision, list[tuple[str, str]]]:
+        """Takes a token for the client of a request. Returns the decision and the headers that tell it."""
         # Only the end, which trusted proxies have written. Before it, a client can send anything of any length.
         via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
-        refused_by, wait, remaining, reset = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via))
+        decision = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via))
         values: list[int] = []
-        for tokens, fill_time in zip(remaining, reset):
+        for tokens, fill_time in zip(decision.remaining, decision.reset):
             values += tokens, whole_seconds(fill_time)
-        resp.set_header("RateLimit-Policy", self.policy)
-        resp.set_header("RateLimit", self.header % tuple(values))
-        if refused_by:
-            raise falcon.HTTPTooManyRequests(
-                description=f"The {refused_by.name} limit of {refused_by.quota} requests in {refused_by.window} s is "
-                f"reached; this request succeeds after {whole_seconds(wait)} s.",
-                retry_after=whole_seconds(wait),
-            )
+        return decision, [("ratelimit-policy", self.policy), ("ratelimit", self.header % tuple(values))]
 
 
 def is_preflight(env: dict[str, Any]) -> bool:

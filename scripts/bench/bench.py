@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Compares the service with a minimal app, the floor: `bench.py DATABASE [--rounds N] [--seconds S] [--json FILE]`.
 
-README.md in this folder describes the method and the figures. wrk, which must be installed, sends the requests.
+README.md in this folder describes the method and the figures. wrk sends the requests, directly and through nginx; both
+must be installed.
 """
 
 import argparse
-import gzip
 import http.client
 import json
 import os
@@ -24,10 +24,16 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import falcon
-from processes import ROOT, Address, Gunicorn, free_port, gunicorn, listens, memory, until
+from processes import ROOT, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets
+from shapes import pages, request, shapes
+
+from racedata.app import create_app
+from racedata.datafile import DataFile
+from racedata.settings import Settings
 
 BASE = "/ergast/f1"
 CONNECTIONS = 16
+HEADERS = {"plain": {"Accept-Encoding": "identity"}, "gzip": {"Accept-Encoding": "gzip"}}
 NEVER = {"RACEDATA_BURST_LIMIT": "999999/second", "RACEDATA_SUSTAINED_LIMIT": "999999/second"}
 OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 
@@ -35,39 +41,18 @@ Figures = dict[str, float]  # such as {"rps": 18637.0, "p50": 0.8, "p99": 2.9}
 Measure = Callable[[], Figures]
 
 
-class Shape(NamedTuple):
-    """Addresses of one kind, without the base address."""
+PLACES = ("direct", "nginx")
+CODINGS = ("plain", "gzip")
+WAYS = [(place, coding) for place in PLACES for coding in CODINGS]
 
-    name: str
-    one: str  # the address that is requested again and again, of the latest race that has everything
-    every: str  # SQL of all that have records; pages at their default size
+# One address per endpoint, which is requested again and again: of the latest race that has everything.
+ONE = (
+    *("{year}/races", "{year}/{round}/results", "{year}/{round}/qualifying", "{year}/{round}/sprint"),
+    *("{year}/{round}/laps?offset=300", "{year}/{round}/pitstops", "{year}/driverstandings"),
+    *("{year}/constructorstandings", "seasons", "{year}/circuits", "{year}/drivers", "{year}/constructors"),
+    "{year}/status",
+)
 
-
-SHAPES = [
-    Shape("calendar", "{year}/races/", "SELECT DISTINCT year || '/races/' FROM races"),
-    Shape("race", "{year}/{round}.json", "SELECT year || '/' || round || '.json' FROM races"),
-    Shape(
-        "results",
-        "{year}/{round}/results.json",
-        "SELECT DISTINCT year || '/' || round || '/results.json' FROM results JOIN races USING (raceId)",
-    ),
-    Shape(
-        "qualifying",
-        "{year}/{round}/qualifying.json",
-        "SELECT DISTINCT year || '/' || round || '/qualifying.json' FROM qualifying JOIN races USING (raceId)",
-    ),
-    Shape(
-        "sprint",
-        "{year}/{round}/sprint.json",
-        "SELECT DISTINCT year || '/' || round || '/sprint.json' FROM sprint_results JOIN races USING (raceId)",
-    ),
-    Shape(
-        "laps",
-        "{year}/{round}/laps.json?limit=100&offset=300",
-        """SELECT year || '/' || round || '/laps.json?limit=100&offset=' || (record - 1)
-           FROM lap_times JOIN races USING (raceId) WHERE record % 100 = 1""",
-    ),
-]
 
 # Prints one line of JSON at the end; times in microseconds. `paths` is nil, or a file of paths to request once each.
 WRK = """
@@ -81,7 +66,7 @@ function init(args)
     end
 end
 function request()
-    if not paths then return wrk.format("GET") end
+    if not paths then return wrk.format() end
     next = next + 1
     -- The only way to end wrk early is a signal. It ignores signals during os.execute, so more come for a second.
     if next == #paths then
@@ -127,66 +112,65 @@ def worker_app() -> "falcon.App[falcon.Request, falcon.Response]":
     return app
 
 
-def running(path: str, *options: str, **environ: str) -> AbstractContextManager[Gunicorn]:
-    """gunicorn, once it answers `path`."""
+class Server(NamedTuple):
+    """A running gunicorn, and where to send requests."""
 
-    def ready(address: Address) -> bool:
+    gunicorn: Gunicorn
+    url: str
+
+
+@contextmanager
+def running(place: str, path: str, *options: str, **environ: str) -> Iterator[Server]:
+    """gunicorn, on its own (`direct`) once it answers `path`, or behind nginx with deploy/nginx.conf."""
+
+    def answers(address: Address) -> bool:
         try:
-            return get(address, path)[0] == 200
+            return get(url_of(address), path)[0] == 200
         except OSError:
             return False
 
-    return gunicorn("--log-level", "error", *options, environ=environ, ready=ready)
+    with ExitStack() as stack:
+        sockets: list[Path] = []
+        if place == "nginx":
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+            sockets, environ["RACEDATA_TRUSTED_PROXIES"] = nginx_sockets(folder), "unix"
+        ready = listens if place == "nginx" else answers
+        started = stack.enter_context(
+            gunicorn("--log-level", "error", *options, environ=environ, ready=ready, sockets=sockets)
+        )
+        url = url_of(stack.enter_context(nginx(folder)) if place == "nginx" else started.address)
+        yield Server(started, url)
 
 
-def service(database: str, path: str, **settings: str) -> AbstractContextManager[Gunicorn]:
-    return running(path, RACEDATA_DATABASE=database, **settings)
+def url_of(address: Address) -> str:
+    return "http://{}:{}".format(*address)
 
 
-def floor(size: int) -> AbstractContextManager[Gunicorn]:
+def service(database: str, path: str, place: str = "direct", **settings: str) -> AbstractContextManager[Server]:
+    return running(place, path, RACEDATA_DATABASE=database, **settings)
+
+
+def floor(size: int, place: str = "direct") -> AbstractContextManager[Server]:
     """The floor with bodies of `size` bytes."""
-    return running("/floor", "bench:floor_app()", PYTHONPATH=str(Path(__file__).parent), FLOOR_BYTES=str(size))
+    return running(place, "/floor", "bench:floor_app()", PYTHONPATH=str(Path(__file__).parent), FLOOR_BYTES=str(size))
 
 
-def url(server: Gunicorn) -> str:
-    return "http://{}:{}".format(*server.address)
-
-
-def get(address: Address, path: str) -> tuple[int, bytes]:
-    """The status and body of an answer."""
-    with closing(http.client.HTTPConnection("127.0.0.1", int(address[1]), timeout=10)) as connection:
-        connection.request("GET", path)
+def get(url: str, path: str, coding: str = "plain") -> tuple[int, bytes]:
+    """The status of an answer, and its body as it is sent."""
+    with closing(http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)) as connection:
+        connection.request("GET", path, headers=HEADERS[coding])
         answer = connection.getresponse()
         return answer.status, answer.read()
 
 
-@contextmanager
-def nginx(body: bytes) -> Iterator[str]:
-    """nginx that serves `body` as a file. Yields its URL."""
-    port = free_port()
-    with tempfile.TemporaryDirectory() as folder:
-        os.chmod(folder, 0o755)
-        Path(folder, "body").write_bytes(body)
-        Path(folder, "nginx.conf").write_text(
-            f"daemon off; worker_processes 2; pid {folder}/pid; error_log {folder}/log; events {{ }}"
-            f"http {{ access_log off; server {{ listen 127.0.0.1:{port}; root {folder}; }} }}"
-        )
-        process = subprocess.Popen(["nginx", "-c", f"{folder}/nginx.conf", "-e", f"{folder}/log"])
-        try:
-            until(lambda: listens(("127.0.0.1", port)))
-            yield f"http://127.0.0.1:{port}/body"
-        finally:
-            process.terminate()
-            process.wait()
-
-
-def wrk(url: str, seconds: int, paths: list[str] | None = None) -> Figures:
+def wrk(url: str, seconds: int, paths: list[str] | None = None, coding: str = "plain") -> Figures:
     """Requests `url` for `seconds`, or each of the paths once. Returns requests per second, p50 and p99 in ms."""
+    header = "Accept-Encoding: {Accept-Encoding}".format_map(HEADERS[coding])
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder, "wrk.lua"), Path(folder, "paths")
         file.write_text("\n".join(paths or []))
         script.write_text(WRK % (json.dumps(str(file)) if paths else "nil"))
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-s", str(script), url]
+        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", header, "-s", str(script), url]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.strip().splitlines()[-1])
     if found["errors"]:
@@ -210,98 +194,89 @@ def show(text: str) -> None:
     print(f"\r\033[K{text}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
 
 
-def addresses(database: str) -> Iterator[str]:
-    """Every address that has records, of all shapes."""
-    with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
-        for shape in SHAPES:
-            for (address,) in db.execute(shape.every):
-                yield f"{BASE}/{address}"
+def addresses(database: str, per_shape: int) -> list[str]:
+    """The addresses that clients request, of all shapes and with pages of whole tables, that have records."""
+    data = DataFile.read(database)
+    app = create_app(Settings(cache_size=0), data)
+    found = dict.fromkeys([*((path, "") for path in shapes(data, per_shape)), *pages(app)])
+    with_records = [(path, query) for path, query in found if not request(app, path, query)[1].endswith(b":[]}}}")]
+    return [f"{BASE}{path}?{query}" if query else BASE + path for path, query in with_records]
 
 
-def one_per_shape(database: str) -> dict[str, str]:
-    """An address per shape, of the latest race that has everything."""
+def one_per_endpoint(database: str) -> dict[str, str]:
+    """An address per endpoint."""
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
         year, round = db.execute(
             """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM sprint_results)
                AND raceId IN (SELECT raceId FROM lap_times) ORDER BY year DESC, round DESC LIMIT 1"""
         ).fetchone()
-    return {shape.name: f"{BASE}/{shape.one.format(year=year, round=round)}" for shape in SHAPES}
+    paths = [path.format(year=year, round=round) for path in ONE]
+    return {path.partition("?")[0].split("/")[-1]: f"{BASE}/{path}" for path in paths}
 
 
 def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Figures]:
-    """One address, requested again and again: floor, limits on, limits off, nginx if installed; and its size."""
+    """One address, requested again and again: direct and behind nginx, plain and gzip, each beside its floor."""
     with ExitStack() as servers:
-        on = servers.enter_context(service(database, path, **NEVER))
-        off = servers.enter_context(service(database, path, **OFF))
-        _, body = get(on.address, path)
-        lowest = servers.enter_context(floor(len(body)))
-        measures: dict[str, Measure] = {
-            "floor": partial(wrk, f"{url(lowest)}/floor", seconds),
-            "limits on": partial(wrk, url(on) + path, seconds),
-            "limits off": partial(wrk, url(off) + path, seconds),
-        }
-        if shutil.which("nginx"):
-            measures["nginx"] = partial(wrk, servers.enter_context(nginx(body)), seconds)
-        size: Figures = {"plain": len(body), "gzip": len(gzip.compress(body, 5))}
-        return {**in_turn(rounds, measures), "bytes": size}
+        measures: dict[str, Measure] = {}
+        sizes: Figures = {}
+        for place in PLACES:
+            server = servers.enter_context(service(database, path, place, **NEVER))
+            for coding in CODINGS:
+                sizes[coding] = len(get(server.url, path, coding)[1])
+                lowest = servers.enter_context(floor(int(sizes[coding]), place))
+                measures[f"{place} {coding} floor"] = partial(wrk, f"{lowest.url}/floor", seconds)
+                measures[f"{place} {coding}"] = partial(wrk, server.url + path, seconds, coding=coding)
+        return {**in_turn(rounds, measures), "bytes": sizes}
 
 
-def bench_all(database: str, rounds: int, cache_size: int) -> dict[str, Any]:
-    """Every address in random order: with the default cache and one that holds all answers, limits on and off.
+def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
+    """Every address of the mix in random order: the first pass after a start, and one after either worker has had all.
 
-    Measures the first pass after a start, and one after either worker has had nearly all; and a worker's memory.
+    Measures a worker's memory too.
     """
-    paths = list(addresses(database))
-    fresh: Figures = {}
-    full: Figures = {}
+    memories: dict[str, dict[str, float]] = {"floor": {}, "service": {}}
 
-    def largest(server: Gunicorn) -> float:
-        return max(map(memory, server.workers()))
+    def largest(server: Server) -> float:
+        return max(map(memory, server.gunicorn.workers()))
 
-    def request_all(server: Gunicorn, paths: list[str] = paths) -> Figures:
-        return wrk(url(server), 600, random.sample(paths, len(paths)))
+    def request_all(server: Server, coding: str, paths: list[str] = paths) -> Figures:
+        return wrk(server.url, 600, random.sample(paths, len(paths)), coding)
 
-    def passes(label: str, **settings: str) -> Figures:
-        with service(database, paths[0], **settings) as server:
-            fresh[label] = largest(server)
-            first = request_all(server)
+    def passes(place: str, coding: str) -> Figures:
+        with service(database, paths[0], place, **NEVER) as server:
+            memories["service"]["fresh"] = largest(server)
+            first = request_all(server, coding)
             for _ in range(5):
-                request_all(server)
-            again = request_all(server)
-            full[label] = largest(server)
+                request_all(server, coding)
+            again = request_all(server, coding)
+            memories["service"][coding] = largest(server)
         return {"first": first["rps"], "first p99": first["p99"], "again": again["rps"], "again p99": again["p99"]}
+
+    def lowest(place: str, coding: str) -> Figures:
+        with floor(sizes[coding], place) as server:
+            found = request_all(server, coding, ["/floor"] * len(paths))  # choosing a path takes wrk time here too
+            memories["floor"]["then"] = largest(server)
+            return found
 
     show("sizes of all answers")
     with service(database, paths[0], **OFF) as server:
         sample = random.sample(paths, min(500, len(paths)))
-        size = sum(len(get(server.address, path)[1]) for path in sample) // len(sample)
-
-    def lowest() -> Figures:
-        with floor(size) as server:
-            fresh["floor"] = full["floor"] = largest(server)
-            return request_all(
-                server, ["/floor"] * len(paths)
-            )  # choosing a path costs wrk time, so it does so here too
-
-    large = {"RACEDATA_CACHE_SIZE": str(cache_size)}
-    measures: dict[str, Measure] = {
-        "floor": lowest,
-        "default cache, limits on": partial(passes, "default cache, limits on", **NEVER),
-        "default cache, limits off": partial(passes, "default cache, limits off", **OFF),
-        "large cache, limits on": partial(passes, "large cache, limits on", **NEVER, **large),
-        "large cache, limits off": partial(passes, "large cache, limits off", **OFF, **large),
-    }
-    found = in_turn(rounds, measures)
-    memories = {"worker MB fresh": fresh, "worker MB then": full}
-    return {"addresses": len(paths), "mean bytes": size, "passes": found, **memories}
+        sizes = {
+            coding: sum(len(get(server.url, path, coding)[1]) for path in sample) // len(sample) for coding in CODINGS
+        }
+    measures: dict[str, Measure] = {}
+    for place, coding in WAYS:
+        measures[f"{place} {coding} floor"] = partial(lowest, place, coding)
+        measures[f"{place} {coding}"] = partial(passes, place, coding)
+    return {"addresses": len(paths), "bytes": sizes, "passes": in_turn(rounds, measures), "MB": memories}
 
 
 def bench_start(database: str, rounds: int) -> dict[str, Figures]:
     """Seconds from start to the first 200."""
 
-    def start(server: AbstractContextManager[Gunicorn]) -> Figures:
+    def start(server: AbstractContextManager[Server]) -> Figures:
         with server as started:
-            return {"seconds": started.seconds}
+            return {"seconds": started.gunicorn.seconds}
 
     return in_turn(
         rounds,
@@ -314,25 +289,25 @@ def bench_start(database: str, rounds: int) -> dict[str, Figures]:
 
 def bench_pages(database: str, rounds: int, seconds: int) -> dict[str, Figures]:
     """Pages of one race's laps at several offsets, without a cache."""
-    path = one_per_shape(database)["laps"].split("?")[0]
+    path = one_per_endpoint(database)["laps"].split("?")[0]
     with service(database, path, RACEDATA_CACHE_SIZE="0", **NEVER) as server:
-        total = int(json.loads(get(server.address, path)[1])["MRData"]["total"])
+        total = int(json.loads(get(server.url, path)[1])["MRData"]["total"])
         pages = [(100, 0), (100, total - 100), (2000, 0), (500, 0), (500, total - 500)]
         measures: dict[str, Measure] = {
-            f"{limit} at {offset}": partial(wrk, f"{url(server)}{path}?limit={limit}&offset={offset}", seconds)
+            f"{limit} at {offset}": partial(wrk, f"{server.url}{path}?limit={limit}&offset={offset}", seconds)
             for limit, offset in pages
         }
         return in_turn(rounds, measures)
 
 
-def share_by_worker(rounds: int) -> list[int]:
+def share_by_worker(place: str, rounds: int) -> list[int]:
     """The percentage of the requests of 16 connections that the busiest worker answered; one figure per round."""
     shares = []
     for number in range(rounds):
-        show(f"round {number + 1} of {rounds}: share by worker")
-        with running("/worker", "bench:worker_app()", PYTHONPATH=str(Path(__file__).parent)) as server:
-            port = int(server.address[1])
-            connections = [http.client.HTTPConnection("127.0.0.1", port) for _ in range(CONNECTIONS)]
+        show(f"round {number + 1} of {rounds}: share by worker, {place}")
+        with running(place, "/worker", "bench:worker_app()", PYTHONPATH=str(Path(__file__).parent)) as server:
+            address = server.url.removeprefix("http://")
+            connections = [http.client.HTTPConnection(address) for _ in range(CONNECTIONS)]
             for connection in connections:
                 connection.connect()
             counts: Counter[bytes] = Counter()
@@ -353,44 +328,34 @@ def ratio(value: float, floor: float) -> str:
 
 def report(found: dict[str, Any]) -> None:
     print(f"\n{found['machine']}; wrk with {CONNECTIONS} connections; medians of {found['rounds']} rounds\n")
-    print("| one address | bytes | gzip | floor rps | limits on | limits off | nginx | p99 floor | p99 limits on |")
+    print("| one address | bytes | gzip | direct, plain | p99 | direct, gzip | nginx, plain | nginx, gzip | p99 |")
     print("|---|---|---|---|---|---|---|---|---|")
     for name, each in found["one"].items():
-        floor, on, off = each["floor"], each["limits on"], each["limits off"]
+        rps = {way: ratio(each[way]["rps"], each[f"{way} floor"]["rps"]) for way in map(" ".join, WAYS)}
+        p99 = {way: f"{each[way]['p99']:.1f} ms ({each[way]['p99'] / each[f'{way} floor']['p99']:.2f})" for way in rps}
         print(
-            "| {} | {:,} | {:,} | {:,.0f} | {} | {} | {} | {:.1f} ms | {:.1f} ms ({:.2f}) |".format(
-                name,
-                each["bytes"]["plain"],
-                each["bytes"]["gzip"],
-                floor["rps"],
-                ratio(on["rps"], floor["rps"]),
-                ratio(off["rps"], floor["rps"]),
-                f"{each['nginx']['rps']:,.0f}" if "nginx" in each else "",
-                floor["p99"],
-                on["p99"],
-                on["p99"] / floor["p99"],
-            )
+            f"| {name} | {each['bytes']['plain']:,} | {each['bytes']['gzip']:,} "
+            f"| {rps['direct plain']} | {p99['direct plain']} | {rps['direct gzip']} "
+            f"| {rps['nginx plain']} | {rps['nginx gzip']} | {p99['nginx gzip']} |"
         )
     everything = found["all"]
-    fresh, then = everything["worker MB fresh"], everything["worker MB then"]
-    lowest = everything["passes"]["floor"]["rps"]
+    sizes, memories = everything["bytes"], everything["MB"]
     print(
-        f"\n{everything['addresses']:,} addresses in random order, {everything['mean bytes']:,} bytes each; "
-        f"floor {lowest:,.0f} rps, {fresh['floor']:.0f} MB per worker\n"
+        f"\n| all {everything['addresses']:,} addresses, in random order "
+        "| bytes | floor | first pass | later pass | p99 |"
     )
-    print("| | first pass | all requested before | worker fresh | then |")
-    print("|---|---|---|---|---|")
-    for name, each in everything["passes"].items():
-        if name != "floor":
-            print(
-                "| {} | {} | {} | {:.0f} MB | {:.0f} MB |".format(
-                    name, ratio(each["first"], lowest), ratio(each["again"], lowest), fresh[name], then[name]
-                )
-            )
+    print("|---|---|---|---|---|---|")
+    for place, coding in WAYS:
+        each, lowest = (everything["passes"][f"{place} {coding}{end}"] for end in ("", " floor"))
+        first, again = (ratio(each[key], lowest["rps"]) for key in ("first", "again"))
+        tail = f"{each['again p99']:.1f} ms ({each['again p99'] / lowest['p99']:.2f})"
+        print(f"| {place}, {coding} | {sizes[coding]:,} | {lowest['rps']:,.0f} | {first} | {again} | {tail} |")
+    rounded = {name: {state: round(value) for state, value in each.items()} for name, each in memories.items()}
+    print(f"\nMB per worker: {rounded}")
     start, floor_start = (found["start"][name]["seconds"] for name in ("service", "floor"))
-    print(f"\nstart to first 200: {start:.2f} s, floor {floor_start:.2f} s ({start / floor_start:.2f})")
-    pages = ", ".join(f"{name}: {each['rps']:,.0f} rps" for name, each in found["pages"].items())
-    print(f"pages of laps, not cached: {pages}")
+    print(f"start to first 200: {start:.2f} s, floor {floor_start:.2f} s ({start / floor_start:.2f})")
+    listed = ", ".join(f"{name}: {each['rps']:,.0f} rps" for name, each in found["pages"].items())
+    print(f"pages of laps, not cached: {listed}")
     print(f"share of the busiest worker, per round: {found['shares']} %")
 
 
@@ -404,25 +369,29 @@ def database_and_wrk(path: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description="Compare the service with a minimal app under the same server.")
     parser.add_argument("database")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--seconds", type=int, default=3, help="per measurement")
-    parser.add_argument("--cache-size", type=int, default=128, help="MB that hold every answer")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=int, default=2, help="per measurement")
+    parser.add_argument("--per-shape", type=int, default=150, help="addresses of the mix, per shape")
+    parser.add_argument("--endpoints", nargs="*", help="only these, for one address; default: all")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json", help="file for the figures")
     arguments = parser.parse_args()
     database = database_and_wrk(arguments.database)
+    if not shutil.which("nginx"):
+        sys.exit("bench: nginx is not installed; on Debian: apt-get install nginx")
     rounds, seconds = arguments.rounds, arguments.seconds
     one = {}
-    for name, path in one_per_shape(database).items():
-        show(f"one address: {name}")
-        one[name] = bench_one(database, path, rounds, seconds)
+    for name, path in one_per_endpoint(database).items():
+        if name in (arguments.endpoints or [name]):
+            show(f"one address: {name}")
+            one[name] = bench_one(database, path, rounds, seconds)
     found = {
         "machine": f"{os.cpu_count()} cores, Python {sys.version.split()[0]}",
         "rounds": rounds,
         "one": one,
-        "all": bench_all(database, max(2, rounds // 2), arguments.cache_size),
+        "all": bench_all(database, addresses(database, arguments.per_shape), rounds),
         "start": bench_start(database, rounds),
-        "pages": bench_pages(database, max(2, rounds // 2), seconds),
-        "shares": share_by_worker(rounds),
+        "pages": bench_pages(database, rounds, seconds),
+        "shares": {place: share_by_worker(place, rounds) for place in PLACES},
     }
     show("")
     arguments.json.parent.mkdir(exist_ok=True)

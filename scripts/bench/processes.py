@@ -1,21 +1,23 @@
-"""Starts gunicorn, and reads what Linux knows about a process.
+"""Starts gunicorn and nginx, and reads what Linux knows about a process.
 
 Only code that benchmarks and tests share belongs here.
 """
 
 import os
 import random
+import re
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 GUNICORN = [sys.executable, "-m", "gunicorn"]
+SITE = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 
 Address = tuple[str, int] | str  # (host, port), or the path of a unix socket
 
@@ -92,16 +94,16 @@ def gunicorn(
     *options: str,
     environ: Mapping[str, str],
     ready: Callable[[Address], bool] = listens,
-    socket_path: Path | None = None,
+    sockets: Sequence[Path] = (),
     output: IO[str] | None = None,
 ) -> Iterator[Gunicorn]:
-    """gunicorn with this project's configuration, on a free port or a unix socket. It ends with the block.
+    """gunicorn with this project's configuration, on a free port or on unix sockets. It ends with the block.
 
     Enters the block once `ready` is true of its address. Raises RuntimeError if gunicorn ends before that.
     """
-    address: Address = str(socket_path) if socket_path else ("127.0.0.1", free_port())
+    address: Address = str(sockets[0]) if sockets else ("127.0.0.1", free_port())
     place = {"PORT": str(address[1])} if isinstance(address, tuple) else {}
-    bind = [] if place else ["--bind", f"unix:{address}"]
+    bind = [option for path in sockets for option in ("--bind", f"unix:{path}")]
     environ = {"PATH": os.environ["PATH"], **place, **environ}
     begin = time.perf_counter()
     process = subprocess.Popen([*GUNICORN, *bind, *options], cwd=ROOT, env=environ, stdout=output, stderr=output)
@@ -116,3 +118,47 @@ def gunicorn(
             process.wait(timeout=40)
         finally:
             process.kill()
+
+
+def nginx_sockets(folder: Path) -> list[Path]:
+    """The sockets that deploy/nginx.conf names, in another folder."""
+    return [folder / name for name in re.findall("unix:/run/racedata/([^ ;]+)", SITE)]
+
+
+@contextmanager
+def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[tuple[str, int]]:
+    """nginx with deploy/nginx.conf, in front of `nginx_sockets(folder)`; yields its (host, port).
+
+    Each of the changes has a text of the configuration and its replacement. The logs are `access.log` and `error.log`
+    in the folder.
+    """
+    address = ("127.0.0.1", free_port())
+    site = SITE
+    for deployed, here in [
+        ("unix:/run/racedata/", f"unix:{folder}/"),
+        ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
+        ("listen [::]:80 default_server;", ""),
+        ("/var/log/nginx/racedata.log", f"{folder}/access.log"),
+        *changes,
+    ]:
+        if deployed not in site:
+            raise ValueError(f"deploy/nginx.conf lacks {deployed}")
+        site = site.replace(deployed, here)
+    (folder / "site.conf").write_text(site, encoding="utf-8")
+    temporary = "".join(
+        f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    # If nginx is started by root, its workers become another user, who may not enter the folder.
+    user = "user root;" if os.geteuid() == 0 else ""
+    (folder / "nginx.conf").write_text(
+        f"{user} daemon off; pid {folder}/nginx.pid; error_log {folder}/error.log;"
+        f"worker_processes 2; events {{ worker_connections 2000; }}"
+        f"http {{ {temporary} include /etc/nginx/mime.types; include {folder}/site.conf; }}"
+    )
+    process = subprocess.Popen(["nginx", "-c", folder / "nginx.conf", "-e", folder / "error.log"])
+    try:
+        until(lambda: listens(address))
+        yield address
+    finally:
+        process.terminate()
+        process.wait(timeout=20)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""How long answers take to make, by endpoint: `shapes.py DATABASE [--per-kind N] [--seed S]`.
+"""How long answers take to make, by endpoint: `shapes.py DATABASE [--per-shape N] [--seed S]`.
 
 Requests the addresses that known clients request, in this process and without a cache, so that only the service is
-measured. Each address is requested three times, and the fastest counts.
+measured. Each address is requested three times, and the fastest counts. bench.py requests the same addresses over HTTP.
 """
 
 import argparse
@@ -12,7 +12,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterator
-from statistics import median
 from typing import Any
 
 from racedata.app import App, create_app
@@ -22,39 +21,84 @@ from racedata.settings import Settings
 BASE = Settings().base_address
 LISTS = ("seasons", "circuits", "races", "constructors", "drivers", "status")
 ROWS = ("results", "qualifying", "sprint")
-STANDINGS = ("driverstandings", "constructorstandings")
+STANDINGS = ("driverStandings", "constructorStandings")
 PLACES = ("results/1", "qualifying/1", "grid/1/results", "grid/1/status", "fastest/1/results")
+
+# Addresses behind the base address that libraries and sites request. Y is a season, R a round, D a driver, C a
+# constructor and K a circuit.
+ONCE = (
+    *(f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS)),
+    *("/driverStandings/1", "/driverStandings/1/drivers", "/constructorStandings/1/constructors"),
+    *(f"/current{name}" for name in ("", "/next", "/last", "/drivers", "/constructors", "/results/1", "/qualifying/1")),
+    *(f"/current/last/{name}" for name in (*ROWS, *STANDINGS)),
+    # Filters that match many rows.
+    *(
+        f"/{filter}/{name}"
+        for filter in ("grid/0", "status/1", "results/r", "results/1", "fastest/1")
+        for name in (*LISTS, "results", "qualifying")
+    ),
+)
+SEASON = tuple(
+    f"/Y/{name}"
+    for name in (
+        *LISTS,
+        *ROWS,
+        *STANDINGS,
+        *PLACES,
+        "drivers/D/results",
+        "drivers/D/driverStandings",
+        "drivers/D/qualifying",
+        "constructors/C/drivers",
+        "constructors/C/results",
+        "circuits/K/results",
+    )
+)
+CAREERS = (
+    *(f"/drivers/D/{name}" for name in (*LISTS, *ROWS, *PLACES, "driverStandings", "driverStandings/1/seasons")),
+    *(f"/constructors/C/{name}" for name in (*LISTS, *ROWS, *PLACES, "constructorStandings")),
+    *(f"/circuits/K/{name}" for name in (*LISTS, *ROWS, *PLACES, "drivers/D/results")),
+    *("/drivers/D", "/constructors/C", "/circuits/K", "/constructors/C/constructorStandings/1/seasons"),
+    *("/drivers/D/constructors/C/results", "/constructors/C/circuits/K/results", "/grid/1/circuits/K/results/1"),
+)
+RACE = ("/Y", "/Y/R", *(f"/Y/R/{name}" for name in (*LISTS, *ROWS, *STANDINGS, "drivers/D/results")))
+TIMED_RACE = tuple(
+    f"/Y/R/{name}"
+    for name in (
+        *("laps", "laps/1", "drivers/D/laps", "laps/1/drivers/D/laps"),
+        *("pitstops", "pitstops/1", "drivers/D/pitstops", "laps/10/pitstops"),
+    )
+)
 
 
 def shapes(data: DataFile, number: int) -> Iterator[str]:
-    """Addresses behind the base address, of `number` drivers, constructors, circuits, seasons and races each."""
+    """Addresses behind the base address: each shape with `number` rows of results. Those with most rows cost most."""
 
-    def some(sql: str) -> list[Any]:
-        rows = [tuple(row) for row in data.rows(sql)]
-        return random.sample(rows, min(number, len(rows)))
+    def rows(condition: str) -> list[Any]:
+        found = data.rows(
+            f"""SELECT year, round, driverRef, constructorRef, circuitRef FROM results JOIN races USING (raceId)
+                JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+                JOIN circuits USING (circuitId) WHERE {condition}"""
+        )
+        return random.sample([tuple(row) for row in found], min(number, len(found)))
 
-    yield from (f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS))
-    for championship, of in (("driverstandings", "drivers"), ("constructorstandings", "constructors")):
-        yield from (f"/{championship}/1", f"/{championship}/1/{of}")
-    # Those with most rows, because they cost most.
-    for kind, ref, championship in (
-        ("drivers", "driverRef", "driverstandings"),
-        ("constructors", "constructorRef", "constructorstandings"),
+    yield from ONCE
+    for templates, condition in (
+        (SEASON, "1"),
+        (CAREERS, "1"),
+        (RACE, "1"),
+        (TIMED_RACE, "raceId IN (SELECT raceId FROM lap_times)"),
     ):
-        join = f"results JOIN {kind} USING ({kind[:-1]}Id) GROUP BY {ref}"
-        for (id,) in some(f"SELECT {ref} FROM {join} ORDER BY count(*) DESC LIMIT {2 * number}"):
-            names = (*LISTS, *ROWS, *PLACES, championship, f"{championship}/1/seasons")
-            yield from (f"/{kind}/{id}/{name}" for name in names)
-    for (id,) in some("SELECT circuitRef FROM circuits JOIN races USING (circuitId) GROUP BY circuitRef"):
-        yield from (f"/circuits/{id}/{name}" for name in (*LISTS, *ROWS, *PLACES))
-    for (year,) in some("SELECT year FROM seasons"):
-        yield from (f"/{year}/{name}" for name in (*LISTS, *ROWS, *STANDINGS, *PLACES))
-    for year, round in some("SELECT DISTINCT year, round FROM lap_times JOIN races USING (raceId)"):
-        names = (*LISTS, *ROWS, *STANDINGS, "laps", "laps/1", "pitstops", "pitstops/1", "laps/10/pitstops")
-        yield from (f"/{year}/{round}/{name}" for name in names)
-    # Filters that match many rows.
-    for filter in ("grid/0", "status/1", "results/r", "results/1", "fastest/1"):
-        yield from (f"/{filter}/{name}" for name in (*LISTS, "results", "qualifying"))
+        for template in templates:
+            for row in rows(condition):
+                values = dict(zip("YRDCK", row))
+                yield "/".join(str(values.get(part, part)) for part in template.split("/"))
+
+
+def pages(app: App) -> Iterator[tuple[str, str]]:
+    """The pages of whole tables, as path and query."""
+    for path in (*(f"/{name}" for name in LISTS), "/results", "/qualifying", "/driverStandings"):
+        total = int(json.loads(request(app, path, "limit=0")[1])["MRData"]["total"])
+        yield from ((path, f"limit=100&offset={offset}") for offset in range(0, total, 100))
 
 
 def request(app: App, path: str, query: str) -> tuple[float, bytes]:
@@ -87,29 +131,35 @@ def fastest(app: App, path: str, query: str) -> float:
 def endpoint_of(path: str) -> str:
     """The last word that is no value."""
     names = [name for name in path.split("/") if name in (*LISTS, *ROWS, *STANDINGS, "laps", "pitstops")]
-    return names[-1]
+    return names[-1].lower() if names else "races"
+
+
+def percentile(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how long answers take to make, by endpoint.")
     parser.add_argument("database")
-    parser.add_argument("--per-kind", type=int, default=15, help="drivers, constructors, circuits, seasons, races")
+    parser.add_argument("--per-shape", type=int, default=20, help="addresses per shape")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
     data = DataFile.read(arguments.database)
     app = create_app(Settings(cache_size=0), data)
-    paths = list(dict.fromkeys(shapes(data, arguments.per_kind)))
-    print("| endpoint | addresses | median | slowest | slowest, limit=2000 |")
-    print("|---|---|---|---|---|")
+    paths = list(dict.fromkeys(shapes(data, arguments.per_shape)))
+    print("| endpoint | addresses | p50 | p99 | slowest | slowest, limit=2000 |")
+    print("|---|---|---|---|---|---|")
     times: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for path in paths:
         row = fastest(app, path, "limit=100"), fastest(app, path, "limit=2000"), path
         times[endpoint_of(path)].append(row)
     for endpoint, rows in [*times.items(), ("all", [row for each in times.values() for row in each])]:
         slowest, largest = max(rows), max(rows, key=lambda row: row[1])
+        milliseconds = [row[0] for row in rows]
         print(
-            f"| {endpoint} | {len(rows)} | {median(row[0] for row in rows):.2f} ms "
+            f"| {endpoint} | {len(rows)} "
+            f"| {percentile(milliseconds, 0.5):.2f} ms | {percentile(milliseconds, 0.99):.2f} ms "
             f"| {slowest[0]:.1f} ms `{slowest[2]}` | {largest[1]:.1f} ms `{largest[2]}` |"
         )
     print("\n| address | records | first page | last page | ratio |")

@@ -9,8 +9,8 @@ import argparse
 import random
 import sys
 
-from bench import NEVER, addresses, database_and_wrk, service, show, url, wrk
-from processes import Gunicorn, memory, open_files, threads
+from bench import NEVER, Server, addresses, database_and_wrk, service, show, wrk
+from processes import memory, open_files, threads
 
 
 def files(worker: int) -> int:
@@ -18,8 +18,8 @@ def files(worker: int) -> int:
     return sum(not name.startswith("socket:") for name in open_files(worker))
 
 
-def row(server: Gunicorn, requests: int, found: dict[str, float]) -> str:
-    workers = server.workers()
+def row(server: Server, requests: int, found: dict[str, float]) -> str:
+    workers = server.gunicorn.workers()
     return "| {:>9,} | {:>7,.0f} | {:>6.1f} ms | {:>6.1f} MB | {:>5} | {:>7} |".format(
         requests,
         found["rps"],
@@ -37,7 +37,7 @@ def main() -> None:
     parser.add_argument("--step", type=int, default=100_000, help="requests per row of the table")
     arguments = parser.parse_args()
     database = database_and_wrk(arguments.database)
-    paths = list(addresses(database))
+    paths = addresses(database, 150)
     with service(database, paths[0], **NEVER) as server:
         print(f"{len(paths):,} addresses\n")
         print("|  requests | per s   | p99       | largest   | files | threads |")
@@ -46,11 +46,11 @@ def main() -> None:
         for done in range(0, arguments.requests, arguments.step):
             show(f"{done:,} of {arguments.requests:,}")
             step = min(arguments.step, arguments.requests - done)
-            found = wrk(url(server), 3600, random.choices(paths, k=step))
+            found = wrk(server.url, 3600, random.choices(paths, k=step))
             show("")
             print(row(server, done + step, found), flush=True)
-            first = first or server.workers()
-            if server.workers() != first:
+            first = first or server.gunicorn.workers()
+            if server.gunicorn.workers() != first:
                 sys.exit("soak: a worker has died and was replaced")
 
 

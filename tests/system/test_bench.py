@@ -1,35 +1,36 @@
-"""scripts/bench/bench.py and soak.py: that they run to the end and report. No test checks how fast anything is."""
+"""scripts/bench: that the benchmarks run to the end and report. No test checks how fast anything is."""
 
 import json
 import subprocess
 import sys
 
+from bench import one_per_endpoint
 from service import ROOT
 
+from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
 
 
-def test_the_benchmark_measures_each_endpoint_beside_the_floor(sample_database, tmp_path):
+def test_the_benchmark_measures_each_way_to_the_service_beside_its_floor(sample_database, tmp_path):
     figures = tmp_path / "bench.json"
-    command = [
-        sys.executable,
-        ROOT / "scripts" / "bench" / "bench.py",
-        sample_database,
-        "--rounds",
-        "1",
-        "--seconds",
-        "1",
-    ]
+    command = [sys.executable, ROOT / "scripts" / "bench" / "bench.py", sample_database]
+    command += ["--rounds", "1", "--seconds", "1", "--per-shape", "3", "--endpoints", "results", "laps"]
     done = subprocess.run([*command, "--json", figures], capture_output=True, text=True, check=True, timeout=600)
     found = json.loads(figures.read_text())
-    assert set(found["one"]) == {"calendar", "race", "results", "qualifying", "sprint", "laps"}
+    ways = {f"{place} {coding}" for place in ("direct", "nginx") for coding in ("plain", "gzip")}
+    measured = ways | {f"{way} floor" for way in ways}
+    assert set(found["one"]) == {"results", "laps"}
     for name, each in found["one"].items():
-        assert {"floor", "limits on", "limits off", "nginx", "bytes"} == set(each)
+        assert set(each) == {*measured, "bytes"}
+        assert each["bytes"]["gzip"] < each["bytes"]["plain"] / 3
         assert f"| {name} |" in done.stdout
-    for cache in ("default cache", "large cache"):
-        for limits in ("limits on", "limits off"):
-            assert found["all"]["passes"][f"{cache}, {limits}"]["first"] > 0
+    assert set(found["all"]["passes"]) == measured
+    assert all(found["all"]["passes"][way]["first"] > 0 for way in ways)
     assert found["start"]["service"]["seconds"] > 0
+
+
+def test_the_benchmark_has_an_address_for_each_endpoint(sample_database):
+    assert set(one_per_endpoint(sample_database)) == {endpoint.name for endpoint in ENDPOINTS}
 
 
 def test_the_soak_shows_files_and_threads_that_stay_within_bounds(sample_database):

@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 from hostile import MALFORMED, request, send, statuses
-from servers import nginx
-from service import service, until
+from processes import nginx
+from servers import Site, site_with_nginx
+from service import until
 from traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
-
-Site = tuple[str, int]  # nginx's host and port
 
 
 @pytest.fixture(scope="module")
@@ -25,14 +24,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(sample_database: Path, folder: Path) -> Iterator[Site]:
-    socket_path = folder / "gunicorn.sock"
     settings = {
         "WEB_CONCURRENCY": "2",
-        "RACEDATA_TRUSTED_PROXIES": "unix",
         "RACEDATA_SUSTAINED_LIMIT": "6/day",
         "RACEDATA_BURST_LIMIT": "off",
     }
-    with service(sample_database, folder / "log", socket_path, **settings), nginx(folder, socket_path) as address:
+    with site_with_nginx(sample_database, folder, **settings) as (address, _):
         yield address
 
 
@@ -81,14 +78,29 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Si
     assert statuses == [200] * 6 + [429] * 54
 
 
-def test_large_answers_are_compressed_if_the_client_accepts_it(site: Site) -> None:
+def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> None:
     address = "/ergast/f1/2023/18/laps.json"
     response, body = get(site, address, source="127.0.0.5", headers={"Accept-Encoding": "gzip"})
-    assert response.headers["Content-Encoding"] == "gzip"
+    assert response.headers.get_all("Content-Encoding") == ["gzip"]
+    assert int(response.headers["Content-Length"]) == len(body)
     assert json.loads(gzip.decompress(body))["MRData"]["total"] == "1014"
-    response, body = get(site, address, source="127.0.0.5")
-    assert response.headers["Content-Encoding"] is None
-    assert json.loads(body)["MRData"]["total"] == "1014"
+    tag = response.headers["ETag"]
+    for coding in ("identity", "gzip;q=0"):
+        response, body = get(site, address, source="127.0.0.5", headers={"Accept-Encoding": coding})
+        assert response.headers["Content-Encoding"] is None
+        assert response.headers["ETag"] == tag
+        assert int(response.headers["Content-Length"]) == len(body)
+        assert json.loads(body)["MRData"]["total"] == "1014"
+
+
+def test_no_answer_is_compressed_twice_or_by_nginx(site: Site) -> None:
+    for address in ("/", "/openapi.json", "/healthz", "/none"):
+        response, body = get(site, address, source="127.0.0.9", headers={"Accept-Encoding": "gzip"})
+        compressed = address in ("/", "/openapi.json")
+        assert response.headers.get_all("Content-Encoding") == (["gzip"] if compressed else None)
+        assert int(response.headers["Content-Length"]) == len(body)
+        assert compressed == (body[:2] == b"\x1f\x8b")
+        assert compressed or len(body) < 900
 
 
 def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site) -> None:
@@ -153,7 +165,7 @@ def test_the_headers_of_an_answer_reveal_nothing(site: Site, path: str) -> None:
 
 
 def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path: Path) -> None:
-    with nginx(tmp_path, tmp_path / "none.sock") as address:
+    with nginx(tmp_path) as address:
         response, body = get(address)
     assert response.status == 503
     assert response.headers["Content-Type"] == "application/problem+json"

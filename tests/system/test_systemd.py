@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from apis import answers_of, rows_of, served, without
 from conftest import SAMPLE, built, client
+from processes import nginx_sockets
 from service import ROOT
 
 SERVICES = ("racedata.service", "racedata-refresh.service")
@@ -50,10 +51,21 @@ def test_systemd_rates_the_units_as_safe(units: Path, name: str) -> None:
     assert analyze("security", "--offline=yes", "--threshold=20", units / name).returncode == 0
 
 
+def start_command(unit: Path) -> list[str]:
+    """The command of a service, which may have several lines."""
+    return shlex.split(options(unit, "Service")["ExecStart"].replace("\\\n", ""))
+
+
+def test_nginx_uses_the_sockets_of_the_service() -> None:
+    command = start_command(ROOT / "deploy" / "racedata.service")
+    bound = [option.removeprefix("unix:") for option in command if option.startswith("unix:")]
+    assert bound == [str(path) for path in nginx_sockets(Path("/run/racedata"))] != []
+
+
 def test_gunicorn_accepts_the_command_of_the_service(units: Path, sample_database: Path) -> None:
-    command = shlex.split(options(units / "racedata.service", "Service")["ExecStart"])
+    command = [*start_command(units / "racedata.service"), "--check-config"]
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
-    checked = subprocess.run([*command, "--check-config"], cwd=ROOT, env=environ, capture_output=True, text=True)
+    checked = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
 
 

@@ -1,0 +1,109 @@
+"""The connections between nginx and gunicorn: kept open, spread over the workers, and no request lost when one ends."""
+
+import os
+import signal
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from floods import SECONDS
+from processes import Gunicorn, nginx, nginx_sockets
+from servers import site_with_nginx
+from service import OFF, service, until
+from traffic import Client, run, traffic
+
+SMALL = "/ergast/f1/2023/18.json"
+LARGE = "/ergast/f1/2023/18/laps.json?limit=2000"
+GZIP = [("Accept-Encoding", "gzip")]
+
+
+def clients(seconds: float) -> list[Client]:
+    """Clients of each kind, whose answers must all be complete."""
+    return [
+        Client(SMALL, seconds, connections=6),
+        Client(LARGE, seconds, connections=4, headers=GZIP),
+        Client(LARGE, seconds, connections=2),
+        Client(SMALL, seconds, connections=4, headers=[("Connection", "close")]),
+        Client(SMALL, seconds, connections=10, pause=0.1),
+    ]
+
+
+def assert_nothing_lost(clients: list[Client]) -> None:
+    for each in clients:
+        assert set(each.statuses) == {200}
+        assert each.broken == 0
+        assert len(each.bodies) == 1
+
+
+def reload_workers(running: Gunicorn, turn: int) -> None:
+    running.process.send_signal(signal.SIGHUP)
+
+
+def kill_a_worker(running: Gunicorn, turn: int) -> None:
+    workers = running.workers()
+    os.kill(workers[turn % len(workers)], signal.SIGKILL)
+
+
+def reload_and_kill(running: Gunicorn, turn: int) -> None:
+    (kill_a_worker if turn % 2 else reload_workers)(running, turn)
+
+
+@pytest.mark.parametrize("end_workers", [reload_workers, kill_a_worker, reload_and_kill])
+def test_no_request_is_lost_and_no_answer_broken_while_workers_end(
+    sample_database: Path, tmp_path: Path, end_workers: Callable[[Gunicorn, int], None]
+) -> None:
+    sent, turns = clients(SECONDS + 4), 0
+    with site_with_nginx(sample_database, tmp_path, WEB_CONCURRENCY="2", **OFF) as (site, running):
+        until(lambda: len(running.workers()) == 2)
+        with traffic(site, *sent) as ended:
+            while not ended.wait(1):
+                end_workers(running, turns)
+                turns += 1
+    assert turns >= 3
+    assert_nothing_lost(sent)
+
+
+@pytest.mark.parametrize(("gunicorn_seconds", "nginx_seconds"), [("1", "10s"), ("15", "1s"), ("1", "1s")])
+def test_no_request_is_lost_if_either_side_closes_idle_connections(
+    sample_database: Path, tmp_path: Path, gunicorn_seconds: str, nginx_seconds: str
+) -> None:
+    # Each connection is idle for about as long as both sides keep it.
+    idle = [Client(SMALL, SECONDS + 4, connections=10, pause=0.98 + 0.005 * number) for number in range(8)]
+    options = {"WEB_CONCURRENCY": "2", "GUNICORN_CMD_ARGS": f"--keep-alive {gunicorn_seconds}", **OFF}
+    with (
+        service(sample_database, tmp_path / "log", nginx_sockets(tmp_path), **options),
+        nginx(tmp_path, ("keepalive_timeout 10s;", f"keepalive_timeout {nginx_seconds};")) as site,
+    ):
+        run(site, *idle)
+    assert_nothing_lost(idle)
+
+
+@pytest.mark.parametrize("workers", ["1", "2", "4"])
+def test_requests_are_spread_evenly_over_the_workers_on_kept_connections(
+    sample_database: Path, tmp_path: Path, workers: str
+) -> None:
+    # gunicorn's log has the worker of each request.
+    log = {"GUNICORN_CMD_ARGS": f"--access-logfile {tmp_path}/requests --access-logformat '%(p)s'"}
+    sent = Client(SMALL, requests=2000, connections=8)
+    with site_with_nginx(sample_database, tmp_path, WEB_CONCURRENCY=workers, **log, **OFF) as (site, running):
+        until(lambda: len(running.workers()) == int(workers))
+        run(site, sent)
+    shares = Counter((tmp_path / "requests").read_text().split())
+    assert len(shares) == int(workers)
+    assert max(shares.values()) < 1.2 * 2000 / int(workers)
+    assert_nothing_lost([sent])
+
+
+def connections(folder: Path) -> set[str]:
+    """The inodes of the connections to the sockets in a folder."""
+    sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if f" {folder}/" in line]
+    return {inode for *_, state, inode, _ in sockets if state == "03"}
+
+
+def test_nginx_uses_its_connections_again(sample_database: Path, tmp_path: Path) -> None:
+    with site_with_nginx(sample_database, tmp_path, WEB_CONCURRENCY="2", **OFF) as (site, _):
+        run(site, Client(SMALL, requests=100, connections=4))
+        before = connections(tmp_path)
+        run(site, Client(SMALL, requests=100, connections=4))
+        assert len(before & connections(tmp_path)) >= 4
