@@ -371,13 +371,14 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
 
 def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, database):
     old = database.read_bytes()
-    edit(source / "circuits.csv", "Spielberg", "Zeltweg")
+    edit(with_many_lap_times(source) / "circuits.csv", "Spielberg", "Zeltweg")
     command = ["make", "load-data", f"SOURCE={source}", f"DATABASE={database}", f"PYTHON={sys.executable}"]
     began = time.monotonic()
     subprocess.run(command, cwd=ROOT, env=UNMEASURED, stdout=subprocess.DEVNULL, check=True, timeout=60)
     seconds = time.monotonic() - began
     outcomes = Counter()
-    for _ in range(30):
+    # At least 30 times, and until one is in the middle: on a busy machine, the moments are far from random.
+    while sum(outcomes.values()) < 30 or "load_data: interrupted; nothing was changed\n" not in outcomes:
         database.write_bytes(old)
         with subprocess.Popen(
             command,
@@ -401,7 +402,6 @@ def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, da
             ("", True),
         ]
         outcomes[said] += 1
-    assert outcomes["load_data: interrupted; nothing was changed\n"] > 0
 
 
 def test_a_second_load_at_the_same_time_is_refused(source, database):
