@@ -697,11 +697,11 @@ def test_the_database_says_what_it_is(sample_database):
     with closing(sqlite3.connect(sample_database)) as db:
         assert db.execute("PRAGMA user_version").fetchone() == (3,)
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        source, licence, checksum, built_at = db.execute("SELECT * FROM build").fetchone()
+        source, refreshed_from, licence, checksum, built_at = db.execute("SELECT * FROM build").fetchone()
         counts = dict(db.execute("SELECT * FROM row_counts"))
         assert counts == {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in counts}
         strict = {row[1]: row[5] for row in db.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
-    assert (source, licence) == (str(SAMPLE), "CC BY-NC-SA 4.0")
+    assert (source, refreshed_from, licence) == (str(SAMPLE), None, "CC BY-NC-SA 4.0")
     assert checksum == dump.checksum(SAMPLE / f"{name}.csv" for name in stage.REQUIRED + stage.OPTIONAL)
     assert len(built_at) == len("2023-07-02T13:00:00Z")
     assert set(counts) == set(stage.REQUIRED + stage.OPTIONAL)
