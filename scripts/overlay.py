@@ -10,12 +10,19 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from dump import LoadError, Value
 from stage import NUMBERED, Field, Stage, plain_text, ref, time_of_day
 
 Json = dict[str, Any]
+
+
+class Fetched(TypedDict):
+    """The records of one kind that were fetched of a race."""
+
+    fetched_at: str  # UTC, YYYY-MM-DDTHH:MM:SSZ
+    records: list[Json]  # a timing also has its `lap`
 
 
 class Season(NamedTuple):
@@ -27,8 +34,7 @@ class Season(NamedTuple):
     fetched_at: str  # when the calendar was fetched: UTC, YYYY-MM-DDTHH:MM:SSZ
     calendar: list[Json]  # races by round, each name once
     statuses: dict[str, str]  # the API's statusId of statuses that the database did not have, by text
-    # By the name of the race, then by kind (see KINDS): `fetched_at` as above, and `records`. Timings have a `lap`.
-    races: dict[str, dict[str, Json]]
+    races: dict[str, dict[str, Fetched]]  # by the name of the race, then by kind (see KINDS)
 
     @property
     def year(self) -> str:
