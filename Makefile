@@ -2,7 +2,7 @@
 
 PYTHON = python3
 SOURCE ?=
-FROM ?= https://api.jolpi.ca/ergast/f1
+FROM ?=
 SEASON ?=
 CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)

@@ -14,7 +14,7 @@ PRAGMA user_version = 3;             -- the schema version: raise it with any ch
 -- Where and when the file was built. One row.
 CREATE TABLE build (
     source         TEXT NOT NULL,  -- folder, zip or URL, as given to the loader
-    refreshedFrom  TEXT,           -- addresses of the APIs that records were fetched from later; NULL without any
+    refreshedFrom  TEXT,           -- addresses of APIs whose records were added; NULL without any
     licence        TEXT,           -- of the data, if the source says
     sourceChecksum TEXT NOT NULL,  -- SHA-256, in hexadecimal, of the dump's files as they were read
     builtAt        TEXT NOT NULL   -- UTC, YYYY-MM-DDTHH:MM:SSZ

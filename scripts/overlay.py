@@ -10,12 +10,19 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict
 
 from dump import LoadError, Value
-from stage import NUMBERED, SESSIONS, Field, Stage, plain_text, ref
+from stage import NUMBERED, Field, Stage, plain_text, ref, time_of_day
 
 Json = dict[str, Any]
+
+
+class Fetched(TypedDict):
+    """The records of one kind that were fetched of a race."""
+
+    fetched_at: str  # UTC, YYYY-MM-DDTHH:MM:SSZ
+    records: list[Json]  # a timing also has its `lap`
 
 
 class Season(NamedTuple):
@@ -27,8 +34,7 @@ class Season(NamedTuple):
     fetched_at: str  # when the calendar was fetched: UTC, YYYY-MM-DDTHH:MM:SSZ
     calendar: list[Json]  # races by round, each name once
     statuses: dict[str, str]  # the API's statusId of statuses that the database did not have, by text
-    # By the name of the race, then by kind (see KINDS): `fetched_at` as above, and `records`. Timings have a `lap`.
-    races: dict[str, dict[str, Json]]
+    races: dict[str, dict[str, Fetched]]  # by the name of the race, then by kind (see KINDS)
 
     @property
     def year(self) -> str:
@@ -72,32 +78,57 @@ KINDS = {
     "constructorstandings": Kind("constructor_standings", {"constructorId": "Constructor.constructorId", **STANDING}),
 }
 
-# Where an object has the values of a row; its reference first.
+
+class Facts(NamedTuple):
+    """A table of drivers, constructors or circuits, and where an object of the API has the values of its columns."""
+
+    id: str
+    reference: str
+    paths: Mapping[str, str]
+
+
 FACTS = {
-    "circuits": {
-        "circuitRef": "circuitId",
-        "name": "circuitName",
-        "location": "Location.locality",
-        "country": "Location.country",
-        "lat": "Location.lat",
-        "lng": "Location.long",
-        "url": "url",
-    },
-    "constructors": {"constructorRef": "constructorId", "name": "name", "nationality": "nationality", "url": "url"},
-    "drivers": {
-        "driverRef": "driverId",
-        "number": "permanentNumber",
-        "code": "code",
-        "forename": "givenName",
-        "surname": "familyName",
-        "dob": "dateOfBirth",
-        "nationality": "nationality",
-        "url": "url",
-    },
+    "circuits": Facts(
+        "circuitId",
+        "circuitRef",
+        {
+            "circuitRef": "circuitId",
+            "name": "circuitName",
+            "location": "Location.locality",
+            "country": "Location.country",
+            "lat": "Location.lat",
+            "lng": "Location.long",
+            "url": "url",
+        },
+    ),
+    "constructors": Facts(
+        "constructorId",
+        "constructorRef",
+        {"constructorRef": "constructorId", "name": "name", "nationality": "nationality", "url": "url"},
+    ),
+    "drivers": Facts(
+        "driverId",
+        "driverRef",
+        {
+            "driverRef": "driverId",
+            "number": "permanentNumber",
+            "code": "code",
+            "forename": "givenName",
+            "surname": "familyName",
+            "dob": "dateOfBirth",
+            "nationality": "nationality",
+            "url": "url",
+        },
+    ),
 }
-SESSION_NAMES = dict(
-    zip(SESSIONS, ("FirstPractice", "SecondPractice", "ThirdPractice", "Qualifying", "Sprint", "SprintQualifying"))
-)
+SESSION_NAMES = {
+    "fp1": "FirstPractice",
+    "fp2": "SecondPractice",
+    "fp3": "ThirdPractice",
+    "quali": "Qualifying",
+    "sprint": "Sprint",
+    "sq": "SprintQualifying",
+}
 RACE = {
     "year": "season",
     "round": "round",
@@ -182,6 +213,11 @@ def duration(text: str) -> int:
     return ((int(hours) * 60 + int(minutes)) * 60 + int(seconds)) * 1000 + int(fraction.ljust(3, "0"))
 
 
+def utc_time(text: str) -> str:
+    """a time of day such as 13:00:00Z"""
+    return str(time_of_day(text.removesuffix("Z")))
+
+
 def status_text(text: str) -> str:
     """a status such as Finished"""
     # Jolpica-F1 writes some statuses as its code names them: Did_not_start.
@@ -196,6 +232,8 @@ def fields(stage: Stage, table: str) -> dict[str, Field]:
             field = field._replace(parse=status_text if field.parent == "status" else ref)
         elif (table, field.name) == ("pit_stops", "milliseconds"):
             field = field._replace(parse=duration)
+        elif table == "races" and field.name.endswith("time"):
+            field = field._replace(parse=utc_time)
         found[field.name] = field
     return found
 
@@ -216,8 +254,7 @@ def value(found: Any, path: str, field: Field, place: str) -> Value:
     try:
         if not isinstance(found, str) or missing:
             raise ValueError
-        # Times of day in UTC end in Z.
-        return field.parse(found.removesuffix("Z") if field.name.endswith("time") else found)
+        return field.parse(found)
     except ValueError:
         what = "missing" if missing else repr(str(found)[:80])
         raise LoadError(f"{place}, {path}: {what}; expected {field.parse.__doc__}") from None
@@ -396,28 +433,33 @@ class Change:
 
     def upsert(self, table: str, found: Any, place: str, update: bool) -> int:
         """The id of a driver, constructor or circuit. A new one is added, another one updated."""
-        values = row(found, FACTS[table], self.fields[table], place)
-        (reference, *_), id = FACTS[table], f"{table[:-1]}Id"
-        stored = self.db.execute(
-            f"SELECT {id} FROM dump.{table} WHERE {reference} = ?", (values[reference],)
-        ).fetchone()
-        if not stored:
-            number = self.next_id(table, id)
-            self.insert(table, [{id: number, **values}])
-            return number
+        facts = FACTS[table]
+        values = row(found, facts.paths, self.fields[table], place)
+        stored = self.find(table, values[facts.reference])
+        if stored is None:
+            new_id = self.next_id(table, facts.id)
+            self.insert(table, [{facts.id: new_id, **values}])
+            return new_id
         if update:
-            known = {name: new for name, new in values.items() if new is not None and name != reference}
+            known = {name: new for name, new in values.items() if new is not None}
             changes = ", ".join(f"{name} = ?" for name in known)
-            self.db.execute(f"UPDATE dump.{table} SET {changes} WHERE {id} = ?", [*known.values(), stored[0]])
-        return int(stored[0])
+            self.db.execute(f"UPDATE dump.{table} SET {changes} WHERE {facts.id} = ?", [*known.values(), stored])
+        return stored
+
+    def find(self, table: str, reference: Value) -> int | None:
+        """The id of a driver, constructor or circuit; None if there is none with this reference."""
+        facts = FACTS[table]
+        found = self.db.execute(
+            f"SELECT {facts.id} FROM dump.{table} WHERE {facts.reference} = ?", (reference,)
+        ).fetchone()
+        return int(found[0]) if found else None
 
     def id_of(self, table: str, reference: Value, place: str) -> int:
         """The id of a driver or constructor that must be there."""
-        name = table[:-1]
-        found = self.db.execute(f"SELECT {name}Id FROM dump.{table} WHERE {name}Ref = ?", (reference,)).fetchone()
-        if not found:
+        found = self.find(table, reference)
+        if found is None:
             raise LoadError(f"{place}: {reference!r} is none of the {table}")
-        return int(found[0])
+        return found
 
     def status(self, text: Value) -> int | None:
         """The id of a status. A new one gets the id that the API has for it, if that is free."""

@@ -27,6 +27,7 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 
+import jolpica
 import overlay
 from api import JOLPICA, Api, Json
 from corrections import CORRECTIONS, corrections_argument
@@ -36,7 +37,7 @@ from overlay import KINDS, CalendarRace, Season
 from replacement import replacement, run
 from stage import COMPUTED, NUMBERED, SCHEMA, TABLES, Source, Stage
 
-LICENCES = {"api.jolpi.ca": "CC BY-NC-SA 4.0"}  # of the data, by host
+LICENCES = {"api.jolpi.ca": jolpica.LICENCE}  # of the data, by host
 
 LAST_RUN = 3  # races that are fetched again each time
 NEW_RECORDS = 30  # more than a race adds to a list of its season
@@ -428,7 +429,7 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
             f"{database}: {'new data' if changes else 'nothing new'} after {api.requests} requests to {api.url}",
         ]
         if not changes:
-            raise NothingNew
+            raise NothingNew  # `replacement` then removes the new file, and the old one stays
         overlay.write(folder, [seasons[fetched.year] for fetched in fetches])
     return said
 
@@ -436,7 +437,7 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
 def main() -> None:
     parser = argparse.ArgumentParser(description="Bring the database up to date from an API in Ergast's format.")
     parser.add_argument("database", help="file to refresh")
-    parser.add_argument("--from", dest="url", default=JOLPICA, help="base address of the API (default: %(default)s)")
+    parser.add_argument("--from", dest="url", default="", help=f"base address of the API (default: {JOLPICA})")
     parser.add_argument(
         "--season",
         default="",

@@ -245,6 +245,7 @@ WRONG = {
     "a text": ({"Driver": "alonso"}, "Driver.driverId: missing; expected an id"),
     "no name": ({"Driver": {"driverId": "new"}}, "givenName: missing; expected text without control characters"),
     "a line": ({"status": "Fini\nshed"}, "record 1, status: 'Fini\\nshed'; expected a status such as Finished"),
+    "a lap in UTC": ({"FastestLap": {"Time": {"time": "1:07.012Z"}}}, "'1:07.012Z'; expected a time such as 1:07.012"),
     "a lap": ({"FastestLap": {"Time": {"time": "90"}}}, "FastestLap.Time.time: '90'; expected a time such as 1:07.012"),
 }
 
