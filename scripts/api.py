@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException
+from http.client import HTTPException, HTTPMessage
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from dump import HTTP, LoadError, Progress, Redirects, time_limit
 
@@ -80,7 +80,7 @@ class Api:
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
         self.requests, self.limit = 0, PAGE
         self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
-        self.opener = urllib.request.build_opener(Redirects)
+        self.opener = urllib.request.build_opener(PacedRedirects(self))
         self.headers = {"User-Agent": f"racedata/{version()} (+refresh)"}
 
     def records(self, path: str, offset: int = 0) -> list[Record]:
@@ -94,6 +94,8 @@ class Api:
                 what = f"a total of {page.total:,}, after {total:,} on the page before; expected the same on each page"
                 raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
             records += page.records
+        if len(set(map(identity, records))) < len(records):
+            raise LoadError(f"{self.address(path, offset)}: a record is there twice; expected each once")
         return records
 
     def page(self, path: str, offset: int) -> Page:
@@ -120,11 +122,11 @@ class Api:
                 with errors_named(url), time_limit(ANSWER_SECONDS):
                     return self.read(url)
             except urllib.error.HTTPError as error:
-                with error:
-                    status, seconds = error.code, self.retry_after(error.headers.get("Retry-After"))
-                    if status not in (429, 503):
-                        hint = f"; is FROM the base address, such as {JOLPICA}?" if status == 404 else ""
-                        raise LoadError(f"{url}: status {status}; expected 200{hint}") from None
+                error.close()
+                status, seconds = error.code, self.retry_after(error.headers.get("Retry-After"))
+                if status not in (429, 503):
+                    hint = f"; is FROM the base address, such as {JOLPICA}?" if status == 404 else ""
+                    raise LoadError(f"{url}: status {status}; expected 200{hint}") from None
             finally:
                 self.ends.append(self.clock())
             if seconds > MAX_WAIT_SECONDS:
@@ -169,6 +171,34 @@ class Api:
         except ValueError:
             return WAIT_SECONDS
         return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.now())
+
+
+class PacedRedirects(Redirects):
+    """Follows redirects at the pace of an API: each of them is a request."""
+
+    def __init__(self, api: Api) -> None:
+        self.api = api
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+        self.api.ends.append(self.api.clock())
+        self.api.keep_pace()
+        self.api.requests += 1
+        return request
+
+
+def identity(record: Record) -> tuple[object, ...]:
+    """What no two records share: the numbers of the objects that the record is nested in, and the record."""
+    *parents, own = record
+    return *((parent.get("round"), parent.get("number")) for parent in parents), json.dumps(own, sort_keys=True)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from dump import LoadError, Value
-from stage import NUMBERED, Field, Stage, plain_text, ref, time_of_day
+from stage import NUMBERED, Field, Stage, lap_time, plain_text, ref, time_of_day
 
 Json = dict[str, Any]
 
@@ -146,13 +146,15 @@ RACE = {
 
 def folder_beside(database: str | Path) -> Path:
     """The folder of the overlay of the database at a path: `racedata.overlay` for `racedata.db`."""
-    return Path(os.path.realpath(database)).with_suffix(".overlay")
+    path = Path(os.path.realpath(database))
+    return path.with_name(f"{path.name.removesuffix('.db')}.overlay")
 
 
 def read(folder: Path) -> list[Season]:
     """The seasons in a folder, in order. Raises LoadError for a file that is not an overlay."""
     seasons = []
-    for path in sorted(folder.glob("[0-9][0-9][0-9][0-9].json")):
+    names = os.listdir(folder) if folder.exists() else []  # glob() would ignore a folder that cannot be read
+    for path in sorted(folder / name for name in names if re.fullmatch(r"[0-9]{4}\.json", name)):
         try:
             season = Season(**json.loads(path.read_bytes()))
             if season.year != path.stem or not well_formed(season):
@@ -175,6 +177,7 @@ def well_formed(season: Season) -> bool:
         all(isinstance(objects, list) and objects for objects in lists)
         and all(isinstance(found, dict) for objects in lists for found in objects)
         and all(isinstance(text, str) for text in texts)
+        and isinstance(season.licence, str | None)
         and all(name in KINDS for race in season.races.values() for name in race)
     )
 
@@ -218,6 +221,11 @@ def utc_time(text: str) -> str:
     return str(time_of_day(text.removesuffix("Z")))
 
 
+def short_lap_time(text: str) -> str:
+    """a time such as 1:07.012"""
+    return str(lap_time(text if ":" in text else f"0:{text}"))
+
+
 def status_text(text: str) -> str:
     """a status such as Finished"""
     # Jolpica-F1 writes some statuses as its code names them: Did_not_start.
@@ -234,6 +242,8 @@ def fields(stage: Stage, table: str) -> dict[str, Field]:
             field = field._replace(parse=duration)
         elif table == "races" and field.name.endswith("time"):
             field = field._replace(parse=utc_time)
+        elif field.parse is lap_time:
+            field = field._replace(parse=short_lap_time)
         found[field.name] = field
     return found
 
@@ -248,6 +258,8 @@ def at(found: Any, path: str) -> Any:
 def value(found: Any, path: str, field: Field, place: str) -> Value:
     """The value of a column that an object of an API has at a path. None if there is none."""
     found = at(found, path)
+    if isinstance(found, str):
+        found = found.strip(" ")
     missing = found is None or found == ""
     if missing and not field.required:
         return None
@@ -471,7 +483,9 @@ class Change:
         wanted = self.season.statuses.get(str(text), "")
         taken = self.db.execute("SELECT 1 FROM dump.status WHERE statusId = ?", (wanted,)).fetchone()
         number = (
-            int(wanted) if wanted.isdigit() and len(wanted) < 10 and not taken else self.next_id("status", "statusId")
+            int(wanted)
+            if re.fullmatch("[0-9]{1,9}", wanted, re.ASCII) and not taken
+            else self.next_id("status", "statusId")
         )
         self.insert("status", [{"statusId": number, "status": text}])
         return number

@@ -351,17 +351,16 @@ def fetch_calendar(api: Api, year: str) -> list[Json]:
     """The races of a season, by round. Raises LoadError if two have the same name or round."""
     path = f"{year}/races"
     races = [race for (race,) in api.records(path)]
-    fault = ""
+    place = api.address(path)
     for race in races:
+        name, round = race.get("raceName"), race.get("round")
         if race.get("season") != year:
-            fault = f"a race of season {race.get('season')!r}; expected {year!r}"
-        if not (isinstance(race.get("raceName"), str) and re.fullmatch("[1-9][0-9]?", str(race.get("round")))):
-            fault = f"a race named {race.get('raceName')!r} in round {race.get('round')!r}; expected both"
+            raise LoadError(f"{place}: a race of season {race.get('season')!r}; expected {year!r}")
+        if not (isinstance(name, str) and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)):
+            raise LoadError(f"{place}: a race named {name!r} in round {round!r}; expected texts such as '18'")
     for key in ("raceName", "round"):
-        if len({race.get(key) for race in races}) < len(races):
-            fault = f"two races have the same {key}; expected no two"
-    if fault:
-        raise LoadError(f"{api.address(path)}: {fault}")
+        if len({race[key] for race in races}) < len(races):
+            raise LoadError(f"{place}: two races have the same {key}; expected no two")
     return sorted(races, key=lambda race: int(race["round"]))
 
 

@@ -77,6 +77,35 @@ def test_timings_come_with_their_lap_and_race_across_pages(sample_database):
     assert len(first) == len(set(first)) == 20
 
 
+def test_pages_that_overlap_are_refused():
+    def answer(path):
+        offset = int(path.rpartition("=")[2])
+        records = SEASONS[offset : offset + 50] if not offset else SEASONS[offset - 1 : offset + 25]
+        return 200, {}, envelope(records, len(SEASONS), 50, offset)
+
+    with served(answer) as server, pytest.raises(LoadError, match="a record is there twice; expected each once"):
+        Time().api(server.url).records("seasons")
+
+
+def test_redirects_are_requests_and_keep_the_pace():
+    def answer(path):
+        if "/new/" in path:
+            return pages_of(SEASONS, 10)(path)
+        return 301, {"Location": path.replace("/f1/", "/new/")}, b""
+
+    time = Time()
+    with served(answer) as server:
+        source = time.api(server.url)
+        assert len(source.records("seasons")) == 76
+    assert source.requests == len(server.paths) == 16
+    assert time.clock.now >= (16 - 4) / 4
+
+
+def test_a_circle_of_redirects_is_refused():
+    with served(lambda path: (301, {"Location": path}, b"")) as server, pytest.raises(LoadError, match="status 301"):
+        Time().api(server.url).records("seasons")
+
+
 def test_requests_name_the_program_and_its_version():
     with served(pages_of(SEASONS, 100)) as server:
         Time().api(server.url).records("seasons")
@@ -214,7 +243,7 @@ def test_requests_keep_to_4_in_any_second_and_500_in_any_hour():
     def answer(path):
         times.append(time.clock.now)
         time.clock.now += 0.01  # what an answer takes
-        return pages_of([{}] * 510, 1)(path)
+        return pages_of([{"season": str(number)} for number in range(510)], 1)(path)
 
     with served(answer) as server:
         time.api(server.url).records("seasons")

@@ -306,6 +306,7 @@ def test_a_file_that_is_no_season_is_refused_by_its_name(tmp_path, name):
         {"calendar": [1]},
         {"calendar": {}},
         {"statuses": []},
+        {"licence": 5},
         {"fetched_at": None},
         {"races": []},
         {"races": {"United States Grand Prix": {"results": []}}},
@@ -321,6 +322,28 @@ def test_a_season_of_another_shape_is_refused(tmp_path, changes):
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(LoadError, match="not a season that refresh has written; delete the file"):
         overlay.read(tmp_path)
+
+
+def test_a_folder_that_is_none_is_not_taken_for_an_absent_one(tmp_path):
+    (tmp_path / "racedata.overlay").write_text("")
+    with pytest.raises(NotADirectoryError):
+        overlay.read(tmp_path / "racedata.overlay")
+
+
+@pytest.mark.parametrize(
+    ("database", "folder"), [("racedata.db", "racedata.overlay"), ("a.b", "a.b.overlay"), ("a.c", "a.c.overlay")]
+)
+def test_each_database_of_a_folder_has_an_overlay_of_its_own(tmp_path, database, folder):
+    assert overlay.folder_beside(tmp_path / database) == tmp_path / folder
+
+
+@pytest.mark.parametrize(("text", "stored"), [(" 1:07.012 ", "1:07.012"), ("53.904", "0:53.904")])
+def test_blanks_around_a_value_are_ignored_and_a_lap_below_a_minute_may_lack_its_zero(tmp_path, text, stored):
+    _, database = load(
+        tmp_path, season_of(races=results({**RESULT, "FastestLap": {"lap": "1", "Time": {"time": text}}}))
+    )
+    with closing(sqlite3.connect(database)) as db:
+        assert (stored,) in db.execute("SELECT DISTINCT fastestLapTime FROM results").fetchall()
 
 
 def test_what_is_written_is_read_again_and_other_files_are_ignored(tmp_path):

@@ -452,7 +452,7 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
         (0, b'"season":"2021"', b'"season":"20x1"', "expected years"),
         (1, b'"Austrian Grand Prix"', b'"British Grand Prix"', "two races have the same raceName; expected no two"),
         (1, b'"round":"9"', b'"round":"10"', "two races have the same round; expected no two"),
-        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected both"),
+        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected texts"),
         (1, b'"season":"2023","round":"9"', b'"season":"2022","round":"9"', "a race of season '2022'; expected '2023'"),
         (2, b'"Austrian Grand Prix"', b'"Styrian Grand Prix"', "'Styrian Grand Prix' in round '9'; the calendar does"),
         (2, b'"round":"9"', b'"round":"8"', "'Austrian Grand Prix' in round '8'; the calendar does not have that race"),
