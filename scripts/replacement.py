@@ -86,11 +86,12 @@ def show_progress(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
-def limit_memory() -> None:
-    """Makes Python raise MemoryError instead of using more than MEMORY_BYTES."""
+def limit_memory() -> tuple[int, int]:
+    """Makes Python raise MemoryError instead of using more than MEMORY_BYTES. Returns the limits before."""
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if soft == resource.RLIM_INFINITY or soft > MEMORY_BYTES:
         resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
+    return soft, hard
 
 
 def ignore_end_signals() -> None:
@@ -106,7 +107,7 @@ def interrupt(number: int, frame: FrameType | None) -> Never:
 
 def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> None:
     """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails."""
-    limit_memory()
+    limits = limit_memory()
     progress = show_progress if sys.stderr.isatty() else lambda text: None
     before = identity(database)
     said: list[str] = []
@@ -117,6 +118,8 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
                 signal.signal(number, interrupt)
             said = work(progress)
         finally:
+            # First: whatever has used up the memory is there until the error is handled, which needs memory too.
+            resource.setrlimit(resource.RLIMIT_DATA, limits)
             ignore_end_signals()
     except LoadError as error:
         fault = str(error)
