@@ -45,8 +45,8 @@ bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{sett
 preload_app = True
 
 
-class Collected:
-    """A socket that collects what is sent, until `flush`."""
+class BufferedSocket:
+    """A socket whose sendall() only collects; flush() sends all of it at once."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock, self.parts = sock, list[bytes]()
@@ -83,7 +83,7 @@ class Worker(ThreadWorker):
             self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
     def handle_request(self, req: Request, conn: TConn) -> bool:
-        conn.sock = collected = Collected(conn.sock)
+        conn.sock = collected = BufferedSocket(conn.sock)
         try:
             reusable: bool = super().handle_request(req, conn)
         finally:

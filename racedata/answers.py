@@ -64,7 +64,7 @@ class Answers:
     number of seconds for which clients and proxies may reuse an answer. `capacity` is the maximum size of the cache in
     bytes.
 
-    The cache has an answer in the forms that clients have requested: plain, compressed or both. If it is full, plain
+    An answer is cached as clients have requested it: plain, compressed or both. If it is full, plain
     answers are compressed, beginning with the least recently used. That makes them about five times smaller. If plain
     answers take less than a quarter of the cache, compressed ones are evicted instead.
     """
@@ -102,36 +102,31 @@ class Answers:
             headers.append(("content-encoding", "gzip"))
         return headers
 
-    def send(
-        self, req: falcon.Request, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
-    ) -> None:
-        """Answers with `body`, plain or compressed; without it if the client already has the answer."""
-        if self.is_current(req.env):
-            self.send_not_modified(resp)
-        else:
-            resp.set_headers(self.headers_of(body, content_type))
-            resp.data = body
+    def send(self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON) -> None:
+        """Answers 200 with `body`, plain or compressed."""
+        resp.set_headers(self.headers_of(body, content_type))
+        resp.data = body
 
     def send_not_modified(self, resp: falcon.Response) -> None:
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
     def find(self, requested: Requested, gzip: bool) -> bytes | None:
-        """The cached body, if there is one: in the form that `gzip` says, or else in the other one."""
+        """The cached body: compressed if `gzip` is true, else plain; the other one if only that is cached."""
         key = key_of(requested)
         with self._lock:
             if gzip:
                 return self._compressed.get(key) or self._plain.get(key)
             return self._plain.get(key) or self._compressed.get(key)
 
-    def in_form(self, requested: Requested, body: bytes, gzip: bool) -> bytes:
-        """The body that `find` returned, in the form that `gzip` says. Caches that form too."""
+    def convert(self, requested: Requested, body: bytes, gzip: bool) -> bytes:
+        """Converts the body that `find` returned: to gzip if `gzip` is true, else to plain. Caches the result."""
         converted = compressed(body) if gzip else decompressed(body)
         if converted is not body:
-            self.keep(requested, converted, gzip)
+            self.put(requested, converted, gzip)
         return converted
 
-    def keep(self, requested: Requested, body: bytes, gzip: bool) -> None:
+    def put(self, requested: Requested, body: bytes, gzip: bool) -> None:
         """Caches a body, which is compressed if `gzip` is true and it is not short."""
         if self.capacity:
             with self._lock:

@@ -33,26 +33,27 @@ class RequestReader:
         self.settings, self.grammar = settings, grammar
         self.base = settings.base_address.lower()
         self.default_limit = min(DEFAULT_LIMIT, settings.max_limit)
-        self.read_again = lru_cache(maxsize=4096)(self.read)  # clients repeat requests
+        self.parse_cached = lru_cache(maxsize=4096)(self.parse_uncached)  # clients repeat requests
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         # Before routing, because Falcon answers an unknown method with 400.
         if req.method not in METHODS:
             raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
-        requested = self.requested(req.path, req.query_string, req.scheme, host_of(req))
+        requested = self.parse(req.path, req.query_string, req.scheme, host_of(req))
         if requested:
             req.context.requested = requested
             req.path = f"{self.base}/{requested.address.endpoint}"
         elif req.path.startswith("//"):
             self.not_found(req, resp)  # Falcon ignores extra slashes at the front, and would route to `/…`
 
-    def requested(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+    def parse(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
         """Parses a request; None if it is outside the base address. Raises HTTPNotFound or HTTPBadRequest."""
         # Long requests are not cached, because an entry would use too much memory.
-        read = self.read_again if len(path) + len(query) + len(host) < 300 else self.read
+        read = self.parse_cached if len(path) + len(query) + len(host) < 300 else self.parse_uncached
         return read(path, query, scheme, host)
 
-    def read(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+    def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+        """Like `parse`, without its cache."""
         behind = path[len(self.base) :]
         if path[: len(self.base)].lower() != self.base or not (behind[:1] in ("/", "") or behind.lower() == ".json"):
             return None

@@ -53,10 +53,10 @@ class Endpoint:
                 self.answers.send_not_modified(resp)
                 return
             body = self.answers.find(requested, gzip)
-            body = self.make(requested, gzip) if body is None else self.answers.in_form(requested, body, gzip)
+            body = self.make(requested, gzip) if body is None else self.answers.convert(requested, body, gzip)
         except queries.NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        self.answers.send(req, resp, body)
+        self.answers.send(resp, body)
 
     on_head = on_get
 
@@ -68,7 +68,7 @@ class Endpoint:
             return body  # not cached: cheap to make again, and there are infinitely many addresses without records
         if gzip:
             body = compressed(body)
-        self.answers.keep(requested, body, gzip)
+        self.answers.put(requested, body, gzip)
         return body
 
     def answer(self, requested: Requested) -> Json:
@@ -441,7 +441,9 @@ class Document:
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        body = self.compressed if accepts_gzip(req.env) else self.body
-        self.answers.send(req, resp, body, self.content_type)
+        if self.answers.is_current(req.env):
+            self.answers.send_not_modified(resp)
+        else:
+            self.answers.send(resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type)
 
     on_head = on_get

@@ -17,7 +17,7 @@ from http.client import HTTPException, HTTPMessage
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
-from dump import HTTP, LoadError, Progress, Redirects, time_limit
+from dump import CREDENTIALS, HTTP, LoadError, Progress, Redirects, time_limit
 
 Json = dict[str, Any]
 
@@ -33,7 +33,7 @@ MAX_WAIT_SECONDS = 600
 ANSWER_SECONDS = 60
 ANSWER_BYTES = 20_000_000
 MAX_RECORDS = 100_000
-PAGE = 2000  # more than any race has records; an API with a lower maximum lowers it
+PAGE = 2000  # more records than any race has; an API lowers it to its own maximum
 
 # The key of each endpoint's table, and the keys of the lists inside, down to the list of the records that are counted.
 LISTS = {
@@ -53,6 +53,8 @@ Record = tuple[Json, ...]  # the objects that the record is nested in, and the r
 
 
 class Page(NamedTuple):
+    """A page: the `limit` that the API applied, the `total` of all records, and the records of the page."""
+
     limit: int
     total: int
     records: list[Record]
@@ -74,7 +76,7 @@ class Api:
     ) -> None:
         if not HTTP.match(url):
             raise LoadError(f"{url}: not the address of an API; expected an http(s) URL such as {JOLPICA}")
-        if re.match("https?://[^/?#]*@", url, re.IGNORECASE):  # error messages and the overlay would show them
+        if CREDENTIALS.match(url):
             raise LoadError("the address of the API has a user or password in it; expected one without")
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
@@ -84,7 +86,7 @@ class Api:
         self.headers = {"User-Agent": f"racedata/{version()} (+refresh)"}
 
     def records(self, path: str, offset: int = 0) -> list[Record]:
-        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages of them."""
+        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages. Raises LoadError."""
         page = self.page(path, offset)
         total, records = page.total, page.records
         while offset + len(records) < total:
@@ -203,7 +205,7 @@ def identity(record: Record) -> tuple[object, ...]:
 
 @contextmanager
 def errors_named(url: str) -> Iterator[None]:
-    """Turns whatever may fail on the network into a LoadError that names the address, but an HTTP status."""
+    """Turns network errors into a LoadError that names the address. HTTPError passes through."""
     try:
         yield
     except urllib.error.HTTPError:

@@ -17,7 +17,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 
-from stage import SCHEMA
+from stage import SCHEMA, read_only
 
 ROWS_SHOWN = 10
 
@@ -425,7 +425,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
 
     `rows_shown` limits the rows of each; None shows all. Raises sqlite3.Error for a file that is not such a database.
     """
-    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+    with closing(read_only(path)) as db:
         with closing(sqlite3.connect(":memory:")) as empty:
             empty.executescript(SCHEMA.read_text(encoding="utf-8"))
             for number, fault in (

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 RECOGNISED_BY = ("races.csv", "formula_one_round.csv")  # a file of each layout: ergast.py, jolpica.py
 MISSING = frozenset(["", r"\N"])
 HTTP = re.compile("https?://", re.IGNORECASE)
+CREDENTIALS = re.compile("https?://[^/?#]*@", re.IGNORECASE)  # errors, databases and overlays would show them
 
 # Limits of memory and time, far above what any dump needs.
 LINE_BYTES = 1_000_000
@@ -164,7 +165,7 @@ def download(
 
     Raises LoadError if it takes more than `seconds` or `size` bytes.
     """
-    if re.match("https?://[^/?#]*@", url, re.IGNORECASE):  # the database and error messages would show them
+    if CREDENTIALS.match(url):
         raise LoadError("the URL of the dump has a user or password in it; expected a URL without")
     try:
         opener = urllib.request.build_opener(Redirects, *handlers)

@@ -29,7 +29,7 @@ from corrections import CORRECTIONS, correct, corrections_argument
 from dump import LoadError, Progress, checksum, dump_folder
 from jolpica_download import published_dump
 from replacement import replacement, run
-from stage import COMPUTED, NUMBERED, REQUIRED, SCHEMA, TABLES, Reader, Source, Stage
+from stage import COMPUTED, NUMBERED, REQUIRED, SCHEMA, TABLES, Reader, Source, Stage, read_only
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "data" / "sample")
 
@@ -75,7 +75,7 @@ def build(
 ) -> list[str]:
     """Builds the database at `path` from what `read` puts into a Stage, and what refresh.py has `fetched`.
 
-    Returns the lines of a report.
+    Returns the lines of a report, the last from `seasons_of`. Raises LoadError, sqlite3.Error or OSError.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # An unfinished file is deleted, so it needs no journal.
@@ -194,7 +194,7 @@ def source_of(database: str) -> str:
     if not os.path.exists(database):
         return SAMPLE
     try:
-        with closing(sqlite3.connect(f"{Path(database).absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        with closing(read_only(Path(database))) as db:
             source: str = db.execute("SELECT source FROM build").fetchone()[0]
             return source
     except (sqlite3.Error, TypeError, UnicodeDecodeError):

@@ -1,7 +1,7 @@
 """What refresh.py has fetched from an API: files beside the database, and how they change a Stage.
 
 One file per season, `{year}.json` in a folder such as `data/racedata.overlay`. It has the objects of the API as they
-came, so its values are checked only when they are applied. data/README.md describes when they are.
+came, so its values are checked when they are applied. data/README.md says when a season is applied.
 """
 
 import json
@@ -349,6 +349,10 @@ def licence(of_dump: str | None, seasons: Sequence[Season]) -> str | None:
     return ", ".join(dict.fromkeys(filter(None, licences))) or None
 
 
+def rounds_text(rounds: Sequence[str]) -> str:
+    return f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
+
+
 def apply(stage: Stage, seasons: Sequence[Season]) -> list[str]:
     """Changes a stage by what was fetched. Returns lines for a report. Raises LoadError for a wrong value."""
     (newest,) = stage.db.execute("SELECT max(date) FROM dump.results JOIN dump.races USING (raceId)").fetchone()
@@ -368,7 +372,7 @@ class Change:
         }
 
     def older(self, fetched_at: str) -> bool:
-        """Whether the dump has a race that was run after something was fetched, so that the dump is newer."""
+        """Whether the dump is newer than `fetched_at`: it has results of a race on a later day."""
         return fetched_at[:10] < self.newest
 
     def apply(self) -> str:
@@ -385,7 +389,7 @@ class Change:
             ]
         except sqlite3.IntegrityError as error:
             raise LoadError(f"{self.place}: {error}; expected records without duplicates") from None
-        what = f"rounds {', '.join(applied)}" if applied else "the calendar"
+        what = rounds_text(applied) if applied else "the calendar"
         if self.older(self.season.fetched_at):
             what = f"older than the dump; used for what the dump lacks: {what if applied else 'nothing'}"
         return f"overlay: {self.season.year}: {what} (from {self.season.source})"

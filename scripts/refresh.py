@@ -35,7 +35,7 @@ from dump import LoadError, Progress, Table, Value
 from load_data import build
 from overlay import KINDS, CalendarRace, Season
 from replacement import replacement, run
-from stage import COMPUTED, NUMBERED, SCHEMA, TABLES, Source, Stage
+from stage import COMPUTED, NUMBERED, SCHEMA, TABLES, Source, Stage, read_only
 
 LICENCES = {"api.jolpi.ca": jolpica.LICENCE}  # of the data, by host
 
@@ -44,9 +44,10 @@ NEW_RECORDS = 30  # more than a race adds to a list of its season
 OF_RACE = ("pitstops", "driverstandings", "constructorstandings", "laps")
 
 
-# Until 1978, some drivers have two results in a race, with different constructors. driver_standings.constructors has
-# these in the order of the dump's ids. If `record` has them in another order, the one that comes later there gets a
-# later id here too, and so do rows that were classified equally and follow it.
+# driver_standings.constructors has a driver's constructors in the order of the dump's resultIds. The database does not
+# store these. New ids in the order of `record` give the same order, except for some drivers with two results in a
+# race (until 1978). Of those, the result whose constructor is listed later gets an id after all others. So do the rows
+# after it with the same positionOrder, so that their order stays.
 LATER_RESULTS = """
     SELECT equal.record
     FROM results JOIN results AS other USING (raceId, driverId) JOIN driver_standings USING (raceId, driverId)
@@ -67,8 +68,7 @@ class Database:
 
     def __init__(self, path: Path, progress: Progress) -> None:
         check(path)
-        # `immutable`: without locks. No loader changes the file meanwhile.
-        self.db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+        self.db = read_only(path)
         with closing(sqlite3.connect(":memory:")) as empty:
             empty.executescript(SCHEMA.read_text(encoding="utf-8"))
             if pragma(self.db, "user_version") != pragma(empty, "user_version"):
@@ -140,7 +140,7 @@ class Database:
     def differences(self, path: Path) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""
         lines = []
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as new:
+        with closing(read_only(path)) as new:
             for table in TABLES:
                 before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (self.db, new))
                 rows = zip_longest(*(db.execute(f"SELECT * FROM {table}") for db in (self.db, new)))
@@ -228,7 +228,7 @@ class SeasonFetch:
                 raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
 
     def first_race(self) -> int:
-        """The index of the first race to fetch: the third-last one with results here, or one before that has none."""
+        """The index of the first race to fetch: the third-last with results here or, if earlier, the first without."""
         completed = [bool(self.old.count("results", race.id)) for race in self.races]
         indexes = [index for index, has_results in enumerate(completed) if has_results]
         return min([*indexes[-LAST_RUN:], *(index for index, has in enumerate(completed) if not has)], default=0)
@@ -237,7 +237,7 @@ class SeasonFetch:
         """Fetches records from race `start` on; or all, if they fit on a page. Returns the index of the first race."""
         path = f"{self.year}/{kind}"
         stored = [self.old.count(kind, race.id) for race in self.races]
-        # The offset is that of the last record before race `start`: it shows that none is missed.
+        # Begin one record before race `start`: if it belongs to an earlier race, no record of `start` is missed.
         offset = max(0, sum(stored[:start]) - 1)
         if sum(stored) + NEW_RECORDS <= self.api.limit:
             offset = 0
@@ -291,7 +291,7 @@ class SeasonFetch:
                 race.records[kind] = records
 
     def needs_laps(self, race: Race) -> bool:
-        """Laps need many requests. If they are here: only if one request is enough, or if other laps were driven."""
+        """Whether to fetch laps, which take many requests: if few are stored, or a driver drove another number."""
         stored = self.old.count("laps", race.id)
         # Penalties change times and positions, not laps.
         here, there = (
@@ -340,11 +340,7 @@ class SeasonFetch:
 
     def report(self) -> str:
         rounds = [race.round for race in self.chosen]
-        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {rounds_text(rounds)}"
-
-
-def rounds_text(rounds: Sequence[str]) -> str:
-    return f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
+        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {overlay.rounds_text(rounds)}"
 
 
 def fetch_calendar(api: Api, year: str) -> list[Json]:

@@ -26,7 +26,7 @@ END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def replaceable(path: Path) -> bool:
-    """Whether the file at `path` is empty or was built by an earlier load. It may be damaged."""
+    """Whether the file at `path` is empty or has the header of a racedata database. It may be damaged."""
     if not path.is_file():
         return False
     with path.open("rb") as file:
@@ -63,13 +63,14 @@ def replacement(path: str) -> Iterator[Path]:
         os.close(folder)
 
 
-def lock(folder: int, name: Path) -> None:
+def lock(folder: int, path: Path) -> None:
+    """Locks an open folder; `path` is for the error. Raises LoadError if another program has locked it."""
     # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LoadError(
-            f"{name}: another load or refresh is running in this folder; try again when it has ended"
+            f"{path}: another load or refresh is running in this folder; try again when it has ended"
         ) from None
 
 
@@ -126,7 +127,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
     except KeyboardInterrupt:
         fault = "interrupted"
     except MemoryError:
-        fault = f"{database}: needs more than {MEMORY_BYTES:,} bytes of memory; expected a dump of the data"
+        fault = f"{database}: needs more than {MEMORY_BYTES:,} bytes of memory; a full dump needs a third of it"
     except sqlite3.Error as error:
         fault = f"{database}: {error}"
     except OSError as error:

@@ -16,6 +16,12 @@ from dump import Parse, Progress, Text, Value
 
 SCHEMA = Path(__file__).resolve().parent.parent / "racedata" / "schema.sql"
 
+
+def read_only(path: Path) -> sqlite3.Connection:
+    """Opens a database without locks: no program changes such a file, they only replace it."""
+    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+
+
 # In the order of loading: each table comes after those that it refers to.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
 OPTIONAL = (

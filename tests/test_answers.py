@@ -429,7 +429,7 @@ def named(path):
 def found(answers, requested, gzip):
     """The cached body in one form."""
     body = answers.find(requested, gzip)
-    return body and answers.in_form(requested, body, gzip)
+    return body and answers.convert(requested, body, gzip)
 
 
 def body(number, size):
@@ -457,7 +457,7 @@ def test_the_cache_returns_what_it_was_given_in_either_form_and_never_exceeds_it
         cached = found(answers, named(str(number)), gzip)
         assert cached in (form, None)
         if cached is None:
-            answers.keep(named(str(number)), form, gzip)
+            answers.put(named(str(number)), form, gzip)
         said, taken = held(answers)
         assert said == taken <= capacity
 
@@ -467,7 +467,7 @@ def test_an_answer_that_was_kept_in_one_form_is_found_in_the_other():
     for number, size in enumerate((10, 5000)):
         for gzip in (True, False):
             name, plain = f"{number}{gzip}", body(number, size)
-            answers.keep(named(name), compressed(plain) if gzip else plain, gzip)
+            answers.put(named(name), compressed(plain) if gzip else plain, gzip)
             for _ in range(2):
                 assert found(answers, named(name), True) == compressed(plain)
                 assert found(answers, named(name), False) == plain
@@ -478,7 +478,7 @@ def test_a_full_cache_compresses_plain_answers_before_it_evicts_any():
     answers = cache(20_000 + sum(size(str(number), compressed(each)) for number, each in plain.items()))
     assert answers.capacity < sum(map(len, plain.values()))
     for number, each in plain.items():
-        answers.keep(named(str(number)), each, gzip=False)
+        answers.put(named(str(number)), each, gzip=False)
     assert all(found(answers, named(str(number)), gzip=False) == each for number, each in plain.items())
 
 
@@ -487,9 +487,9 @@ def test_the_least_recently_used_answer_makes_room(gzip):
     bodies = {name: random.Random(name).randbytes(800) for name in "abcd"}  # these are not compressed
     answers = cache(3 * size("a", bodies["a"]))
     for name in "abc":
-        answers.keep(named(name), bodies[name], gzip)
+        answers.put(named(name), bodies[name], gzip)
     assert found(answers, named("a"), gzip)
-    answers.keep(named("d"), bodies["d"], gzip)
+    answers.put(named("d"), bodies["d"], gzip)
     assert [bool(found(answers, named(name), gzip)) for name in "abcd"] == [True, False, True, True]
 
 
@@ -503,7 +503,7 @@ def test_threads_do_not_disturb_the_count_of_its_bytes():
             each, gzip = number * seed % 97, number % 3 == 0
             form = compressed(plain[each]) if gzip else plain[each]
             if (cached := found(answers, named(str(each)), gzip)) is None:
-                answers.keep(named(str(each)), form, gzip)
+                answers.put(named(str(each)), form, gzip)
             elif cached != form:
                 wrong.append(each)
 

@@ -122,7 +122,7 @@ def newer(tmp_path, **edits):
 def test_a_newer_dump_wins(database, tmp_path):
     source = newer(tmp_path)
     run = run_loader(source, database)
-    assert "overlay: 2023: older than the dump; used for what the dump lacks: rounds 9 " in run.stdout
+    assert "overlay: 2023: older than the dump; used for what the dump lacks: round 9 " in run.stdout
     # The dump has no results of round 9.
     gone = "raceId NOT IN (SELECT raceId FROM races WHERE year = 2023 AND round = 9)"
     expected = built(source, tmp_path / "expected.db")

@@ -120,11 +120,12 @@ def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
         assert f"/{endpoint}" in example
 
 
-def test_the_table_of_files_has_every_file_of_the_package() -> None:
+@pytest.mark.parametrize("folder", ["racedata", "scripts"])
+def test_the_table_of_files_has_every_file_of_a_folder(folder: str) -> None:
     contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rows = table("File in `racedata/`", contributing)[1:]
+    rows = table(f"File in `{folder}/`", contributing)[1:]
     documented = {name.rstrip("/") for row in rows for name in in_code(row[0])}
-    present = {path.name for path in (ROOT / "racedata").iterdir()}
+    present = {path.name for path in (ROOT / folder).iterdir()}
     assert documented == present - {"__init__.py", "__pycache__", "py.typed"}
 
 

@@ -41,7 +41,7 @@ class RateLimits:
             )
 
     def take(self, env: dict[str, Any]) -> tuple[Decision, list[tuple[str, str]]]:
-        """Takes a token for the client of a request. Returns the decision and the headers that tell it."""
+        """Takes a token for the client, or none if a limit is reached. Returns the RateLimit headers too."""
         # Only the end, which trusted proxies have written. Before it, a client can send anything of any length.
         via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
         decision = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via))
