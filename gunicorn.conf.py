@@ -179,7 +179,8 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
     # A socket without a worker would not be answered: set the number of workers with WEB_CONCURRENCY and not with the
     # signals TTIN and TTOU.
     sockets, workers = worker.sockets, server.cfg.workers
-    places = [other.place for other in server.WORKERS.values()]
+    youngest = sorted(server.WORKERS.values(), key=lambda other: other.age, reverse=True)
+    places = [other.place for other in youngest[: workers - 1]]  # after a reload, gunicorn ends the oldest
     worker.place = min(range(workers), key=places.count)
     # TCP sockets of several addresses have different clients, so then all workers share them.
     if len({each.getsockname() for each in sockets}) == 1 or all(each.family == socket.AF_UNIX for each in sockets):

@@ -49,6 +49,28 @@ def running(command: list[str], **environ: str) -> Iterator[list[str]]:
             lines += process.communicate(timeout=30)[0].splitlines(keepends=True)
 
 
+# Deals eight sockets to two workers of a reload, when the worker of place 0 has just died and is not yet replaced.
+DEAL = """
+import runpy, socket
+from types import SimpleNamespace as Some
+
+pre_fork = runpy.run_path("gunicorn.conf.py")["pre_fork"]
+sockets = [Some(family=socket.AF_UNIX, getsockname=lambda n=n: f"{n}.sock") for n in range(8)]
+workers = {1: Some(age=2, place=1, sockets=sockets[1::2])}
+server = Some(app=Some(wsgi=lambda: None), cfg=Some(workers=2), WORKERS=workers)
+for age in (3, 4):
+    worker = Some(age=age, place=0, sockets=sockets)
+    pre_fork(server, worker)
+    workers[age] = worker
+print(sorted(workers[age].place for age in (3, 4)))
+"""
+
+
+def test_after_a_reload_each_socket_has_a_worker_even_if_one_died_just_before() -> None:
+    done = run([sys.executable, "-c", DEAL], WEB_CONCURRENCY="2", PYTHONPATH=str(ROOT))
+    assert (done.stdout, done.stderr) == ("[0, 1]\n", "")
+
+
 def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path: Path) -> None:
     environ = {
         "PORT": str(free_port()),
