@@ -86,7 +86,7 @@ class Tables:
             self.database.execute(f"CREATE TABLE {file.stem} ({', '.join(f'{name} NUMERIC' for name in names)})")
             places = ", ".join("?" * len(names))
             # Rows can be shorter than the header.
-            values = [[None if value in ("", r"\N") else value for value in row] for row in rows]
+            values = [[None if value in ("", r"\N") else value.strip() for value in row] for row in rows]
             filled = [row + [None] * (len(names) - len(row)) for row in values]
             self.database.executemany(f"INSERT INTO {file.stem} VALUES ({places})", filled)
         for table in ("results", "qualifying", "driver_standings", "races"):
