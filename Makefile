@@ -60,7 +60,7 @@ test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis and Chromium, and longer ones of real traffic
-	@SERVICE_SECONDS=10 .venv/bin/pytest tests/system tests/test_service.py
+	@SERVICE_SECONDS=5 .venv/bin/pytest tests/system tests/test_service.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py '$(DATABASE)'

@@ -426,7 +426,8 @@ def test_make_check_data_prints_the_report(sample_database):
 
 
 def test_the_doubts_about_a_full_dump_are_known_by_number(dump_database):
-    assert [len(findings(dump_database).get(check.title, [])) for check in CHECKS] == [
+    found = findings(dump_database)
+    assert [len(found.get(check.title, [])) for check in CHECKS] == [
         *(2, 0, 0, 2, 4, 0, 9, 21),  # to laps behind the winner
         *(0, 0, 75, 1, 2, 63),  # to car numbers in the qualifying
         *(0, 3, 0, 1, 0, 0),  # the standings
