@@ -64,9 +64,9 @@ class Answers:
     number of seconds for which clients and proxies may reuse an answer. `capacity` is the maximum size of the cache in
     bytes.
 
-    An answer is cached as clients have requested it: plain, compressed or both. If it is full, plain
-    answers are compressed, beginning with the least recently used. That makes them about five times smaller. If plain
-    answers take less than a quarter of the cache, compressed ones are evicted instead.
+    An answer is cached as clients have requested it: plain, compressed or both. If the cache is full, plain answers are
+    compressed, beginning with the least recently used. That makes them about five times smaller. If plain answers take
+    less than a quarter of the cache, compressed ones are evicted instead.
     """
 
     def __init__(self, version: bytes, built_at: datetime, max_age: int, capacity: int) -> None:

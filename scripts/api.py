@@ -13,9 +13,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from http.client import HTTPException, HTTPMessage
+from http.client import HTTPException
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from dump import CREDENTIALS, HTTP, LoadError, Progress, Redirects, time_limit
 
@@ -181,16 +181,8 @@ class PacedRedirects(Redirects):
     def __init__(self, api: Api) -> None:
         self.api = api
 
-    def redirect_request(
-        self,
-        req: urllib.request.Request,
-        fp: IO[bytes],
-        code: int,
-        msg: str,
-        headers: HTTPMessage,
-        newurl: str,
-    ) -> urllib.request.Request | None:
-        request = super().redirect_request(req, fp, code, msg, headers, newurl)
+    def redirect_request(self, *args: Any, **kwargs: Any) -> urllib.request.Request | None:
+        request = super().redirect_request(*args, **kwargs)
         self.api.ends.append(self.api.clock())
         self.api.keep_pace()
         self.api.requests += 1

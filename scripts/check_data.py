@@ -75,23 +75,17 @@ CREATE TEMP VIEW summed AS  -- the races with results of all rounds up to theirs
         SELECT raceId, min(raceId IN (SELECT raceId FROM results)) OVER (PARTITION BY year ORDER BY round) AS complete
         FROM races)
     WHERE complete;
+"""
 
-CREATE TEMP TABLE driver_sums AS
-    SELECT race.raceId, race.year, race.round, race, driverRef AS driver, positionText,
+# The standings beside the sums of results: one table for drivers, one for constructors.
+SUMS = """
+CREATE TEMP TABLE {of}_sums AS
+    SELECT race.raceId, race.year, race.round, race, {of}Ref AS {of}, positionText,
         CAST(standing.points AS REAL) AS points, standing.wins,
         ifnull(sum(scored.points), 0) AS earned, ifnull(sum(scored.wins), 0) AS won
-    FROM driver_standings AS standing JOIN race USING (raceId) JOIN drivers USING (driverId)
+    FROM {of}_standings AS standing JOIN race USING (raceId) JOIN {of}s USING ({of}Id)
     JOIN races AS earlier ON earlier.year = race.year AND earlier.round <= race.round
-    LEFT JOIN scored ON scored.raceId = earlier.raceId AND scored.driverId = standing.driverId
-    WHERE race.raceId IN (SELECT raceId FROM summed) GROUP BY standing.record;
-
-CREATE TEMP TABLE constructor_sums AS
-    SELECT race.raceId, race.year, race.round, race, constructorRef AS constructor, positionText,
-        CAST(standing.points AS REAL) AS points, standing.wins,
-        ifnull(sum(scored.points), 0) AS earned, ifnull(sum(scored.wins), 0) AS won
-    FROM constructor_standings AS standing JOIN race USING (raceId) JOIN constructors USING (constructorId)
-    JOIN races AS earlier ON earlier.year = race.year AND earlier.round <= race.round
-    LEFT JOIN scored ON scored.raceId = earlier.raceId AND scored.constructorId = standing.constructorId
+    LEFT JOIN scored ON scored.raceId = earlier.raceId AND scored.{of}Id = standing.{of}Id
     WHERE race.raceId IN (SELECT raceId FROM summed) GROUP BY standing.record;
 """
 
@@ -436,6 +430,8 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
                     raise sqlite3.DatabaseError(fault)
         db.create_function("milliseconds", 1, milliseconds, deterministic=True)
         db.executescript(VIEWS)
+        for of in ("driver", "constructor"):
+            db.execute(SUMS.format(of=of))
         checks, doubts = 0, 0
         for check in CHECKS:
             found = db.execute(check.sql)

@@ -1,5 +1,6 @@
 """Applies data/corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes the file."""
 
+from argparse import ArgumentParser
 from pathlib import Path
 
 from dump import MISSING, Column, LoadError, Table, Text
@@ -36,9 +37,14 @@ COLUMNS = [
 ]
 
 
-def corrections_argument(text: str) -> Path | None:
-    """The file that an argument names: none for `none`, and the project's own if it is empty."""
-    return None if text == "none" else Path(text) if text else CORRECTIONS
+def add_corrections_argument(parser: ArgumentParser) -> None:
+    """Adds `--corrections`: the path of a file, or None for `none`. If it is empty, it is the project's own file."""
+    parser.add_argument(
+        "--corrections",
+        default=CORRECTIONS,
+        type=lambda text: None if text == "none" else Path(text) if text else CORRECTIONS,
+        help="file of known errors of dumps, with the right values; none: leave the data as it is",
+    )
 
 
 def correct(stage: Stage, path: Path) -> list[str]:

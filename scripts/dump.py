@@ -16,7 +16,7 @@ import urllib.parse
 import urllib.request
 import zipfile
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.client import HTTPException, HTTPMessage
 from itertools import islice
@@ -49,6 +49,19 @@ Progress = Callable[[str], None]
 
 class LoadError(Exception):
     """The reason why no database was built, in one line."""
+
+
+def files_of(paths: Mapping[str, AnyPath], required: Sequence[str], source: str) -> dict[str, AnyPath]:
+    """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or one is no file."""
+    for name in required:
+        if not paths[name].exists():
+            expected = ", ".join(paths[name].name for name in required)
+            raise LoadError(f"{source}: no {paths[name].name} in it; expected {expected}")
+    files = {name: path for name, path in paths.items() if path.exists()}
+    for path in files.values():
+        if not path.is_file():  # a FIFO would block, a device might never end
+            raise LoadError(f"{source}: {path.name} is not a regular file; expected a CSV file")
+    return files
 
 
 def checksum(paths: Iterable[AnyPath]) -> str:

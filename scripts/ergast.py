@@ -4,7 +4,7 @@ import re
 import sqlite3
 from collections.abc import Iterator
 
-from dump import AnyPath, Column, LoadError, Parse, Table, checksum
+from dump import AnyPath, Column, LoadError, Parse, Table, checksum, files_of
 from stage import REQUIRED, TABLES, Source, Stage, reference
 
 # Since 2023, this layout has the session that sets the sprint's grid in the columns of the second practice, which
@@ -24,7 +24,7 @@ LICENCES = {
 
 def read(folder: AnyPath, source: str, stage: Stage) -> Source:
     """Fills the stage from the CSV files in `folder`. Raises LoadError."""
-    files = files_of(folder, source)
+    files = files_of({table: folder / f"{table}.csv" for table in TABLES}, REQUIRED, source)
     remarks = []
     for table, path in files.items():
         file = Table(path, list(columns_of(stage, table)), stage.progress)
@@ -49,19 +49,6 @@ def licence(folder: AnyPath, source: str) -> str | None:
         with file.open("rb") as lines:
             return lines.readline(200).decode("utf-8", "replace").strip() or None
     return next((name for start, name in LICENCES.items() if source.startswith(start)), None)
-
-
-def files_of(folder: AnyPath, source: str) -> dict[str, AnyPath]:
-    """The CSV file of each table in `folder`, without optional tables that are absent."""
-    files = {table: folder / f"{table}.csv" for table in TABLES}
-    files = {table: file for table, file in files.items() if file.exists()}
-    for table in REQUIRED:
-        if table not in files:
-            raise LoadError(f"{source}: no {table}.csv in it; expected {', '.join(f'{name}.csv' for name in REQUIRED)}")
-    for table, file in files.items():
-        if not file.is_file():  # a FIFO would block, a device might never end
-            raise LoadError(f"{source}: {table}.csv is not a regular file; expected a CSV file")
-    return files
 
 
 def columns_of(stage: Stage, table: str) -> Iterator[Column]:

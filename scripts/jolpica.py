@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import compress
 
-from dump import AnyPath, Column, LoadError, Parse, Table, Text, Value, checksum
+from dump import AnyPath, Column, LoadError, Parse, Table, Text, Value, checksum, files_of
 from stage import Source, Stage, day, from_one, number, plain_text, points, ref, reference, whole_number, year
 
 RECOGNISED_BY = "formula_one_round.csv"
@@ -299,7 +299,8 @@ LEFT_OUT = {
 def read(folder: AnyPath, source: str, stage: Stage) -> Source:
     """Fills the stage from the files in `folder`. Raises LoadError."""
     db = stage.db
-    files = files_of(folder, source)
+    paths = {name: folder / f"formula_one_{name}.csv" for name in REQUIRED + OPTIONAL}
+    files = files_of(paths, REQUIRED, source)
     for statement in TABLES.split(";"):  # executescript() would commit
         db.execute(statement)
     remarks = [remark for name in REQUIRED for remark in load(stage, name, files)]
@@ -322,20 +323,6 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Source:
         if rows:
             remarks.append(f"left out: {rows:,} {what}")
     return Source(source, LICENCE, checksum(files.values()), remarks)
-
-
-def files_of(folder: AnyPath, source: str) -> dict[str, AnyPath]:
-    """The file of each table in `folder`, without optional tables that are absent."""
-    files = {name: folder / f"formula_one_{name}.csv" for name in REQUIRED + OPTIONAL}
-    for name in REQUIRED:
-        if not files[name].exists():
-            expected = ", ".join(files[name].name for name in REQUIRED)
-            raise LoadError(f"{source}: no {files[name].name} in it; expected {expected}")
-    files = {name: path for name, path in files.items() if path.exists()}
-    for path in files.values():
-        if not path.is_file():  # a FIFO would block, a device might never end
-            raise LoadError(f"{source}: {path.name} is not a regular file; expected a CSV file")
-    return files
 
 
 def columns_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Column]:

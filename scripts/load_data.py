@@ -25,7 +25,7 @@ from pathlib import Path
 import ergast
 import jolpica
 import overlay
-from corrections import CORRECTIONS, correct, corrections_argument
+from corrections import add_corrections_argument, correct
 from dump import LoadError, Progress, checksum, dump_folder
 from jolpica_download import published_dump
 from replacement import replacement, run
@@ -219,12 +219,7 @@ def main() -> None:
         "if empty, what the database was built from before, or the sample",
     )
     parser.add_argument("database", help="file to build")
-    parser.add_argument(
-        "--corrections",
-        default=CORRECTIONS,
-        type=corrections_argument,
-        help="file of known errors of dumps, with the right values; none: load the dump as it is",
-    )
+    add_corrections_argument(parser)
     arguments = parser.parse_args()
 
     def work(progress: Progress) -> list[str]:

@@ -30,7 +30,7 @@ from pathlib import Path
 import jolpica
 import overlay
 from api import JOLPICA, Api, Json
-from corrections import CORRECTIONS, corrections_argument
+from corrections import add_corrections_argument
 from dump import LoadError, Progress, Table, Value
 from load_data import build
 from overlay import KINDS, CalendarRace, Season
@@ -439,12 +439,7 @@ def main() -> None:
         metavar="YEAR",
         help="fetch this season whole; otherwise, what is new in the latest season",
     )
-    parser.add_argument(
-        "--corrections",
-        default=CORRECTIONS,
-        type=corrections_argument,
-        help="file of known errors, as for load_data.py; or none",
-    )
+    add_corrections_argument(parser)
     arguments = parser.parse_args()
 
     def work(progress: Progress) -> list[str]:

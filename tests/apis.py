@@ -10,6 +10,7 @@ from threading import Thread
 
 import refresh
 from api import Api
+from corrections import CORRECTIONS
 
 Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]
@@ -119,7 +120,7 @@ def answers_of(app) -> Callable[[str], Answer]:
 def refreshed(database: Path, url: str, season: str = "", now: float = 1_800_000_000) -> tuple[list[str], int]:
     """Refreshes a database without any waiting. Returns the report and the number of requests."""
     api = Api(url, lambda text: None, clock=lambda: 0, sleep=lambda seconds: None, now=lambda: now)
-    return refresh.refresh(str(database), api, season, refresh.CORRECTIONS, lambda text: None), api.requests
+    return refresh.refresh(str(database), api, season, CORRECTIONS, lambda text: None), api.requests
 
 
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:

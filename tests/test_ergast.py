@@ -17,7 +17,7 @@ class Dump:
         self.database = folder / "x.db"
 
     def change(self, table, change):
-        """Applies `change` to each row of a table, which is a dict."""
+        """Calls `change` with each row of a table. A row is a dict."""
         path = self.folder / f"{table}.csv"
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))

@@ -71,7 +71,7 @@ def header(path: Path) -> list[str]:
 
 
 def fill_rounds(dump: Dump) -> None:
-    """Copies the entries and standings of a round with results to each round without."""
+    """Gives every round that has no results the entries and standings of a round that has some."""
     sessions = dump.grouped("session", "round_id")
     round_entries = dump.grouped("roundentry", "round_id")
     entries = dump.grouped("sessionentry", "session_id")

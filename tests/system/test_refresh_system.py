@@ -17,6 +17,7 @@ import refresh
 from api import Api
 from apis import FAULTS, edited, race_ids, refreshed, rows_of, served, without
 from conftest import built
+from corrections import CORRECTIONS
 from dump import LoadError
 from service import OFF, ROOT, service
 
@@ -186,7 +187,7 @@ def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
         client = Api(url, said.append)
-        refresh.refresh(str(database), client, "", refresh.CORRECTIONS, said.append)
+        refresh.refresh(str(database), client, "", CORRECTIONS, said.append)
     assert rows_of(database) == rows_of(complete)
     assert client.requests == 25
     assert not [text for text in said if text.startswith("status")]
