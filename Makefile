@@ -7,6 +7,9 @@ SEASON ?=
 CORRECTIONS ?= data/corrections.csv
 DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
 
+# The tests run in parallel. For one file, or a debugger: .venv/bin/pytest tests/test_app.py
+PARALLEL = -n auto --maxprocesses 4 --dist worksteal
+
 # A value as one word of a shell command.
 quoted = '$(subst ','\'',$(1))'
 
@@ -57,10 +60,10 @@ routes: install  ## list the routes of the service
 		from racedata.app import get_app; print(*(route.path for route in inspect_routes(get_app().app)), sep='\n')"
 
 test: .venv/installed-test  ## run the tests that need only Python
-	@.venv/bin/pytest
+	@.venv/bin/pytest $(PARALLEL)
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis and Chromium, and longer ones of real traffic
-	@SERVICE_SECONDS=5 .venv/bin/pytest tests/system tests/test_service.py
+	@SERVICE_SECONDS=5 .venv/bin/pytest $(PARALLEL) tests/system tests/test_service.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py '$(DATABASE)'
@@ -72,7 +75,7 @@ lint: .venv/installed-test  ## check style, formatting and types
 
 coverage: .venv/installed-test  ## run the tests and report their branch coverage
 	@.venv/bin/coverage erase
-	@.venv/bin/coverage run -m pytest
+	@.venv/bin/coverage run -m pytest $(PARALLEL)
 	@.venv/bin/coverage combine --quiet
 	@.venv/bin/coverage report
 
