@@ -4,17 +4,21 @@ Some hooks use internals of gunicorn, so setup.cfg limits its version.
 """
 
 import os
+import re
 import resource
 import selectors
+import signal
 import socket
 import sys
 import time
+from collections.abc import Callable
+from concurrent import futures
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
-from gunicorn.http.message import Request
 from gunicorn.sock import create_sockets
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
@@ -45,8 +49,8 @@ bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{sett
 preload_app = True
 
 
-class BufferedSocket:
-    """A socket whose sendall() only collects; flush() sends all of it at once."""
+class Collector:
+    """A socket whose sendall() only collects what is to be sent."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock, self.parts = sock, list[bytes]()
@@ -57,12 +61,9 @@ class BufferedSocket:
     def sendall(self, part: bytes) -> None:
         self.parts.append(part)
 
-    def flush(self) -> None:
-        self.sock.sendall(b"".join(self.parts))
-
 
 class Worker(ThreadWorker):
-    """gunicorn's threaded worker, with two differences.
+    """gunicorn's threaded worker, with three differences.
 
     A new connection waits for its first byte without a thread. In gunicorn, it occupies a thread for up to 5 s, so a
     few silent connections block a worker. TCP_DEFER_ACCEPT only delays that: after its timeout, the kernel passes on
@@ -70,30 +71,87 @@ class Worker(ThreadWorker):
 
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
+
+    The main thread itself handles a request that has arrived completely, and sends the rest of a response when the
+    client has read enough of it. gunicorn gives each request to a thread of its pool, and gets the connection back
+    through a pipe, which takes longer than most answers; four slow clients occupy the whole pool. Here, the pool only
+    has requests that are incomplete or have a body, and all of them if a decision of Redis may block.
     """
 
     place = 0  # from 0 to the number of workers; during a reload, an old and a new worker have the same place
 
     def enqueue_req(self, conn: TConn) -> None:
-        if conn.initialized or conn.data_ready:
+        if not (conn.initialized or conn.data_ready):
+            self.wait(conn, selectors.EVENT_READ, self.on_pending_socket_readable)
+        elif settings.limit_store == "local" and not self.cfg.is_ssl and has_request(conn):
+            conn.reusable, conn.unsent = self.respond(conn)
+            self.send(conn)
+        else:
             super().enqueue_req(conn)
-        else:  # as gunicorn itself does after these 5 s
-            conn.set_timeout()
-            self.pending_conns.append(conn)
-            self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
 
-    def handle_request(self, req: Request, conn: TConn) -> bool:
-        conn.sock = collected = BufferedSocket(conn.sock)
-        try:
-            reusable: bool = super().handle_request(req, conn)
-        finally:
-            conn.sock = collected.sock
-        collected.flush()
+    def handle(self, conn: TConn) -> bool:
+        """In a thread of the pool: handles a request. Returns whether the connection can be used again."""
+        reusable, response = self.respond(conn)
+        conn.sock.sendall(response)
         return reusable
 
+    def respond(self, conn: TConn) -> tuple[bool, memoryview]:
+        """The response to a request, and whether the connection can be used again."""
+        conn.init()
+        conn.sock = collector = Collector(conn.sock)
+        try:
+            reusable = super().handle(conn)
+        finally:
+            conn.sock = collector.sock
+        return reusable, memoryview(b"".join(collector.parts))
 
-# An answer takes a few hundred microseconds of CPU time, so one process per core is enough. Idle and silent connections
-# use no thread, but a client that has begun a request occupies one until it has sent all of it. If there may be slow
+    def send(self, conn: TConn) -> None:
+        """Sends as much as the kernel takes. The connection is closed if the client reads nothing for `keepalive`."""
+        try:
+            conn.unsent = conn.unsent[conn.sock.send(conn.unsent, socket.MSG_DONTWAIT) :]
+        except BlockingIOError:
+            pass
+        except OSError:  # the client has closed the connection
+            conn.reusable, conn.unsent = False, b""
+        if conn.unsent:
+            self.wait(conn, selectors.EVENT_WRITE, self.on_pending_socket_writable)
+        elif conn.parser.unreader.buf.getvalue():  # requests that were sent together take turns with other clients
+            self.method_queue.defer(self.finish_request, conn, FINISHED[conn.reusable])
+        else:
+            self.finish_request(conn, FINISHED[conn.reusable])
+
+    def on_pending_socket_writable(self, conn: TConn, client: socket.socket) -> None:
+        self.poller.unregister(client)
+        self.pending_conns.remove(conn)
+        self.send(conn)
+
+    def wait(self, conn: TConn, event: int, callback: Callable[[TConn, socket.socket], None]) -> None:
+        """Calls back when the connection is ready, and closes it if it is not within `keepalive` seconds."""
+        conn.set_timeout()
+        self.pending_conns.append(conn)
+        self.poller.register(conn.sock, event, partial(callback, conn))
+
+
+def has_request(conn: TConn) -> bool:
+    """Whether a request without a body has arrived completely. Reads what has arrived, without waiting."""
+    conn.init()
+    data = conn.parser.unreader.take_buffered()
+    if END not in data:
+        with suppress(OSError):
+            data += conn.sock.recv(8192, socket.MSG_DONTWAIT)
+    conn.parser.unreader.unread(data)
+    return END in data and not BODY.search(data)
+
+
+END = b"\r\n\r\n"  # of the headers of a request
+BODY = re.compile(rb"(?i)\n(content-length|transfer-encoding)")
+FINISHED = {reusable: futures.Future[bool]() for reusable in (True, False)}
+for reusable, future in FINISHED.items():
+    future.set_result(reusable)
+
+
+# An answer takes a few hundred microseconds of CPU time, so one process per core is enough. Four clients that each send
+# a part of a request occupy the pool. Then only requests that arrive whole are answered, so if there may be slow
 # clients, put nginx in front (deploy/nginx.conf).
 workers = settings.workers
 worker_class = Worker
@@ -185,6 +243,21 @@ def pre_fork(server: Arbiter, worker: Worker) -> None:
     # TCP sockets of several addresses have different clients, so then all workers share them.
     if len({each.getsockname() for each in sockets}) == 1 or all(each.family == socket.AF_UNIX for each in sockets):
         worker.sockets = sockets[worker.place :: workers] or [sockets[worker.place % len(sockets)]]
+
+
+def post_fork(server: Arbiter, worker: Worker) -> None:
+    worker.signals = server.SIG_QUEUE
+
+
+def post_worker_init(worker: Worker) -> None:
+    # After the fork, this process still had the signal handlers of the master, and a copy of their queue. A worker that
+    # missed a signal to stop would run on until the master kills it after `graceful_timeout`.
+    while not worker.signals.empty():
+        if (signal_number := worker.signals.get()) in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+            os.kill(os.getpid(), signal_number)
+
+    if isinstance(worker.wsgi, ReloadingApp):
+        worker.wsgi.watch()
 
 
 def when_ready(server: Arbiter) -> None:

@@ -46,28 +46,26 @@ class ReloadingApp:
 
     INTERVAL = 0.5  # seconds between checks of the file
 
-    def __init__(
-        self, path: str, make_app: Callable[[DataFile], "WSGIApplication"], clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self.path, self.make_app, self.clock = path, make_app, clock
-        self._check_again_at = clock() + self.INTERVAL
-        self._checking = threading.Lock()
+    def __init__(self, path: str, make_app: Callable[[DataFile], "WSGIApplication"]) -> None:
+        self.path, self.make_app = path, make_app
         self._seen = identity(path)  # before reading, so that the next check finds a change during the read
         self.data = DataFile.read(path)
         self.app = self._application(self.data)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        # One thread checks; meanwhile, the others use the current application.
-        if self.clock() >= self._check_again_at and self._checking.acquire(blocking=False):
-            try:
-                self.check()
-            finally:
-                self._checking.release()
         return self.app(environ, start_response)
+
+    def watch(self) -> None:
+        """Starts a thread that checks the file as long as this process runs. No request waits for a new file."""
+        threading.Thread(target=self._check_forever, name="watch", daemon=True).start()
+
+    def _check_forever(self) -> None:
+        while True:
+            time.sleep(self.INTERVAL)
+            self.check()
 
     def check(self) -> None:
         """Serves the file that is now at the path, if it is a new and good one."""
-        self._check_again_at = self.clock() + self.INTERVAL
         seen = identity(self.path)
         if seen == self._seen:
             return

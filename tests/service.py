@@ -6,7 +6,7 @@ from pathlib import Path
 
 from processes import GUNICORN, ROOT, Gunicorn, free_port, gunicorn, listens, open_files, until
 
-__all__ = ["GUNICORN", "OFF", "ROOT", "free_port", "listens", "open_files", "service", "until"]
+__all__ = ["GUNICORN", "OFF", "ROOT", "Gunicorn", "free_port", "listens", "open_files", "service", "until"]
 
 OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 

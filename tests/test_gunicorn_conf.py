@@ -1,5 +1,6 @@
 """gunicorn.conf.py and `make serve`: a real gunicorn that starts and answers, or says in one line why it cannot."""
 
+import json
 import os
 import socket
 import subprocess
@@ -10,7 +11,8 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from service import GUNICORN, ROOT, free_port
+from processes import gunicorn
+from service import GUNICORN, OFF, ROOT, Gunicorn, free_port, service, until
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -176,3 +178,99 @@ def test_more_connections_than_open_files_cause_no_errors(sample_database: Path)
                 answers.append(connection.recv(15))
     assert answers == [b"HTTP/1.1 200 OK"] * 150
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
+
+
+# The project's configuration, with a worker that is told to stop before it has handlers for signals.
+EARLY = """
+import os, runpy, signal
+globals().update(runpy.run_path("gunicorn.conf.py"))
+deployed = post_fork
+
+def post_fork(server, worker):
+    deployed(server, worker)
+    os.kill(os.getpid(), signal.SIGTERM)
+"""
+
+
+def test_a_worker_that_is_told_to_stop_while_it_starts_stops(sample_database: Path, tmp_path: Path) -> None:
+    (tmp_path / "early.py").write_text(EARLY)
+    environ = {"RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    log = tmp_path / "log"
+    with log.open("w") as output, gunicorn("--config", str(tmp_path / "early.py"), environ=environ, output=output):
+        until(lambda: "Worker exiting" in log.read_text())
+
+
+ANSWERED = b"HTTP/1.1 200 OK"
+
+
+def request(path: str, *headers: str) -> bytes:
+    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
+
+
+def answers(connection: socket.socket) -> Iterator[bytes]:
+    """The bodies of the answers that come over a connection. Each must be a 200."""
+    with connection.makefile("rb") as stream:
+        while line := stream.readline():
+            assert line.startswith(ANSWERED)
+            fields = dict(field.split(b": ", 1) for field in iter(stream.readline, b"\r\n"))
+            yield stream.read(int(fields[b"content-length"]))
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def one_worker(request: pytest.FixtureRequest, sample_database: Path, tmp_path: Path) -> Iterator[Gunicorn]:
+    """A service with one worker, whose pool has four threads, and without limits."""
+    sockets = [tmp_path / "0.sock"] if request.param == "unix" else []
+    with service(sample_database, tmp_path / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
+        yield running
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def connected(running: Gunicorn, stack: ExitStack, received: int | None = None) -> socket.socket:
+    """A connection to a service, which receives at most so many bytes before they are read."""
+    family = socket.AF_UNIX if isinstance(running.address, str) else socket.AF_INET
+    connection = stack.enter_context(socket.socket(family))
+    if received:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, received)
+    connection.settimeout(20)
+    connection.connect(running.address)
+    return connection
+
+
+def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: Gunicorn) -> None:
+    large = request("/ergast/f1/results.json?limit=2000")
+    with ExitStack() as stack:
+        good, *slow = [connected(one_worker, stack, 4096) for _ in range(10)]
+        good.sendall(large)
+        expected = next(answers(good))
+        for connection in slow:
+            connection.sendall(large * 20)
+        for _ in range(10):
+            good.sendall(large)
+            assert next(answers(good)) == expected
+        for connection in slow:
+            connection.shutdown(socket.SHUT_WR)
+            assert list(answers(connection)) == [expected] * 20
+
+
+def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    with ExitStack() as stack:
+        good = connected(one_worker, stack)
+        slow = [connected(one_worker, stack) for _ in range(5)]
+        unfinished = [health[:-1], health[:20], health, request("/healthz", "Content-Length: 5"), b"\r\n"]
+        for connection, part in zip(slow, unfinished, strict=True):
+            connection.sendall(part)
+        for _ in range(10):
+            good.sendall(health)
+            assert next(answers(good))
+
+
+def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(
+            b"".join(request(f"/ergast/f1/2023.json?limit=1&offset={number % 3}") for number in range(400))
+        )
+        found = answers(connection)
+        offsets = [json.loads(next(found))["MRData"]["offset"] for _ in range(400)]
+    assert offsets == [str(number % 3) for number in range(400)]

@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 import spoiling
 import webtest
-from conftest import Clock
 from service import ROOT, open_files
 
 from racedata.app import create_app
@@ -32,16 +31,12 @@ def path(sample_database, tmp_path):
 
 
 def service_over(path):
-    clock = Clock()
-    app = ReloadingApp(str(path), lambda data: create_app(Settings(), data), clock)
-    made = webtest.TestApp(app)
-    made.clock = clock
-    return made
+    return webtest.TestApp(ReloadingApp(str(path), lambda data: create_app(Settings(), data)))
 
 
 @pytest.fixture
 def service(path):
-    """A service over `path`, on a clock that stands still: `service.clock`."""
+    """A service over `path`, whose file is checked if a test calls `later`."""
     return service_over(path)
 
 
@@ -57,7 +52,7 @@ def with_checksum(path):
 
 
 def later(service):
-    service.clock.now += ReloadingApp.INTERVAL
+    service.app.check()  # as its thread does every half a second
 
 
 def town(service):
@@ -70,7 +65,7 @@ def rejected(service):
     return service.get("/healthz", status=200).json.get("refused")
 
 
-def test_a_new_file_is_served_within_half_a_second_with_another_etag(service, path, other_database, caplog):
+def test_a_new_file_is_served_after_the_next_check_with_another_etag(service, path, other_database, caplog):
     before = town(service)
     replace(path, other_database)
     assert town(service) == before
@@ -261,7 +256,7 @@ from racedata.reload import ReloadingApp
 from racedata.settings import Settings
 
 path, together = sys.argv[1], threading.Barrier(4)
-app = ReloadingApp(path, lambda data: create_app(Settings(), data), lambda: 0)
+app = ReloadingApp(path, lambda data: create_app(Settings(), data))
 
 def touch(number):
     together.wait()  # each on a thread of its own
