@@ -4,12 +4,13 @@ import gzip
 import http.client
 import json
 import random
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hostile import MALFORMED, request, send, statuses
-from processes import nginx
+from processes import ROOT, SITE, nginx
 from servers import Site, site_with_nginx
 from service import until
 from traffic import Client, run
@@ -34,11 +35,15 @@ def site(sample_database: Path, folder: Path) -> Iterator[Site]:
 
 
 def get(
-    site: Site, path: str = ADDRESS, source: str = "127.0.0.1", headers: dict[str, str] | None = None
+    site: Site,
+    path: str = ADDRESS,
+    source: str = "127.0.0.1",
+    headers: dict[str, str] | None = None,
+    method: str = "GET",
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    """The response to a GET and its body. Each `source` address is a client of its own."""
+    """The response to a request and its body. Each `source` address is a client of its own."""
     connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    connection.request("GET", path, headers=headers or {})
+    connection.request(method, path, headers=headers or {})
     response = connection.getresponse()
     body = response.read()
     connection.close()
@@ -137,6 +142,30 @@ def test_http_1_0_needs_no_host(site: Site) -> None:
     head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
     assert statuses(head) == [200]
     assert json.loads(body)["MRData"]["url"] == f"http://{site[0]}:{site[1]}/ergast/f1/2023/18/races.json"
+
+
+def test_nginx_passes_on_each_header_that_the_service_reads() -> None:
+    source = "".join(path.read_text() for path in (ROOT / "racedata").rglob("*.py"))
+    read = {name.replace("_", "-") for name in re.findall('"HTTP_([A-Z_]+)"', source)}
+    assert "IF-NONE-MATCH" in read
+    assert read <= {name.upper() for name in re.findall(r"proxy_set_header ([\w-]+)", SITE)}
+
+
+def test_a_preflight_through_nginx_takes_no_token(site: Site) -> None:
+    headers = {"Origin": "https://example.com", "Access-Control-Request-Method": "GET"}
+    for _ in range(10):
+        response, _ = get(site, source="127.0.0.9", headers=headers, method="OPTIONS")
+        assert (response.status, response.headers["Access-Control-Allow-Methods"]) == (200, "GET, HEAD, OPTIONS")
+    assert get(site, source="127.0.0.9")[0].headers["RateLimit"].startswith('"sustained";r=5;')
+
+
+def test_a_body_is_not_passed_on(site: Site) -> None:
+    connection = http.client.HTTPConnection(*site, source_address=("127.0.0.10", 0), timeout=10)
+    for _ in range(5):  # on one connection: no byte of a body is taken for the next request
+        connection.request("GET", ADDRESS, body=b"GET / HTTP/1.1\r\n\r\n")
+        response = connection.getresponse()
+        assert (response.status, json.loads(response.read())["MRData"]["total"]) == (200, "1")
+    connection.close()
 
 
 def test_every_answer_has_vary_also_304(site: Site) -> None:
