@@ -4,7 +4,6 @@ Some hooks use internals of gunicorn, so setup.cfg limits its version.
 """
 
 import os
-import re
 import resource
 import selectors
 import signal
@@ -50,7 +49,7 @@ preload_app = True
 
 
 class Collector:
-    """A socket whose sendall() only collects what is to be sent."""
+    """A socket that only collects what is to be sent."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.sock, self.parts = sock, list[bytes]()
@@ -61,21 +60,20 @@ class Collector:
     def sendall(self, part: bytes) -> None:
         self.parts.append(part)
 
+    send = sendall
+
 
 class Worker(ThreadWorker):
-    """gunicorn's threaded worker, with three differences.
+    """gunicorn's threaded worker, which waits for clients without threads.
 
-    A new connection waits for its first byte without a thread. In gunicorn, it occupies a thread for up to 5 s, so a
-    few silent connections block a worker. TCP_DEFER_ACCEPT only delays that: after its timeout, the kernel passes on
-    silent connections too.
+    gunicorn has a pool of threads, and occupies one from the start of a request until the client has received the
+    response. Handing a request over to the pool and back takes longer than most answers, and four slow clients block
+    it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
+    sends, reads and closes. The pool only has requests that are refused or broken off before their end, and all of
+    them if the rate limits are in Redis, which may block.
 
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
-
-    The main thread itself handles a request that has arrived completely, and sends the rest of a response when the
-    client has read enough of it. gunicorn gives each request to a thread of its pool, and gets the connection back
-    through a pipe, which takes longer than most answers; four slow clients occupy the whole pool. Here, the pool only
-    has requests that are incomplete or have a body, and all of them if a decision of Redis may block.
     """
 
     place = 0  # from 0 to the number of workers; during a reload, an old and a new worker have the same place
@@ -83,30 +81,45 @@ class Worker(ThreadWorker):
     def enqueue_req(self, conn: TConn) -> None:
         if not (conn.initialized or conn.data_ready):
             self.wait(conn, selectors.EVENT_READ, self.on_pending_socket_readable)
-        elif settings.limit_store == "local" and not self.cfg.is_ssl and has_request(conn):
-            conn.reusable, conn.unsent = self.respond(conn)
-            self.send(conn)
-        else:
-            super().enqueue_req(conn)
-
-    def handle(self, conn: TConn) -> bool:
-        """In a thread of the pool: handles a request. Returns whether the connection can be used again."""
-        reusable, response = self.respond(conn)
-        conn.sock.sendall(response)
-        return reusable
-
-    def respond(self, conn: TConn) -> tuple[bool, memoryview]:
-        """The response to a request, and whether the connection can be used again."""
+            return
         conn.init()
+        unreader = conn.parser.unreader
+        data, closed = unreader.take_buffered(), False
+        if HEAD_END not in data:
+            try:
+                received = conn.sock.recv(8192, socket.MSG_DONTWAIT)
+                data, closed = data + received, not received
+            except BlockingIOError:
+                pass
+            except OSError:
+                closed = True
+        unreader.unread(data)
+        if HEAD_END in data and settings.limit_store == "local":
+            self.handle(conn)
+            self.send(conn)
+        elif HEAD_END in data or closed or may_be_refused(data):
+            super().enqueue_req(conn)
+        else:
+            self.wait(conn, selectors.EVENT_READ, self.on_pending_socket_readable)
+
+    def handle(self, conn: TConn) -> None:
+        """Handles a request. Sets `conn.unsent` to the response, and `conn.reusable`."""
         conn.sock = collector = Collector(conn.sock)
         try:
-            reusable = super().handle(conn)
+            conn.reusable = super().handle(conn)
         finally:
             conn.sock = collector.sock
-        return reusable, memoryview(b"".join(collector.parts))
+        conn.unsent = memoryview(b"".join(collector.parts))
+
+    def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
+        # No answer depends on the body of a request, so it is not read, and the connection ends after the answer.
+        return keepalive and getattr(conn.parser.mesg.body.reader, "length", None) == 0
+
+    def finish_request(self, conn: TConn, future: object) -> None:
+        self.send(conn)
 
     def send(self, conn: TConn) -> None:
-        """Sends as much as the kernel takes. The connection is closed if the client reads nothing for `keepalive`."""
+        """Sends as much of the response as the kernel takes, and continues when the client has read some of it."""
         try:
             conn.unsent = conn.unsent[conn.sock.send(conn.unsent, socket.MSG_DONTWAIT) :]
         except BlockingIOError:
@@ -115,44 +128,54 @@ class Worker(ThreadWorker):
             conn.reusable, conn.unsent = False, b""
         if conn.unsent:
             self.wait(conn, selectors.EVENT_WRITE, self.on_pending_socket_writable)
-        elif conn.parser.unreader.buf.getvalue():  # requests that were sent together take turns with other clients
-            self.method_queue.defer(self.finish_request, conn, FINISHED[conn.reusable])
+            return
+        conn.unsent = b""  # an empty memoryview would keep the response in memory
+        if not conn.reusable:
+            with suppress(OSError):
+                conn.sock.shutdown(socket.SHUT_WR)
+            self.wait(conn, selectors.EVENT_READ, self.on_closing_socket_readable)
+        elif conn.parser.unreader.buf.getvalue():  # pipelined requests: let other clients in between
+            self.method_queue.defer(self.enqueue_req, conn)
         else:
-            self.finish_request(conn, FINISHED[conn.reusable])
-
-    def on_pending_socket_writable(self, conn: TConn, client: socket.socket) -> None:
-        self.poller.unregister(client)
-        self.pending_conns.remove(conn)
-        self.send(conn)
+            super().finish_request(conn, REUSABLE)
 
     def wait(self, conn: TConn, event: int, callback: Callable[[TConn, socket.socket], None]) -> None:
-        """Calls back when the connection is ready, and closes it if it is not within `keepalive` seconds."""
+        """Calls back when the client has sent or read something. Closes the connection if `keepalive` passes first."""
         conn.set_timeout()
         self.pending_conns.append(conn)
         self.poller.register(conn.sock, event, partial(callback, conn))
 
+    def on_pending_socket_writable(self, conn: TConn, sock: socket.socket) -> None:
+        self.poller.unregister(sock)
+        self.pending_conns.remove(conn)
+        self.send(conn)
 
-def has_request(conn: TConn) -> bool:
-    """Whether a request without a body has arrived completely. Reads what has arrived, without waiting."""
-    conn.init()
-    data = conn.parser.unreader.take_buffered()
-    if END not in data:
-        with suppress(OSError):
-            data += conn.sock.recv(8192, socket.MSG_DONTWAIT)
-    conn.parser.unreader.unread(data)
-    return END in data and not BODY.search(data)
+    def on_closing_socket_readable(self, conn: TConn, sock: socket.socket) -> None:
+        # Discard what the client still sends until it closes: if the worker closed first, the system would reset the
+        # connection, and the client might lose the end of the response.
+        with suppress(BlockingIOError):
+            try:
+                if sock.recv(65536, socket.MSG_DONTWAIT):
+                    return
+            except ConnectionError:
+                pass
+            self.poller.unregister(sock)
+            self.pending_conns.remove(conn)
+            self.nr_conns -= 1
+            conn.close()
 
 
-END = b"\r\n\r\n"  # of the headers of a request
-BODY = re.compile(rb"(?i)\n(content-length|transfer-encoding)")
-FINISHED = {reusable: futures.Future[bool]() for reusable in (True, False)}
-for reusable, future in FINISHED.items():
-    future.set_result(reusable)
+HEAD_END = b"\r\n\r\n"  # of the request line and the headers
+REUSABLE = futures.Future[bool]()
+REUSABLE.set_result(True)
 
 
-# An answer takes a few hundred microseconds of CPU time, so one process per core is enough. Four clients that each send
-# a part of a request occupy the pool. Then only requests that arrive whole are answered, so if there may be slow
-# clients, put nginx in front (deploy/nginx.conf).
+def may_be_refused(data: bytes) -> bool:
+    """Whether gunicorn's parser may refuse a request of which it only knows the beginning."""
+    return len(data) > limit_request_line or data.count(b"\n") != data.count(b"\r\n")
+
+
+# An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
 workers = settings.workers
 worker_class = Worker
 threads = 4
@@ -208,6 +231,10 @@ control_socket_disable = True
 
 
 def on_starting(server: Arbiter) -> None:
+    if server.cfg.is_ssl:  # Worker reads and writes sockets without it
+        print("racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)", file=sys.stderr)
+        sys.exit(CANNOT_START)
+
     # One listening socket per worker: the kernel spreads connections over them. gunicorn's own reuse_port opens the
     # socket in the worker, so connections that a stopping worker has not accepted are lost. These sockets belong to the
     # master. Unix sockets cannot share an address, so there each is opened by a --bind.
@@ -250,8 +277,8 @@ def post_fork(server: Arbiter, worker: Worker) -> None:
 
 
 def post_worker_init(worker: Worker) -> None:
-    # After the fork, this process still had the signal handlers of the master, and a copy of their queue. A worker that
-    # missed a signal to stop would run on until the master kills it after `graceful_timeout`.
+    # Until now, the handlers of the master put this worker's signals into a copy of its queue. Deliver them: a worker
+    # that misses a signal to stop runs until the master kills it after `graceful_timeout`.
     while not worker.signals.empty():
         if (signal_number := worker.signals.get()) in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
             os.kill(os.getpid(), signal_number)

@@ -73,6 +73,7 @@ class Directory:
         )
         self.race_rows = {row["raceId"]: row for row in races}
         self.races = {id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()}
+        self.calendar = {id: {**race, **serializers.schedule(self.race_rows[id])} for id, race in self.races.items()}
         self.race_order = {id: number for number, id in enumerate(self.races)}
         self.race_ids = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
         # Ids in addresses are case-insensitive.

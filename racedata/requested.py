@@ -33,7 +33,7 @@ class RequestReader:
         self.settings, self.grammar = settings, grammar
         self.base = settings.base_address.lower()
         self.default_limit = min(DEFAULT_LIMIT, settings.max_limit)
-        self.parse_cached = lru_cache(maxsize=4096)(self.parse_uncached)  # clients repeat requests
+        self.parse_cached = lru_cache(maxsize=8192)(self.parse_uncached)  # clients repeat requests; 1 KB for each
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         # Before routing, because Falcon answers an unknown method with 400.

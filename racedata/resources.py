@@ -159,8 +159,7 @@ class Races(Endpoint):
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
         ids = queries.races(self.data, self.directory, filters)
-        races, rows = self.directory.races, self.directory.race_rows
-        return len(ids), [{**races[id], **serializers.schedule(rows[id])} for id in ids[offset : offset + limit]]
+        return len(ids), [self.directory.calendar[id] for id in ids[offset : offset + limit]]
 
 
 class Constructors(Endpoint):

@@ -243,26 +243,68 @@ def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: 
         good.sendall(large)
         expected = next(answers(good))
         for connection in slow:
-            connection.sendall(large * 20)
+            connection.sendall(large * 100)
         for _ in range(10):
             good.sendall(large)
             assert next(answers(good)) == expected
         for connection in slow:
             connection.shutdown(socket.SHUT_WR)
-            assert list(answers(connection)) == [expected] * 20
+            assert list(answers(connection)) == [expected] * 100
 
 
 def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker: Gunicorn) -> None:
     health = request("/healthz")
+    parts = [b"", b"G", health[:20], health[:-3], health[:-2], health[:-1], health + b"GET /"]
     with ExitStack() as stack:
         good = connected(one_worker, stack)
-        slow = [connected(one_worker, stack) for _ in range(5)]
-        unfinished = [health[:-1], health[:20], health, request("/healthz", "Content-Length: 5"), b"\r\n"]
-        for connection, part in zip(slow, unfinished, strict=True):
+        slow = [connected(one_worker, stack) for _ in parts]
+        for connection, part in zip(slow, parts, strict=True):
             connection.sendall(part)
         for _ in range(10):
             good.sendall(health)
             assert next(answers(good))
+        for connection, part in zip(slow[:-1], parts, strict=False):
+            connection.sendall(health[len(part) :])
+            assert next(answers(connection))
+
+
+def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    last = [
+        request("/healthz", "Connection: close"),
+        b"GET /healthz HTTP/1.0\r\n\r\n",
+        b"GET /healthz\n",
+        request("/healthz", "Content-Length: 5"),
+    ]
+    with ExitStack() as stack:
+        good = connected(one_worker, stack)
+        open_connections = [connected(one_worker, stack) for _ in range(40)]
+        for number, connection in enumerate(open_connections):
+            connection.sendall(last[number % len(last)])
+        for _ in range(10):
+            good.sendall(health)
+            assert next(answers(good))
+        for connection in open_connections:
+            with connection.makefile("rb") as stream:
+                assert stream.read().startswith(b"HTTP/1.")  # up to its end: the service has closed its side
+
+
+def test_a_request_with_a_body_is_answered_before_its_body(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(request("/healthz", "Content-Length: 1000", "Expect: 100-continue"))
+        with connection.makefile("rb") as stream:
+            assert stream.readline() == b"HTTP/1.1 100 Continue\r\n"
+            assert stream.readline() == b"\r\n"
+            assert stream.readline() == ANSWERED + b"\r\n"
+
+
+def test_it_refuses_a_certificate(sample_database: Path, tmp_path: Path) -> None:
+    environ = {"RACEDATA_DATABASE": str(sample_database), "PORT": str(free_port())}
+    ended = run([*GUNICORN, "--certfile", __file__], **environ)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    line = "racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)"
+    assert ended.stderr.splitlines()[1:] == [line]  # the first is gunicorn's
 
 
 def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunicorn) -> None:

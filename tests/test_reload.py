@@ -36,7 +36,7 @@ def service_over(path):
 
 @pytest.fixture
 def service(path):
-    """A service over `path`, whose file is checked if a test calls `later`."""
+    """A service over `path`. It checks the file only if a test calls `later`."""
     return service_over(path)
 
 

@@ -22,7 +22,7 @@ SITE = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 Address = tuple[str, int] | str  # (host, port), or the path of a unix socket
 
 
-# Each process has a hundred ports of its own: tests that run in parallel never choose the same one.
+# Processes that start together have different ranges: tests that run in parallel choose different ports.
 _FIRST = 20_000 + os.getpid() % 120 * 100
 _ports = itertools.cycle(range(_FIRST, _FIRST + 100))
 
