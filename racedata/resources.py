@@ -64,8 +64,9 @@ class Endpoint:
         """Makes a body and caches it. Raises NotRun."""
         answer = self.answer(requested)
         body = bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson allocates at least 4 KB for each, however short
-        if not answer["MRData"][self.table][self.objects]:
-            return body  # not cached: cheap to make again, and there are infinitely many addresses without records
+        mrdata = answer["MRData"]
+        if not mrdata[self.table][self.objects] and (mrdata["total"] != "0" or requested.offset):
+            return body  # not cached: there are infinitely many pages without records after the last one
         if gzip:
             body = compressed(body)
         self.answers.put(requested, body, gzip)
