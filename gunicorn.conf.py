@@ -153,16 +153,17 @@ class Worker(ThreadWorker):
     def on_closing_socket_readable(self, conn: TConn, sock: socket.socket) -> None:
         # Discard what the client still sends until it closes: if the worker closed first, the system would reset the
         # connection, and the client might lose the end of the response.
-        with suppress(BlockingIOError):
-            try:
-                if sock.recv(65536, socket.MSG_DONTWAIT):
-                    return
-            except ConnectionError:
-                pass
-            self.poller.unregister(sock)
-            self.pending_conns.remove(conn)
-            self.nr_conns -= 1
-            conn.close()
+        try:
+            if sock.recv(65536, socket.MSG_DONTWAIT):
+                return
+        except BlockingIOError:
+            return
+        except OSError:
+            pass
+        self.poller.unregister(sock)
+        self.pending_conns.remove(conn)
+        self.nr_conns -= 1
+        conn.close()
 
 
 HEAD_END = b"\r\n\r\n"  # of the request line and the headers
