@@ -18,8 +18,10 @@ from typing import Any
 
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
+from gunicorn.http.errors import LimitRequestHeaders
+from gunicorn.http.message import Request
 from gunicorn.sock import create_sockets
-from gunicorn.workers.gthread import TConn, ThreadWorker
+from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
 
 from racedata.reload import ReloadingApp
 from racedata.settings import CANNOT_START, names_in, read_settings
@@ -69,8 +71,7 @@ class Worker(ThreadWorker):
     gunicorn has a pool of threads, and occupies one from the start of a request until the client has received the
     response. Handing a request over to the pool and back takes longer than most answers, and four slow clients block
     it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
-    sends, reads and closes. The pool only has requests that are refused or broken off before their end, and all of
-    them if the rate limits are in Redis, which may block.
+    sends, reads and closes. It uses the pool only if the rate limits are in Redis, which may block.
 
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
@@ -80,6 +81,7 @@ class Worker(ThreadWorker):
 
     def enqueue_req(self, conn: TConn) -> None:
         if not (conn.initialized or conn.data_ready):
+            conn.unsent = b""
             self.wait(conn, selectors.EVENT_READ, self.on_pending_socket_readable)
             return
         conn.init()
@@ -94,26 +96,34 @@ class Worker(ThreadWorker):
             except OSError:
                 closed = True
         unreader.unread(data)
-        if HEAD_END in data and settings.limit_store == "local":
+        if HEAD_END in data and settings.limit_store != "local":
+            super().enqueue_req(conn)
+        elif HEAD_END in data or closed or is_malformed(data):
             self.handle(conn)
             self.send(conn)
-        elif HEAD_END in data or closed or may_be_refused(data):
-            super().enqueue_req(conn)
+        elif len(data) > HEAD_SIZE:
+            self.handle(conn, LimitRequestHeaders(f"longer than {HEAD_SIZE} bytes"))
+            self.send(conn)
         else:
             self.wait(conn, selectors.EVENT_READ, self.on_pending_socket_readable)
 
-    def handle(self, conn: TConn) -> None:
-        """Handles a request. Sets `conn.unsent` to the response, and `conn.reusable`."""
+    def handle(self, conn: TConn, refusal: Exception | None = None) -> None:
+        """Handles a request, or refuses it. Sets `conn.unsent` to the response, and `conn.reusable`."""
         conn.sock = collector = Collector(conn.sock)
         try:
-            conn.reusable = super().handle(conn)
+            if refusal:
+                self.handle_error(None, conn.sock, conn.client, refusal)
+            conn.reusable = not refusal and super().handle(conn)
         finally:
             conn.sock = collector.sock
         conn.unsent = memoryview(b"".join(collector.parts))
 
-    def _keepalive_after(self, conn: TConn, keepalive: bool) -> bool:
+    def handle_request(self, req: Request, conn: TConn) -> bool:
         # No answer depends on the body of a request, so it is not read, and the connection ends after the answer.
-        return keepalive and getattr(conn.parser.mesg.body.reader, "length", None) == 0
+        if getattr(req.body.reader, "length", None) != 0:
+            req.force_close()
+        reusable: bool = super().handle_request(req, conn)
+        return reusable
 
     def finish_request(self, conn: TConn, future: object) -> None:
         self.send(conn)
@@ -134,8 +144,9 @@ class Worker(ThreadWorker):
             with suppress(OSError):
                 conn.sock.shutdown(socket.SHUT_WR)
             self.wait(conn, selectors.EVENT_READ, self.on_closing_socket_readable)
-        elif conn.parser.unreader.buf.getvalue():  # pipelined requests: let other clients in between
-            self.method_queue.defer(self.enqueue_req, conn)
+        elif conn.parser.unreader.buf.getvalue():
+            # Of pipelined requests, one per round of the selector, which reports a writable socket at once.
+            self.wait(conn, selectors.EVENT_WRITE, self.on_pending_socket_readable)
         else:
             super().finish_request(conn, REUSABLE)
 
@@ -143,7 +154,17 @@ class Worker(ThreadWorker):
         """Calls back when the client has sent or read something. Closes the connection if `keepalive` passes first."""
         conn.set_timeout()
         self.pending_conns.append(conn)
+        if not self.alive:
+            self._cap_keepalive(time.monotonic() + STOP_KEEPALIVE_LINGER)
         self.poller.register(conn.sock, event, partial(callback, conn))
+
+    def _cap_keepalive(self, deadline: float) -> None:
+        # gunicorn calls this when the worker stops, so that clients who send nothing do not delay that. New and closing
+        # connections are like kept-alive ones. A client that still receives a response has more time.
+        super()._cap_keepalive(deadline)
+        for conn in self.pending_conns:
+            if not conn.unsent:
+                conn.timeout = min(conn.timeout, deadline)
 
     def on_pending_socket_writable(self, conn: TConn, sock: socket.socket) -> None:
         self.poller.unregister(sock)
@@ -166,14 +187,16 @@ class Worker(ThreadWorker):
         conn.close()
 
 
-HEAD_END = b"\r\n\r\n"  # of the request line and the headers
+HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
+HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
 REUSABLE = futures.Future[bool]()
 REUSABLE.set_result(True)
 
 
-def may_be_refused(data: bytes) -> bool:
-    """Whether gunicorn's parser may refuse a request of which it only knows the beginning."""
-    return len(data) > limit_request_line or data.count(b"\n") != data.count(b"\r\n")
+def is_malformed(data: bytes) -> bool:
+    """Whether gunicorn refuses a request of which it only knows this beginning."""
+    line = data.partition(b"\r\n")[0]
+    return len(line) > limit_request_line + 2 or data.count(b"\n") != data.count(b"\r\n")
 
 
 # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.

@@ -254,18 +254,26 @@ def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: 
 
 def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker: Gunicorn) -> None:
     health = request("/healthz")
-    parts = [b"", b"G", health[:20], health[:-3], health[:-2], health[:-1], health + b"GET /"]
+    long = request("/healthz", "A: " + "x" * 8000, "B: " + "y" * 300)
+    parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [(long, size) for size in (8200, 8300, -2, -1)]
     with ExitStack() as stack:
         good = connected(one_worker, stack)
         slow = [connected(one_worker, stack) for _ in parts]
-        for connection, part in zip(slow, parts, strict=True):
-            connection.sendall(part)
+        for connection, (whole, size) in zip(slow, parts, strict=True):
+            connection.sendall(whole[:size])
         for _ in range(10):
             good.sendall(health)
             assert next(answers(good))
-        for connection, part in zip(slow[:-1], parts, strict=False):
-            connection.sendall(health[len(part) :])
+        for connection, (whole, size) in zip(slow, parts, strict=True):
+            connection.sendall(whole[size:])
             assert next(answers(connection))
+
+
+def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 7000)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
 
 
 def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker: Gunicorn) -> None:
@@ -297,6 +305,18 @@ def test_a_request_with_a_body_is_answered_before_its_body(one_worker: Gunicorn)
             assert stream.readline() == b"HTTP/1.1 100 Continue\r\n"
             assert stream.readline() == b"\r\n"
             assert stream.readline() == ANSWERED + b"\r\n"
+            assert b"Connection: close\r\n" in list(iter(stream.readline, b"\r\n"))
+
+
+def test_clients_that_send_nothing_do_not_delay_a_stop(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        silent, closing, half = (connected(one_worker, stack) for _ in range(3))
+        closing.sendall(request("/healthz", "Connection: close"))
+        half.sendall(b"GET /")
+        assert closing.recv(15) == ANSWERED
+        one_worker.process.terminate()
+        one_worker.process.wait(timeout=12)  # their connections would last for 15 s
+        assert silent.recv(1) == half.recv(1) == b""
 
 
 def test_it_refuses_a_certificate(sample_database: Path, tmp_path: Path) -> None:
