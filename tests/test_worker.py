@@ -1,0 +1,152 @@
+"""racedata.worker: in a real gunicorn, no client delays another, whatever it sends, reads or leaves open."""
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from service import OFF, Gunicorn, service
+
+ANSWERED = b"HTTP/1.1 200 OK"
+
+
+def request(path: str, *headers: str) -> bytes:
+    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
+
+
+def answers(connection: socket.socket) -> Iterator[bytes]:
+    """The bodies of the answers that come over a connection. Each must be a 200."""
+    with connection.makefile("rb") as stream:
+        while line := stream.readline():
+            assert line.startswith(ANSWERED)
+            fields = dict(field.split(b": ", 1) for field in iter(stream.readline, b"\r\n"))
+            yield stream.read(int(fields[b"content-length"]))
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def one_worker(request: pytest.FixtureRequest, sample_database: Path, tmp_path: Path) -> Iterator[Gunicorn]:
+    """A service with one worker, whose pool has four threads, and without limits."""
+    sockets = [tmp_path / "0.sock"] if request.param == "unix" else []
+    with service(sample_database, tmp_path / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
+        yield running
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def connected(running: Gunicorn, stack: ExitStack, received: int | None = None) -> socket.socket:
+    """A connection to a service, which receives at most so many bytes before they are read."""
+    family = socket.AF_UNIX if isinstance(running.address, str) else socket.AF_INET
+    connection = stack.enter_context(socket.socket(family))
+    if received:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, received)
+    connection.settimeout(20)
+    connection.connect(running.address)
+    return connection
+
+
+def test_silent_clients_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    with ExitStack() as stack:
+        silent = [connected(one_worker, stack) for _ in range(100)]
+        good = connected(one_worker, stack)
+        good.sendall(health)
+        # gunicorn's own worker would get to this request after two minutes: four threads wait 5 s for each connection.
+        assert next(answers(good))
+        # They are still connected, and answered once they send a request.
+        silent[0].sendall(health)
+        assert next(answers(silent[0]))
+
+
+def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: Gunicorn) -> None:
+    large = request("/ergast/f1/results.json?limit=2000")
+    with ExitStack() as stack:
+        good, *slow = [connected(one_worker, stack, 4096) for _ in range(10)]
+        good.sendall(large)
+        expected = next(answers(good))
+        for connection in slow:
+            connection.sendall(large * 100)
+        for _ in range(10):
+            good.sendall(large)
+            assert next(answers(good)) == expected
+        for connection in slow:
+            connection.shutdown(socket.SHUT_WR)
+            assert list(answers(connection)) == [expected] * 100
+
+
+def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    long = request("/healthz", "A: " + "x" * 8000, "B: " + "y" * 300)
+    parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [(long, size) for size in (8200, 8300, -2, -1)]
+    with ExitStack() as stack:
+        good = connected(one_worker, stack)
+        slow = [connected(one_worker, stack) for _ in parts]
+        for connection, (whole, size) in zip(slow, parts, strict=True):
+            connection.sendall(whole[:size])
+        for _ in range(10):
+            good.sendall(health)
+            assert next(answers(good))
+        for connection, (whole, size) in zip(slow, parts, strict=True):
+            connection.sendall(whole[size:])
+            assert next(answers(connection))
+
+
+def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 7000)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
+
+
+def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    last = [
+        request("/healthz", "Connection: close"),
+        b"GET /healthz HTTP/1.0\r\n\r\n",
+        b"GET /healthz\n",
+        request("/healthz", "Content-Length: 5"),
+    ]
+    with ExitStack() as stack:
+        good = connected(one_worker, stack)
+        open_connections = [connected(one_worker, stack) for _ in range(40)]
+        for number, connection in enumerate(open_connections):
+            connection.sendall(last[number % len(last)])
+        for _ in range(10):
+            good.sendall(health)
+            assert next(answers(good))
+        for connection in open_connections:
+            with connection.makefile("rb") as stream:
+                assert stream.read().startswith(b"HTTP/1.")  # up to its end: the service has closed its side
+
+
+def test_a_request_with_a_body_is_answered_before_its_body(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(request("/healthz", "Content-Length: 1000", "Expect: 100-continue"))
+        with connection.makefile("rb") as stream:
+            assert stream.readline() == b"HTTP/1.1 100 Continue\r\n"
+            assert stream.readline() == b"\r\n"
+            assert stream.readline() == ANSWERED + b"\r\n"
+            assert b"Connection: close\r\n" in list(iter(stream.readline, b"\r\n"))
+
+
+def test_clients_that_send_nothing_do_not_delay_a_stop(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        silent, closing, half = (connected(one_worker, stack) for _ in range(3))
+        closing.sendall(request("/healthz", "Connection: close"))
+        half.sendall(b"GET /")
+        assert closing.recv(15) == ANSWERED
+        one_worker.process.terminate()
+        one_worker.process.wait(timeout=12)  # their connections would last for 15 s
+        assert silent.recv(1) == half.recv(1) == b""
+
+
+def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(
+            b"".join(request(f"/ergast/f1/2023.json?limit=1&offset={number % 3}") for number in range(400))
+        )
+        found = answers(connection)
+        offsets = [json.loads(next(found))["MRData"]["offset"] for _ in range(400)]
+    assert offsets == [str(number % 3) for number in range(400)]
