@@ -41,12 +41,11 @@ bind = f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{sett
 # restart or reload of workers, and a wrong setting or database is reported only once.
 preload_app = True
 
-
 # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
 workers = settings.workers
 worker_class = Worker
 Worker.uses_pool = settings.limit_store != "local"
-threads = 4
+threads = 4  # of the pool
 # Per worker, and never more than it can open: if no file is free, accepting a connection fails with a traceback. Each
 # worker inherits the sockets of all workers.
 worker_connections = min(1000, open_files - settings.workers - 50)
