@@ -107,10 +107,12 @@ def on_starting(server: Arbiter) -> None:
     # master. Unix sockets cannot share an address, so there each is opened by a --bind.
     inherited = "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ
     if server.cfg.bind == [bind] and not inherited:
-        # Try the address first, because gunicorn would retry for five seconds per socket.
-        family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+        # Try the address first, because gunicorn would retry for five seconds per socket. This socket does not listen,
+        # because clients that connect to it would be reset.
         try:
-            socket.create_server((settings.host, settings.port), family=family).close()
+            with socket.socket(socket.AF_INET6 if ":" in settings.host else socket.AF_INET) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                tried.bind((settings.host, settings.port))
         except OSError as error:
             address, reason = f"HOST={settings.host} PORT={settings.port}", (error.strerror or "").partition(" (")[0]
             print(f"racedata: {address}: cannot listen there: {reason}", file=sys.stderr)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -136,6 +136,24 @@ def test_a_second_service_on_the_same_port_does_not_start(sample_database: Path)
     line = f"racedata: HOST=127.0.0.1 PORT={environ['PORT']}: cannot listen there: Address already in use"
     assert line in second.stderr.splitlines()
     assert len(second.stderr.splitlines()) <= 2  # the other line is gunicorn's "Starting"
+
+
+def test_a_client_that_connects_while_it_starts_is_answered(sample_database: Path) -> None:
+    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    for _ in range(5):
+        process = subprocess.Popen(GUNICORN, cwd=ROOT, env=environment(**environ), stderr=subprocess.DEVNULL)
+        try:
+            answer = b""
+            while not answer:
+                with socket.socket() as connection, suppress(ConnectionRefusedError):
+                    connection.settimeout(20)
+                    connection.connect(("127.0.0.1", int(environ["PORT"])))
+                    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    answer = connection.recv(15)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+        assert answer == b"HTTP/1.1 200 OK"
 
 
 @pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
