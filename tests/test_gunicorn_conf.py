@@ -184,7 +184,7 @@ def test_more_connections_than_open_files_cause_no_errors(sample_database: Path)
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
 
 
-# The project's configuration, with a worker that is told to stop before it has handlers for signals.
+# The project's configuration. Each worker gets a SIGTERM before it has its own signal handlers.
 EARLY = """
 import os, runpy, signal
 globals().update(runpy.run_path("gunicorn.conf.py"))

@@ -27,7 +27,7 @@ def answers(connection: socket.socket) -> Iterator[bytes]:
 
 @pytest.fixture(params=["tcp", "unix"])
 def one_worker(request: pytest.FixtureRequest, sample_database: Path, tmp_path: Path) -> Iterator[Gunicorn]:
-    """A service with one worker, whose pool has four threads, and without limits."""
+    """A service with one worker, without rate limits."""
     sockets = [tmp_path / "0.sock"] if request.param == "unix" else []
     with service(sample_database, tmp_path / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
         yield running
@@ -35,7 +35,7 @@ def one_worker(request: pytest.FixtureRequest, sample_database: Path, tmp_path: 
 
 
 def connected(running: Gunicorn, stack: ExitStack, received: int | None = None) -> socket.socket:
-    """A connection to a service, which receives at most so many bytes before they are read."""
+    """A connection to a service. `received` limits its receive buffer, in bytes."""
     family = socket.AF_UNIX if isinstance(running.address, str) else socket.AF_INET
     connection = stack.enter_context(socket.socket(family))
     if received:

@@ -168,7 +168,7 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_over
             process.communicate()
             if database.read_bytes() == old:
                 outcomes["old"] += 1
-                latest *= 1.1  # however busy the machine is, about half of the kills come after the change
+                latest *= 1.1  # on a slow machine too, about half of the kills come after the change
             else:
                 assert rows_of(database) == rows
                 outcomes["new"] += 1
