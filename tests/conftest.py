@@ -20,6 +20,9 @@ from racedata.settings import Settings
 hypothesis.settings.register_profile("racedata", deadline=None)
 hypothesis.settings.load_profile("racedata")
 
+# As in test modules, a failed assertion shows its values.
+pytest.register_assert_rewrite("description", "floods", "loads")
+
 # Tests that run make would else behave as a make inside of `make check`.
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
@@ -78,6 +81,20 @@ def seed():
 def sample_database(tmp_path_factory):
     """The path of a database built from data/sample."""
     return built(SAMPLE, tmp_path_factory.mktemp("sample") / "racedata.db")
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A copy of the sample, to change."""
+    return shutil.copytree(SAMPLE, tmp_path / "source")
+
+
+@pytest.fixture
+def database(sample_database, tmp_path):
+    """An existing database, alone in its folder."""
+    folder = tmp_path / "data"
+    folder.mkdir()
+    return shutil.copy(sample_database, folder / "racedata.db")
 
 
 @pytest.fixture(scope="session")

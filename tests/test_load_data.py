@@ -1,88 +1,27 @@
-"""scripts/load_data.py: what it accepts, what it refuses, and that a refused load changes nothing."""
+"""scripts/load_data.py: what it accepts, what it refuses without a change, and what it builds."""
 
 import csv
-import fcntl
-import hashlib
 import io
 import os
-import pty
-import random
-import shutil
-import signal
 import sqlite3
 import struct
 import subprocess
 import sys
-import time
 import zipfile
 from collections import Counter, defaultdict
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 
 import dump
 import pytest
-import replacement
 import stage
 from conftest import LOADER, SAMPLE, built, run_loader
-from service import ROOT, until
-
-
-def tables(path):
-    """All rows of the database, except where and when it was built."""
-    with closing(sqlite3.connect(path)) as db:
-        names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
-        return {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names if name != "build"}
-
-
-def is_whole(path):
-    """Whether the checksum that the loader appends (schema.sql) is that of the file before it."""
-    content = path.read_bytes()
-    return hashlib.sha256(content[:-32]).digest() == content[-32:]
+from loads import assert_refused, edit, refused, tables
+from service import ROOT
 
 
 @pytest.fixture
 def sample_folder():
     return SAMPLE
-
-
-@pytest.fixture
-def source(tmp_path):
-    """A copy of the sample, to change."""
-    return shutil.copytree(SAMPLE, tmp_path / "source")
-
-
-@pytest.fixture
-def database(sample_database, tmp_path):
-    """An existing database, alone in its folder."""
-    folder = tmp_path / "data"
-    folder.mkdir()
-    return shutil.copy(sample_database, folder / "racedata.db")
-
-
-def edit(path, old, new):
-    content = path.read_text(encoding="utf-8")
-    assert content.count(old) == 1
-    path.write_text(content.replace(old, new), encoding="utf-8")
-
-
-@contextmanager
-def refused(database):
-    """The block leaves the database as it was, byte for byte, and no file beside it."""
-    before = database.read_bytes()
-    yield
-    assert database.read_bytes() == before
-    assert list(database.parent.iterdir()) == [database]
-
-
-def assert_refused(source, database, *said, **options):
-    with refused(database):
-        run = run_loader(source, database, **options)
-    assert run.returncode == 1
-    assert run.stdout == ""
-    assert run.stderr.startswith("load_data: ")
-    assert run.stderr.endswith("; nothing was changed\n")
-    assert run.stderr.count("\n") == 1
-    for words in said:
-        assert words in run.stderr
 
 
 FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
@@ -287,165 +226,6 @@ def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
     assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not found; expected a folder of CSV files")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
-def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, tmp_path):
-    folder = tmp_path / "small"
-    folder.mkdir()
-    size = sample_database.stat().st_size + 50_000
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
-    if mounted.returncode:
-        pytest.skip(f"mount: {mounted.stderr.decode().strip()}")
-    try:
-        database = shutil.copy(sample_database, folder / "racedata.db")
-        assert_refused(source, database, f"{database}: database or disk is full")
-    finally:
-        subprocess.run(["umount", folder], check=True)
-
-
-def with_many_lap_times(source):
-    """Adds lap times to the source, so that loading it takes most of a second. Returns it."""
-    path = source / "lap_times.csv"
-    header, *rows = path.read_text().splitlines()
-    rows = [row.removeprefix("67,") for row in rows if row.startswith("67,")]
-    path.write_text("\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)]))
-    return source
-
-
-# For loaders that get signals: coverage.py has a lock, and hangs if a signal interrupts it there.
-UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-
-
-@contextmanager
-def stopped_loader(source, database):
-    """A loader that has been stopped in the middle of its work."""
-    command = [sys.executable, LOADER, with_many_lap_times(source), database]
-    new = database.with_name(f".{database.name}.loading")
-    with subprocess.Popen(
-        command, env=UNMEASURED, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
-        try:
-            until(new.exists)
-            process.send_signal(signal.SIGSTOP)
-            yield process
-        finally:
-            process.kill()
-
-
-@pytest.mark.parametrize("number", replacement.END_SIGNALS)
-def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number):
-    with refused(database), stopped_loader(source, database) as process:
-        process.send_signal(number)
-        process.send_signal(signal.SIGCONT)
-        assert process.communicate(timeout=20) == ("", "load_data: interrupted; nothing was changed\n")
-        assert process.returncode == 1
-
-
-@pytest.mark.parametrize(("size", "turns"), [("source", 40), ("dump", 15)])
-def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(request, database, tmp_path, size, turns):
-    source = shutil.copytree(request.getfixturevalue(size), tmp_path / "killed")
-    old = database.read_bytes()
-    edit(source / "circuits.csv", "Spielberg", "Zeltweg")
-    began = time.monotonic()
-    run_loader(source, database, env=UNMEASURED).check_returncode()
-    seconds = time.monotonic() - began
-    new = tables(database)
-    kills = 0
-    while kills < turns:
-        database.write_bytes(old)
-        process = subprocess.Popen(
-            [sys.executable, LOADER, source, database], env=UNMEASURED, stdout=subprocess.DEVNULL
-        )
-        try:
-            process.wait(timeout=random.uniform(0, seconds))
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            kills += 1
-        assert database.read_bytes() == old or (is_whole(database) and tables(database) == new)
-        assert set(database.parent.iterdir()) <= {database, database.with_name(".racedata.db.loading")}
-    # The next load removes what the last killed one left.
-    run_loader(source, database).check_returncode()
-    assert tables(database) == new
-    assert list(database.parent.iterdir()) == [database]
-
-
-def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, database):
-    old = database.read_bytes()
-    edit(with_many_lap_times(source) / "circuits.csv", "Spielberg", "Zeltweg")
-    command = ["make", "load-data", f"SOURCE={source}", f"DATABASE={database}", f"PYTHON={sys.executable}"]
-    began = time.monotonic()
-    subprocess.run(command, cwd=ROOT, env=UNMEASURED, stdout=subprocess.DEVNULL, check=True, timeout=60)
-    seconds = time.monotonic() - began
-    outcomes = Counter()
-    # At least 30 times, and until one is in the middle: on a busy machine, the moments are far from random.
-    while sum(outcomes.values()) < 30 or "load_data: interrupted; nothing was changed\n" not in outcomes:
-        database.write_bytes(old)
-        with subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=UNMEASURED,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process:
-            time.sleep(random.uniform(0, seconds))
-            os.killpg(process.pid, signal.SIGINT)
-            said = "".join(line for line in process.stderr if not line.startswith("make: "))
-        changed = database.read_bytes() != old
-        assert not changed or is_whole(database)
-        # Without a line it was too early, when nothing has begun, or too late, when all is done.
-        assert (said, changed) in [
-            ("", False),
-            ("load_data: interrupted; nothing was changed\n", False),
-            ("load_data: interrupted; the new database is in place\n", True),
-            ("", True),
-        ]
-        outcomes[said] += 1
-        assert outcomes.total() < 500
-
-
-def test_a_second_load_at_the_same_time_is_refused(source, database):
-    other = shutil.copytree(SAMPLE, source.parent / "other")
-    before = database.read_bytes()
-    with stopped_loader(source, database) as process:
-        second = run_loader(other, database)
-        assert second.returncode == 1
-        assert "another load or refresh is running in this folder" in second.stderr
-        assert database.read_bytes() == before
-        process.kill()
-        process.wait()
-    # The first was killed and could not clean up. The next load does.
-    assert database.with_name(".racedata.db.loading").exists()
-    assert run_loader(other, database).returncode == 0
-    assert list(database.parent.iterdir()) == [database]
-
-
-def test_a_reader_that_has_the_old_file_open_keeps_reading_it(source, database):
-    with closing(sqlite3.connect(f"{database.as_uri()}?mode=ro", uri=True)) as db:
-        rows = "SELECT count(*) FROM lap_times"
-        assert db.execute(rows).fetchone() == (1034,)
-        (source / "lap_times.csv").unlink()
-        run_loader(source, database).check_returncode()
-        assert db.execute(rows).fetchone() == (1034,)
-    assert tables(database)["lap_times"] == []
-
-
-def test_the_new_file_has_the_mode_of_the_old_one(source, database):
-    database.chmod(0o640)
-    run_loader(source, database).check_returncode()
-    assert database.stat().st_mode & 0o777 == 0o640
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a file away")
-def test_the_new_file_has_the_owner_of_the_old_one(source, database):
-    os.chown(database, 12345, 23456)
-    database.chmod(0o640)
-    run_loader(source, database).check_returncode()
-    status = database.stat()
-    assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12345, 23456, 0o640)
-
-
 @pytest.mark.parametrize("name", ["it's", "a$b", "$(HOME)", "two words"])
 def test_make_passes_on_a_source_with_any_characters(source, tmp_path, name):
     source = source.rename(tmp_path / name)
@@ -454,17 +234,6 @@ def test_make_passes_on_a_source_with_any_characters(source, tmp_path, name):
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.endswith(f"from {source}\n")
-
-
-def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, database):
-    edit(source / "circuits.csv", "Spielberg", "Zeltweg")
-    with open("/dev/full", "w") as full:
-        run = subprocess.run(
-            [sys.executable, LOADER, source, database], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
-        )
-    said = "load_data: stdout: No space left on device; the new database is in place\n"
-    assert (run.returncode, run.stderr) == (1, said)
-    assert "Zeltweg" in str(tables(database)["circuits"])
 
 
 def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):
@@ -573,60 +342,6 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(sourc
     assert_refused("", database, f"{database}: does not say what it was built from; name a source")
 
 
-def test_a_link_to_the_database_stays_a_link(source, database):
-    link = database.with_name("current.db")
-    link.symlink_to(database)
-    database.write_bytes(b"")
-    run_loader(source, link).check_returncode()
-    assert link.is_symlink()
-    assert len(tables(database)["races"]) == 88
-
-
-def a_folder(path):
-    path.mkdir()
-
-
-def a_pipe(path):
-    os.mkfifo(path)
-
-
-def somebodys_text(path):
-    path.write_text("Dear diary")
-
-
-def somebodys_database(path):
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("CREATE TABLE diary (entry)")
-
-
-def identity(path):
-    status = path.lstat()
-    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
-
-
-@pytest.mark.parametrize("make", [a_folder, a_pipe, somebodys_text, somebodys_database])
-def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
-    path = tmp_path / "racedata.db"
-    make(path)
-    before = identity(path)
-    run = run_loader(source, path)
-    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
-    assert f"{path}: exists and is not a racedata database; remove it, or name another file" in run.stderr
-    assert identity(path) == before
-
-
-def test_a_damaged_database_is_replaced(source, database):
-    database.write_bytes(database.read_bytes()[:10_000])
-    run_loader(source, database).check_returncode()
-    assert len(tables(database)["races"]) == 88
-
-
-def test_a_database_in_a_folder_that_does_not_exist_is_refused(source, tmp_path):
-    run = run_loader(source, tmp_path / "none" / "racedata.db")
-    assert (run.returncode, run.stderr.count("\n")) == (1, 1)
-    assert "No such file or directory" in run.stderr
-
-
 @pytest.mark.parametrize("table", [table for table in stage.OPTIONAL if table != "seasons"])
 def test_the_report_says_which_tables_are_absent(source, tmp_path, table):
     (source / f"{table}.csv").unlink()
@@ -719,19 +434,6 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
         "sprint_results.csv: no column rank, so it is unknown in all rows",
         f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",
     ]
-
-
-def test_progress_is_shown_on_a_terminal(source, tmp_path):
-    terminal, end = pty.openpty()
-    command = [sys.executable, LOADER, with_many_lap_times(source), tmp_path / "x.db"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=end):
-        os.close(end)
-        shown = b""
-        with suppress(OSError):  # Linux reports that the other end is closed
-            while block := os.read(terminal, 1 << 16):
-                shown += block
-    os.close(terminal)
-    assert b"lap_times.csv: 10,000 rows" in shown
 
 
 def rows_of(path, table):
@@ -840,10 +542,3 @@ def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(req
         assert row["constructors"] == " ".join(dict.fromkeys(constructors))
         several += " " in row["constructors"]
     assert several >= least
-
-
-def test_the_folder_is_unlocked_at_the_end(source, database):
-    run_loader(source, database).check_returncode()
-    folder = os.open(database.parent, os.O_RDONLY)
-    fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    os.close(folder)
