@@ -1,6 +1,9 @@
 """racedata.worker: in a real gunicorn, no client delays another, whatever it sends, reads or leaves open."""
 
 import json
+import os
+import re
+import signal
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -16,13 +19,18 @@ def request(path: str, *headers: str) -> bytes:
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
 
 
-def answers(connection: socket.socket) -> Iterator[bytes]:
-    """The bodies of the answers that come over a connection. Each must be a 200."""
+def responses(connection: socket.socket) -> Iterator[tuple[dict[bytes, bytes], bytes]]:
+    """The headers and bodies of the responses that come over a connection. Each must be a 200."""
     with connection.makefile("rb") as stream:
         while line := stream.readline():
             assert line.startswith(ANSWERED)
-            fields = dict(field.split(b": ", 1) for field in iter(stream.readline, b"\r\n"))
-            yield stream.read(int(fields[b"content-length"]))
+            headers = dict(field.split(b": ", 1) for field in iter(stream.readline, b"\r\n"))
+            yield headers, stream.read(int(headers[b"content-length"]))
+
+
+def answers(connection: socket.socket) -> Iterator[bytes]:
+    """The bodies of these responses."""
+    return (body for _, body in responses(connection))
 
 
 @pytest.fixture(params=["tcp", "unix"])
@@ -150,3 +158,33 @@ def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunic
         found = answers(connection)
         offsets = [json.loads(next(found))["MRData"]["offset"] for _ in range(400)]
     assert offsets == [str(number % 3) for number in range(400)]
+
+
+def tokens_left(connection: socket.socket) -> int:
+    """How many tokens are left after the first response that comes over a connection."""
+    headers, _ = next(responses(connection))
+    found = re.search(rb";r=(\d+)", headers[b"ratelimit"])
+    assert found
+    return int(found[1])
+
+
+def test_a_client_that_sends_many_requests_together_does_not_delay_others(
+    sample_database: Path, tmp_path: Path
+) -> None:
+    hurried, good = request("/ergast/f1/2023.json"), request("/ergast/f1/2022.json")
+    limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "1000/day"}
+    with service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **limits) as running, ExitStack() as stack:
+        first, second = connected(running, stack), connected(running, stack)
+        for connection in (first, second):
+            connection.sendall(good)
+            assert next(answers(connection))
+        (worker,) = running.workers()
+        os.kill(worker, signal.SIGSTOP)  # so that both have sent all their requests before the worker receives one
+        try:
+            first.sendall(hurried * 400)
+            second.sendall(good)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        # To the rate limits, both are one client. So the tokens left show how many of the 400 were answered in between.
+        assert tokens_left(first) - tokens_left(second) < 10
+    assert "Traceback" not in (tmp_path / "log").read_text()
