@@ -54,6 +54,10 @@ class RequestReader:
 
     def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
         """Like `parse`, without its cache."""
+        if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
+            raise falcon.HTTPBadRequest(
+                description="The Host header is not a host name or address with an optional port."
+            )
         behind = path[len(self.base) :]
         if path[: len(self.base)].lower() != self.base or not (behind[:1] in ("/", "") or behind.lower() == ".json"):
             return None
@@ -66,10 +70,6 @@ class RequestReader:
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
         limit = min(whole_number(parameters, "limit", self.default_limit), self.settings.max_limit)
         offset = whole_number(parameters, "offset", 0)
-        if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
-            raise falcon.HTTPBadRequest(
-                description="The Host header is not a host name or address with an optional port."
-            )
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
         return Requested(address, limit, offset, base_url)
 

@@ -112,8 +112,9 @@ def test_an_http_1_0_request_needs_no_host(sample_database):
     assert url == "http://127.0.0.1:8000/ergast/f1/2023/18/races.json"
 
 
-def test_an_http_1_1_request_without_a_host_is_400(sample):
-    answer = request(sample, PATH_INFO="/ergast/f1/2023/18", SERVER_PROTOCOL="HTTP/1.1", HTTP_HOST="")
+@pytest.mark.parametrize("path", ["/ergast/f1/2023/18", "/", "/healthz", "/openapi.json", "/none"])
+def test_an_http_1_1_request_without_a_host_is_400(sample, path):
+    answer = request(sample, PATH_INFO=path, SERVER_PROTOCOL="HTTP/1.1", HTTP_HOST="")
     assert answer.status_int == 400
     assert "Host" in answer.json["detail"]
 
