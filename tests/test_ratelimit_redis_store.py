@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 from conftest import Clock
@@ -18,6 +19,24 @@ FULL = b"*3\r\n:%d\r\n:0\r\n:0\r\n" % NOW  # the buckets are full: the request i
 def patient(monkeypatch):
     """A timeout that no call meets on a busy machine; what is slow is said by the clock of the test."""
     monkeypatch.setattr(RedisStore, "TIMEOUT", 20)
+
+
+@pytest.fixture
+def in_one_timeout(monkeypatch):
+    """A context that ends within one timeout: it must not wait again for each read, connection or attempt.
+
+    The timeout is longer here, so that a busy machine does not make one look like two.
+    """
+    assert RedisStore.TIMEOUT < 0.5
+    monkeypatch.setattr(RedisStore, "TIMEOUT", 2)
+
+    @contextmanager
+    def measured():
+        began = time.monotonic()
+        yield
+        assert time.monotonic() - began < 2 * RedisStore.TIMEOUT
+
+    return measured
 
 
 def outages(caplog):
@@ -94,10 +113,10 @@ def four_gigabytes(connection):
 
 @pytest.mark.parametrize("during", ["answer", "set_up"])
 @pytest.mark.parametrize("never_end", [silence, drip, four_gigabytes])
-def test_if_a_reply_does_not_end_each_request_is_decided_in_half_a_second_and_its_connection_closed(
-    caplog, during, never_end
+def test_if_a_reply_does_not_end_each_request_is_decided_in_one_timeout_and_its_connection_closed(
+    caplog, in_one_timeout, during, never_end
 ):
-    durations, requests = [], 8  # at once: more than the store has threads
+    decisions, requests = [], 8  # at once: more than the store has threads
     closed = threading.Semaphore(0)
 
     def send(connection, command):
@@ -107,9 +126,9 @@ def test_if_a_reply_does_not_end_each_request_is_decided_in_half_a_second_and_it
             closed.release()
 
     def take():
-        began = time.monotonic()
-        store.take(b"a")
-        durations.append(time.monotonic() - began)
+        with in_one_timeout():
+            decision = store.take(b"a")
+        decisions.append(decision)
 
     with fake_redis(**{"answer": None, during: send}) as fake, redis_store(fake.url) as store:
         threads = [threading.Thread(target=take) for _ in range(requests)]
@@ -119,10 +138,10 @@ def test_if_a_reply_does_not_end_each_request_is_decided_in_half_a_second_and_it
             thread.join()
         for _ in range(RedisStore.THREADS):
             assert closed.acquire(timeout=20)
-    assert len(durations) == requests and max(durations) < 0.5
+    assert len(decisions) == requests
     (outage,) = outages(caplog)
     if never_end is drip:
-        assert outage == "limit store unavailable, each machine counts on its own: TimeoutError: no answer within 0.4 s"
+        assert outage == "limit store unavailable, each machine counts on its own: TimeoutError: no answer within 2 s"
 
 
 def test_of_a_reply_of_four_gigabytes_little_is_read_before_the_timeout():
@@ -143,14 +162,13 @@ def test_of_a_reply_of_four_gigabytes_little_is_read_before_the_timeout():
     assert sum(sent) < 100_000_000  # bytes; over 300 MB with the READ_SIZE of redis-py
 
 
-def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(caplog):
+def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(caplog, in_one_timeout):
     end = threading.Event()
     with fake_redis(lambda connection, command: connection.sendall(FULL)) as fake, redis_store(fake.url) as store:
         for _ in range(store.THREADS):
             store._executor.submit(end.wait)
-        began = time.monotonic()
-        store.take(b"a")
-        assert time.monotonic() - began < 0.5
+        with in_one_timeout():
+            store.take(b"a")
         end.set()
         store._executor.submit(int).result()
     assert fake.commands == []
