@@ -1,19 +1,20 @@
 # The commands of the project. `make help` lists them.
 
 PYTHON = python3
-SOURCE ?=
-FROM ?=
-SEASON ?=
-CORRECTIONS ?= data/corrections.csv
-DATABASE ?= $(or $(RACEDATA_DATABASE),data/racedata.db)
+# The values go to the commands through the environment, so they may have any characters.
+override export SOURCE := $(value SOURCE)
+override export FROM := $(value FROM)
+override export SEASON := $(value SEASON)
+override export CORRECTIONS := $(value CORRECTIONS)
+ifneq ($(value DATABASE),)
+export RACEDATA_DATABASE := $(value DATABASE)
+endif
+corrections = $(if $(CORRECTIONS),--corrections="$$CORRECTIONS")
 
 # The tests run in parallel. For one file, or a debugger: .venv/bin/pytest tests/test_app.py
 PARALLEL = -n auto --maxprocesses 4 --dist worksteal
 
-# A value as one word of a shell command.
-quoted = '$(subst ','\'',$(1))'
-
-.PHONY: help install load-data refresh check-data serve python settings routes test test-system bench lint coverage check audit clean
+.PHONY: help install load-data refresh check-data serve python routes test test-system bench lint coverage check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -34,29 +35,23 @@ install: .venv/installed  ## install the service into .venv
 
 load-data:  ## build the database: SOURCE=folder, zip, URL or jolpica (without it, the same source again), DATABASE=file, CORRECTIONS=none
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
-	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections $(call quoted,$(CORRECTIONS)) \
-		$(call quoted,$(value SOURCE)) $(call quoted,$(DATABASE))
+	@trap '' INT; $(PYTHON) scripts/load_data.py $(corrections) -- "$$SOURCE"
 
 refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
-	@trap '' INT; $(PYTHON) scripts/refresh.py $(call quoted,$(DATABASE)) --corrections $(call quoted,$(CORRECTIONS)) \
-		--from $(call quoted,$(value FROM)) --season $(call quoted,$(SEASON))
+	@trap '' INT; $(PYTHON) -m racedata refresh $(corrections) --from="$$FROM" --season="$$SEASON"
 
 check-data:  ## report contradictions in the data of the database: DATABASE=file, ALL=1 (not only ten per check)
-	@$(PYTHON) scripts/check_data.py $(if $(ALL),--all) $(call quoted,$(DATABASE))
+	@$(PYTHON) -m racedata check $(if $(ALL),--all)
 
-serve: settings install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from data/sample if there is none
-	@test -e '$(DATABASE)' || $(PYTHON) scripts/load_data.py data/sample '$(DATABASE)'
-	@RACEDATA_DATABASE='$(DATABASE)' exec .venv/bin/gunicorn
+serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from the sample if there is none
+	@exec .venv/bin/racedata serve
 
 python:
 	@$(PYTHON) -c 'import sqlite3, sys; sys.exit((sys.version_info < (3, 11)) + (sqlite3.sqlite_version_info < (3, 37)))' \
 		2>/dev/null || { echo "racedata needs Python 3.11 or newer, with SQLite 3.37 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
 
-settings: python
-	@$(PYTHON) -m racedata.settings
-
 routes: install  ## list the routes of the service
-	@RACEDATA_DATABASE='$(DATABASE)' .venv/bin/python -c "from falcon.inspect import inspect_routes; \
+	@.venv/bin/python -c "from falcon.inspect import inspect_routes; \
 		from racedata.app import get_app; print(*(route.path for route in inspect_routes(get_app().app)), sep='\n')"
 
 test: .venv/installed-test  ## run the tests that need only Python
@@ -66,7 +61,7 @@ test-system: .venv/installed-test .venv/installed-system  ## run the tests that 
 	@SERVICE_SECONDS=5 .venv/bin/pytest $(PARALLEL) tests/system tests/test_service.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
-	@.venv/bin/python scripts/bench/bench.py '$(DATABASE)'
+	@.venv/bin/python scripts/bench/bench.py
 
 lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff check --quiet .

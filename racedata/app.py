@@ -16,7 +16,7 @@ import falcon
 from racedata import __version__, documents, errors
 from racedata.addresses import Grammar
 from racedata.answers import Answers, accepts_gzip
-from racedata.datafile import DataFile, DataFileError
+from racedata.database import DatabaseError
 from racedata.queries import Directory
 from racedata.ratelimit.clients import TrustedProxies
 from racedata.ratelimit.middleware import RateLimits
@@ -25,6 +25,7 @@ from racedata.reload import ReloadingApp
 from racedata.requested import METHODS, RequestReader
 from racedata.resources import ENDPOINTS, Document, Health
 from racedata.settings import CANNOT_START, SettingError, Settings, read_settings
+from racedata.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -94,7 +95,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         return [*limit_headers, *self.answers.headers_of(body), *Cors.HEADERS, length], body
 
 
-def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | None = None) -> App:
+def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     directory = Directory(data)
     answers = answers_of(settings, data)
@@ -120,7 +121,7 @@ def create_app(settings: Settings, data: DataFile, limit_store: LimitStore | Non
     return app
 
 
-def answers_of(settings: Settings, data: DataFile, *shaping: str) -> Answers:
+def answers_of(settings: Settings, data: Snapshot, *shaping: str) -> Answers:
     """The Answers for `data`. Their ETag depends on everything that affects an answer, except the request.
 
     `shaping` has settings that affect only these answers.
@@ -147,7 +148,7 @@ def get_app() -> ReloadingApp:
     try:
         limit_store = store_for(settings)
         app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
-    except (DataFileError, SettingError) as error:
+    except (DatabaseError, SettingError) as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"

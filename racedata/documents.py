@@ -15,14 +15,14 @@ from typing import Any
 
 from racedata import queries
 from racedata.addresses import FILTERS, FORMS, Grammar, Rules
-from racedata.datafile import DataFile, public_source
 from racedata.queries import Directory
 from racedata.requested import DEFAULT_LIMIT, Requested
 from racedata.resources import Endpoint
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot, public_source
 
 OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
-HOME = Template(files(__package__).joinpath("home.html").read_text(encoding="utf-8"))
+HOME = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
 
 # The names of tables on the page.
 RECORDS = {
@@ -280,7 +280,7 @@ def outside_base() -> dict[str, dict[str, Any]]:
     }
 
 
-def home(settings: Settings, endpoints: Sequence[Endpoint], data: DataFile) -> str:
+def home(settings: Settings, endpoints: Sequence[Endpoint], data: Snapshot) -> str:
     """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
     loaded, directory = queries.loaded(data), endpoints[0].directory
     values = example_values(data, directory, loaded)
@@ -314,7 +314,7 @@ def base_of(settings: Settings) -> str:
     return settings.base_url or settings.base_address
 
 
-def facts(data: DataFile, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def facts(data: Snapshot, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is loaded: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
     yield "Seasons", "{seasons}, from {first} to {last}".format_map(loaded)
@@ -333,7 +333,7 @@ def linked(text: str) -> str:
     return f'<a href="{text}">{text}</a>' if re.match("https?://", text, re.IGNORECASE) else text
 
 
-def example_values(data: DataFile, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
+def example_values(data: Snapshot, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
     """The values for the addresses and texts of EXAMPLES: the race with the most data, its circuit and its winner."""
     race = directory.race_ids[loaded["season"], loaded["round"]]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)

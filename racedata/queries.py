@@ -11,8 +11,8 @@ from typing import Any
 
 from racedata import serializers
 from racedata.addresses import Address, Value
-from racedata.datafile import DataFile
 from racedata.serializers import Json
+from racedata.snapshot import Snapshot
 
 Filters = Mapping[str, Value]  # values of columns, by filter
 
@@ -50,7 +50,7 @@ class Selection:
 class Directory:
     """The JSON objects that many answers use, read once per database: by id, in the order of answers."""
 
-    def __init__(self, data: DataFile) -> None:
+    def __init__(self, data: Snapshot) -> None:
         def by_id(table: str, id: str) -> dict[Any, Row]:
             return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
 
@@ -85,7 +85,7 @@ class Directory:
         self.last_races = self.latest(data, "results")
         self.latest_standings = {table: self.latest(data, table) for table in STANDINGS}
 
-    def latest(self, data: DataFile, table: str) -> dict[int, int]:
+    def latest(self, data: Snapshot, table: str) -> dict[int, int]:
         """The raceId of the latest race with rows in `table`, by season."""
         found = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
         return {row["year"]: id for id, row in self.race_rows.items() if id in found}
@@ -200,7 +200,7 @@ class Source:
             where.add(f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{entry})", entry.values)
         return where
 
-    def page(self, data: DataFile, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
+    def page(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
         """The number of rows that match, and those of a page."""
         where = self.where(filters)
         # If rows are numbered without gaps, the last number is the total, and a page is a range of numbers. No row
@@ -260,7 +260,7 @@ CONSTRUCTOR_STANDINGS = Source(
 )
 
 
-def winner_time(data: DataFile, source: Source, race_id: int) -> int | None:
+def winner_time(data: Snapshot, source: Source, race_id: int) -> int | None:
     """The milliseconds of the first row of a classification: gaps are counted from it."""
     sql = f"SELECT milliseconds FROM {source.table} WHERE raceId = ? ORDER BY record LIMIT 1"
     time: int | None = data.row(sql, (race_id,))["milliseconds"]
@@ -278,7 +278,7 @@ def entries(filters: Filters) -> Where:
     return where
 
 
-def races(data: DataFile, directory: Directory, filters: Filters) -> list[int]:
+def races(data: Snapshot, directory: Directory, filters: Filters) -> list[int]:
     """The raceIds that match, in order. Uses `results` if a filter needs it, else only the calendar."""
     where = entries(filters)
     if not where.terms:
@@ -288,13 +288,13 @@ def races(data: DataFile, directory: Directory, filters: Filters) -> list[int]:
     return sorted((id for (id,) in found), key=directory.race_order.__getitem__)
 
 
-def entrants(data: DataFile, column: str, filters: Filters) -> set[int]:
+def entrants(data: Snapshot, column: str, filters: Filters) -> set[int]:
     """The driverIds or constructorIds of the rows of `results` that match."""
     where = entries(filters)
     return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM results{where}", tuple(where.values))}
 
 
-def statuses(data: DataFile, filters: Filters) -> list[tuple[int, int]]:
+def statuses(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
     """`(statusId, count)` of the rows of `results` that match."""
     where = entries(filters)
     where.add("statusId IS NOT NULL", [])
@@ -316,7 +316,7 @@ def chosen(directory: Directory, table: str, filters: Filters) -> Filters | None
     return None if latest is None else {**filters, "race": latest}
 
 
-def standing(data: DataFile, directory: Directory, source: Source, column: str, filters: Filters) -> set[int]:
+def standing(data: Snapshot, directory: Directory, source: Source, column: str, filters: Filters) -> set[int]:
     """The values of a column in the rows of the chosen standings that match: driverIds, constructorIds or raceIds."""
     lists = chosen(directory, source.table, filters)
     if lists is None:
@@ -325,7 +325,7 @@ def standing(data: DataFile, directory: Directory, source: Source, column: str, 
     return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM {source.table}{where}", tuple(where.values))}
 
 
-def loaded(data: DataFile) -> dict[str, Any]:
+def loaded(data: Snapshot) -> dict[str, Any]:
     """The number of seasons, the first and the last; and season and round of the latest race with the most data."""
     seasons = data.row("SELECT count(DISTINCT year) AS seasons, min(year) AS first, max(year) AS last FROM races")
     fullest = data.row(

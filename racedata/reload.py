@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from racedata.datafile import DataFile, DataFileError
+from racedata.database import DatabaseError
+from racedata.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
@@ -41,15 +42,15 @@ class ReloadingApp:
     """The application that `make_app` makes from the database at `path`, and from each good file that replaces it.
 
     One application answers the whole of a request. If a new file cannot be served, one line in the log says why, and
-    the last good data is still served. Raises DataFileError if there is no good file at the start.
+    the last good data is still served. Raises DatabaseError if there is no good file at the start.
     """
 
     INTERVAL = 0.5  # seconds between checks of the file
 
-    def __init__(self, path: str, make_app: Callable[[DataFile], "WSGIApplication"]) -> None:
+    def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
         self.path, self.make_app = path, make_app
         self._seen = identity(path)  # before reading, so that the next check finds a change during the read
-        self.data = DataFile.read(path)
+        self.data = Snapshot.read(path)
         self.app = self._application(self.data)
 
     def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
@@ -70,25 +71,25 @@ class ReloadingApp:
         if seen == self._seen:
             return
         try:
-            data = DataFile.read(self.path)
+            data = Snapshot.read(self.path)
             if data.checksum != self.data.checksum:  # else the same database, moved or copied
                 self.app, self.data = self._application(data), data
                 log.warning("%s has changed; the new data is served", self.path)
                 free_memory()
             self.data.refused = None
             self._seen = seen
-        except DataFileError as error:
+        except DatabaseError as error:
             if error.fault != self.data.refused:
                 log.error("%s; the data from before is still served", error)
             self.data.refused = error.fault
             if not error.transient:
                 self._seen = seen
 
-    def _application(self, data: DataFile) -> "WSGIApplication":
+    def _application(self, data: Snapshot) -> "WSGIApplication":
         try:
             return self.make_app(data)
         except Exception as error:  # whatever the error is, the previous application is better than none
-            raise DataFileError(self.path, f"lacks what is needed ({error})") from error
+            raise DatabaseError(self.path, f"lacks what is needed ({error})") from error
 
 
 def free_memory() -> None:

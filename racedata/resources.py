@@ -15,11 +15,11 @@ import orjson
 from racedata import queries, serializers
 from racedata.addresses import Rules
 from racedata.answers import Answers, accepts_gzip, compressed
-from racedata.datafile import DataFile, public_source
 from racedata.queries import Directory, Filters, Selection, Source
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot, public_source
 
 # The filters for a driver in a race.
 ENTRY = queries.RESULTS.filters
@@ -41,7 +41,7 @@ class Endpoint:
     container: ClassVar[str] = ""  # the schema of an object without its records
     not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
 
-    def __init__(self, data: DataFile, directory: Directory, answers: Answers, settings: Settings) -> None:
+    def __init__(self, data: Snapshot, directory: Directory, answers: Answers, settings: Settings) -> None:
         self.data, self.directory, self.answers, self.settings = data, directory, answers, settings
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -376,7 +376,7 @@ def cut(objects: list[Json], limit: int, offset: int) -> Page:
 
 
 def entrants(
-    data: DataFile, directory: Directory, standings: Source, name: str, filters: Filters
+    data: Snapshot, directory: Directory, standings: Source, name: str, filters: Filters
 ) -> Collection[int] | None:
     """The ids of the drivers or constructors (`name`) that match; None for all of the table."""
     column = queries.ENTRY[name]
@@ -410,7 +410,7 @@ ENDPOINTS: Sequence[type[Endpoint]] = (
 class Health:
     """`/healthz`, outside the base address: which database is served, and whether a newer file was rejected."""
 
-    def __init__(self, data: DataFile) -> None:
+    def __init__(self, data: Snapshot) -> None:
         self.data = data
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:

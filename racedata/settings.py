@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from typing import Any
 
+from racedata.database import default_path
+
 CANNOT_START = 3  # exit status; it tells gunicorn that no other worker can start either, so that it stops
 
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting accepts.
@@ -87,7 +89,7 @@ class Settings:
     workers: int = setting("WEB_CONCURRENCY", whole_number(1, 512), min(os.cpu_count() or 1, 8))
 
     # The file that the loader built.
-    database: str = setting("RACEDATA_DATABASE", matching(r".+", "the path of a file"), "data/racedata.db")
+    database: str = setting("RACEDATA_DATABASE", matching(r".+", "the path of a file"), default_path(os.environ))
 
     # The service answers under {base_path}/{series}; `base_path` may be empty.
     base_path: str = setting(
@@ -163,7 +165,3 @@ def read_settings() -> Settings:
     except SettingError as error:
         print(f"racedata: {error}", file=sys.stderr)
         sys.exit(CANNOT_START)
-
-
-if __name__ == "__main__":  # for `make serve`: with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
-    read_settings()

@@ -10,30 +10,30 @@ from pathlib import Path
 import hypothesis
 import pytest
 import webtest
-from service import ROOT
+from support.service import ROOT
 
 from racedata.app import create_app
-from racedata.datafile import DataFile
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("racedata", deadline=None)
 hypothesis.settings.load_profile("racedata")
 
 # As in test modules, a failed assertion shows its values.
-pytest.register_assert_rewrite("description", "floods", "loads")
+pytest.register_assert_rewrite("support.description", "support.floods", "support.loads")
 
 # Tests that run make would else behave as a make inside of `make check`.
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
 
-SAMPLE = ROOT / "data" / "sample"
-LOADER = ROOT / "scripts" / "load_data.py"
+SAMPLE = ROOT / "racedata" / "sample"
+LOAD = [sys.executable, "-m", "racedata", "load"]
 
 
 def run_loader(source, database, *arguments, **options):
     """The loader as a process of its own, finished."""
-    command = [sys.executable, LOADER, *arguments, source, database]
+    command = [*LOAD, *arguments, source, "--database", database]
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
@@ -55,7 +55,7 @@ class Clock:
 
 def client(path, **settings):
     """The application over the database at `path`."""
-    return webtest.TestApp(create_app(Settings(**settings), DataFile.read(path)))
+    return webtest.TestApp(create_app(Settings(**settings), Snapshot.read(path)))
 
 
 def bodies(path, addresses):

@@ -14,21 +14,21 @@ import webtest
 from conftest import client, request
 from hypothesis import given
 from hypothesis import strategies as st
-from service import ROOT
+from support.service import ROOT
 from webob.acceptparse import create_accept_encoding_header
 
 from racedata.addresses import Address
 from racedata.answers import GZIP, SMALL, Answers, compressed, key_of, prefers_gzip, size_of
 from racedata.app import create_app
-from racedata.datafile import DataFile
 from racedata.ratelimit.stores import store_for
 from racedata.requested import Requested
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
 
 
-class Counted(DataFile):
+class Counted(Snapshot):
     """A database that counts its queries."""
 
     queries = 0
@@ -104,7 +104,7 @@ def test_no_request_gets_the_answer_of_another(sample_database, requests):
             assert (other.status, other.body, dict(other.headers)) == (made.status, made.body, dict(made.headers))
 
 
-shared_database = lru_cache(DataFile.read)
+shared_database = lru_cache(Snapshot.read)
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
@@ -387,14 +387,14 @@ def test_any_text_is_an_accept_encoding(field):
 GROWTH = """
 import sys
 import webtest
-from processes import memory
+from support.processes import memory
 from racedata.app import create_app
-from racedata.datafile import DataFile
+from racedata.snapshot import Snapshot
 from racedata.requested import Requested
 from racedata.settings import Settings
 
 path, query, requests, codings = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
-app = create_app(Settings(), DataFile.read(sys.argv[1]))
+app = create_app(Settings(), Snapshot.read(sys.argv[1]))
 
 def ask(host, coding):
     environ = {"PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": host, "HTTP_ACCEPT_ENCODING": coding}
@@ -419,7 +419,7 @@ print(size, memory("self") - before)
     ],
 )
 def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, query, requests, codings):
-    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/scripts/bench"}
+    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
     arguments = [sys.executable, "-c", GROWTH, sample_database, "/ergast/f1/2023/18/laps", query, str(requests)]
     arguments += codings
     done = subprocess.run(arguments, env=environ, capture_output=True, text=True, check=True)

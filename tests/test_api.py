@@ -5,12 +5,13 @@ import threading
 from email.utils import formatdate
 from itertools import chain
 
-import api
 import pytest
-from api import Api
-from apis import answers_of, served
 from conftest import Clock, client
-from dump import LoadError
+from support.apis import answers_of, served
+
+from racedata.loader import api
+from racedata.loader.api import Api
+from racedata.loader.dump import LoadError
 
 
 def envelope(records, total=None, limit=100, offset=0, table="SeasonTable", name="Seasons", **echo):

@@ -8,8 +8,8 @@ import webtest
 from conftest import client, request
 
 from racedata.app import create_app
-from racedata.datafile import DataFile
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot
 
 
 @pytest.mark.parametrize("round", ["99", "999999999999999999"])
@@ -82,7 +82,7 @@ def test_base_path_and_series_are_settings(sample_database):
 
 
 def test_a_fault_of_ours_is_500_without_details(sample_database, caplog):
-    data = DataFile.read(sample_database)
+    data = Snapshot.read(sample_database)
     app = webtest.TestApp(create_app(Settings(), data))
     data._connection.close()
     problem = app.get("/ergast/f1/2023/18/results?limit=2", status=500)
@@ -103,7 +103,11 @@ def test_get_app_takes_the_environment(sample_database):
 @pytest.mark.parametrize(
     ("variable", "value", "said"),
     [
-        ("RACEDATA_DATABASE", "/none/such.db", "/none/such.db is missing; to build it, run: make load-data "),
+        (
+            "RACEDATA_DATABASE",
+            "/none/such.db",
+            "/none/such.db is missing; to build it, run: racedata load SOURCE --database /none/such.db",
+        ),
         ("RACEDATA_MAX_LIMIT", "many", "RACEDATA_MAX_LIMIT='many': expected a whole number from 1 to 100000\n"),
     ],
 )

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 from conftest import SAMPLE, built, run_loader
-from service import ROOT
+from support.service import ROOT
 
 HEADER = "table,key,column,wrong,right,source"
 CORRECTIONS = ROOT / "data" / "corrections.csv"
@@ -109,7 +109,7 @@ def test_a_correction_of_a_row_that_the_dump_does_not_have_is_not_mentioned(load
 def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):
     run, database = load(line)
     assert run.returncode == 1
-    assert run.stderr.startswith(f"load_data: {said}") and run.stderr.count("\n") == 1
+    assert run.stderr.startswith(f"racedata load: {said}") and run.stderr.count("\n") == 1
     assert not database.exists()
 
 

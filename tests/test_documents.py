@@ -8,16 +8,16 @@ from html import unescape
 import pytest
 import webtest
 from conftest import SAMPLE, built, client
-from description import Description
 from falcon.inspect import inspect_routes
+from support.description import Description
 
 from racedata import __version__, documents
 from racedata.addresses import FILTERS
 from racedata.app import create_app
-from racedata.datafile import DataFile, public_source
 from racedata.ratelimit.stores import store_for
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot, public_source
 
 BASE = Settings().base_address
 OUTSIDE = ["/", "/healthz", "/openapi.json"]  # the base address
@@ -70,7 +70,7 @@ def test_every_answer_of_the_sample_is_as_described(sample_database, described, 
 
 
 def test_every_answer_of_a_full_dump_is_as_described(dump_database, described):
-    data = DataFile.read(dump_database)
+    data = Snapshot.read(dump_database)
     app = webtest.TestApp(create_app(Settings(cache_size=0), data))
     races = [tuple(row) for row in data.rows("SELECT year, round FROM races")]
     for path in ADDRESSES:
@@ -104,7 +104,7 @@ def test_a_conditional_request_is_answered_as_described(sample, described, path)
 
 def test_limited_and_refused_answers_are_as_described(sample_database, described):
     settings = Settings(sustained_limit="2/hour")
-    app = webtest.TestApp(create_app(settings, DataFile.read(sample_database), store_for(settings)))
+    app = webtest.TestApp(create_app(settings, Snapshot.read(sample_database), store_for(settings)))
     for path in ("/{season}/{round}/laps", "/{season}/{round}/laps", "/{season}"):
         answer = app.get(BASE + described.address(path, season=2023, round=18), status="*")
         described.hold(answer, path)
@@ -142,7 +142,7 @@ def text_of(html):
 
 def test_the_page_says_what_is_loaded_from_where_and_when(sample, sample_database):
     text = " ".join(text_of(sample.get("/").text).split())
-    data = DataFile.read(sample_database)
+    data = Snapshot.read(sample_database)
     counts, build = data.row_counts(), data.build()
     assert "Seasons 5, from 1957 to 2023" in text
     for table, name in documents.RECORDS.items():

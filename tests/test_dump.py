@@ -12,9 +12,10 @@ import zipfile
 from contextlib import suppress
 from email.message import Message
 
-import dump
 import pytest
 from conftest import SAMPLE
+
+from racedata.loader import dump
 
 
 def contents(source):

@@ -7,10 +7,10 @@ import signal
 import subprocess
 
 import pytest
-import spoiling
 from conftest import bodies
-from service import GUNICORN, OFF, ROOT, service, until
-from traffic import Client, run
+from support import spoiling
+from support.service import GUNICORN, OFF, ROOT, service, until
+from support.traffic import Client, run
 
 PATHS = ["/ergast/f1/2023/9.json", *(f"/ergast/f1/2023/9/results.json?limit={limit}" for limit in range(1, 40))]
 FAULTS = [

@@ -4,9 +4,9 @@ import csv
 import json
 
 import pytest
-from comparison import by_place, differences
 from conftest import client
-from oracle import Oracle
+from support.comparison import by_place, differences
+from support.oracle import Oracle
 
 
 def rows_of(dump, table):

@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from processes import gunicorn
-from service import GUNICORN, ROOT, free_port, until
+from support.processes import gunicorn
+from support.service import GUNICORN, ROOT, free_port, until
 
 
 def environment(**changes: str) -> dict[str, str]:
@@ -55,7 +55,7 @@ DEAL = """
 import runpy, socket
 from types import SimpleNamespace as Some
 
-pre_fork = runpy.run_path("gunicorn.conf.py")["pre_fork"]
+pre_fork = runpy.run_module("racedata.gunicorn_conf")["pre_fork"]
 sockets = [Some(family=socket.AF_UNIX, getsockname=lambda n=n: f"{n}.sock") for n in range(8)]
 workers = {1: Some(age=2, place=1, sockets=sockets[1::2])}
 server = Some(app=Some(wsgi=lambda: None), cfg=Some(workers=2), WORKERS=workers)
@@ -103,7 +103,7 @@ def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path
         (
             "RACEDATA_DATABASE",
             "/none.db",
-            "racedata: /none.db is missing; to build it, run: make load-data SOURCE=… DATABASE=/none.db\n",
+            "racedata: /none.db is missing; to build it, run: racedata load SOURCE --database /none.db\n",
         ),
     ],
 )
@@ -187,7 +187,7 @@ def test_more_connections_than_open_files_cause_no_errors(sample_database: Path)
 # The project's configuration. Each worker gets a SIGTERM before it has its own signal handlers.
 EARLY = """
 import os, runpy, signal
-globals().update(runpy.run_path("gunicorn.conf.py"))
+globals().update(runpy.run_module("racedata.gunicorn_conf"))
 deployed = post_fork
 
 def post_fork(server, worker):

@@ -9,11 +9,11 @@ import sqlite3
 import zipfile
 from contextlib import closing
 
-import dump
-import load_data
 import pytest
-from comparison import by_place, differences
 from conftest import built, client, folder_named_by
+from support.comparison import by_place, differences
+
+from racedata.loader import build, dump
 
 # A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are mostly made up.
 TABLES = {
@@ -187,7 +187,7 @@ class Dump:
     def load(self):
         """The lines of the loader's report."""
         self.write()
-        return load_data.load(str(self.folder), str(self.database), None, lambda text: None)
+        return build.load(str(self.folder), str(self.database), None, lambda text: None)
 
     def stored(self, sql):
         self.load()
@@ -457,7 +457,7 @@ def test_a_file_that_is_not_a_regular_one_is_refused(source):
     (source.folder / "formula_one_lap.csv").unlink()
     (source.folder / "formula_one_lap.csv").mkdir()
     with pytest.raises(dump.LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"):
-        load_data.load(str(source.folder), str(source.database), None, lambda text: None)
+        build.load(str(source.folder), str(source.database), None, lambda text: None)
 
 
 @pytest.mark.parametrize(
@@ -577,7 +577,7 @@ def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_also_one_folder_down(
                 archive.write(file, prefix + file.name)
     for path in (inside, *archives):
         source.database.unlink()
-        load_data.load(str(path), str(source.database), None, lambda text: None)
+        build.load(str(path), str(source.database), None, lambda text: None)
         assert contents(source.database) == before
 
 

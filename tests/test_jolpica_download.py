@@ -11,8 +11,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 from conftest import run_loader
-from dump import LoadError
-from jolpica_download import INDEX, Token, dump_in_index, published_dump
+
+from racedata.loader.dump import LoadError
+from racedata.loader.sources.jolpica_download import INDEX, Token, dump_in_index, published_dump
 
 TOKEN = "s3cret-t0ken"
 
@@ -254,6 +255,6 @@ def test_the_loader_does_not_show_the_token(tmp_path):
     run = run_loader("jolpica", tmp_path / "x.db", env=proxy)
     assert run.returncode == 1 and run.stdout == ""
     assert re.fullmatch(
-        f"load_data: {re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed\n", run.stderr
+        f"racedata load: {re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed\n", run.stderr
     )
     assert TOKEN not in run.stderr

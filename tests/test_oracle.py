@@ -9,7 +9,7 @@ import shutil
 
 import pytest
 from conftest import SAMPLE, built, client
-from oracle import ACCEPTED, BESIDE_STANDINGS, FORMS, Oracle
+from support.oracle import ACCEPTED, BESIDE_STANDINGS, FORMS, Oracle
 
 # ● accepted, v the endpoint's own value, S only beside few others, - refused. All accept season and round.
 MATRIX = """

@@ -6,12 +6,13 @@ import shutil
 import sqlite3
 from contextlib import closing
 
-import overlay
 import pytest
-from apis import answers_of, edited, race_ids, refreshed, rows_of, served, without
 from conftest import SAMPLE, bodies, built, client, run_loader
-from dump import LoadError
-from overlay import CalendarRace, Season
+from support.apis import answers_of, edited, race_ids, refreshed, rows_of, served, without
+
+from racedata.loader import overlay
+from racedata.loader.dump import LoadError
+from racedata.loader.overlay import CalendarRace, Season
 
 AFTER_ROUND_9, AFTER_ROUND_18 = 1_688_400_000, 1_698_100_000  # 2023-07-03, 2023-10-23
 
@@ -255,7 +256,7 @@ def test_a_wrong_value_is_refused_with_its_place(tmp_path, name):
     changes, said = WRONG[name]
     run, database = load(tmp_path, season_of(races=results({**RESULT, **changes})))
     assert run.returncode == 1
-    assert run.stderr.startswith("load_data: http://127.0.0.1/ergast/f1, 2023, United States Grand Prix, ")
+    assert run.stderr.startswith("racedata load: http://127.0.0.1/ergast/f1, 2023, United States Grand Prix, ")
     assert said in run.stderr
     assert run.stderr.count("\n") == 1
     assert not database.exists()
@@ -294,7 +295,7 @@ def test_a_file_that_is_no_season_is_refused_by_its_name(tmp_path, name):
     run = run_loader(SAMPLE, tmp_path / "racedata.db")
     assert (
         run.stderr
-        == f"load_data: {path}: not a season that refresh has written; delete the file; nothing was changed\n"
+        == f"racedata load: {path}: not a season that refresh has written; delete the file; nothing was changed\n"
     )
 
 

@@ -10,19 +10,19 @@ from hypothesis import strategies as st
 
 from racedata import queries
 from racedata.addresses import FILTERS, Grammar, RefusedAddress
-from racedata.datafile import DataFile
 from racedata.documents import OPENAPI
 from racedata.queries import Directory, NotRun
 from racedata.requested import Requested
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot
 
 GRAMMAR = Grammar("/ergast/f1", {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
 
 
 @pytest.fixture(scope="module")
 def data(sample_database):
-    return DataFile.read(sample_database)
+    return Snapshot.read(sample_database)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_ids_are_numbers_and_fastest_0_is_no_filter(directory):
     assert (filters["grid"], filters["results"]) == (0, "R")
 
 
-class Recorded(DataFile):
+class Recorded(Snapshot):
     """A database that records its queries: `{sql: values}`."""
 
     def rows(self, sql, values=()):

@@ -6,7 +6,7 @@ import sys
 import threading
 
 from conftest import ROOT
-from limit_helpers import BURST, SECOND, allowed, local_store
+from support.limit_helpers import BURST, SECOND, allowed, local_store
 
 
 def test_each_client_has_its_own_bucket():

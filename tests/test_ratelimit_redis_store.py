@@ -7,8 +7,8 @@ from contextlib import contextmanager
 
 import pytest
 from conftest import Clock
-from fake_redis import fake_redis
-from limit_helpers import NOW, allowed, redis_store
+from support.fake_redis import fake_redis
+from support.limit_helpers import NOW, allowed, redis_store
 
 from racedata.ratelimit.redis_store import RedisStore
 

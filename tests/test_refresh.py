@@ -8,15 +8,15 @@ import subprocess
 import sys
 from contextlib import closing
 
-import overlay
 import pytest
-import refresh
-from apis import FAULTS, RECORDS, answers_of, edited, race_ids, refreshed, rows_of, served, without
 from conftest import SAMPLE, bodies, built, client
-from dump import LoadError
-from service import ROOT
+from support.apis import FAULTS, RECORDS, answers_of, edited, race_ids, refreshed, rows_of, served, without
+from support.service import ROOT
 
-SCRIPT = ROOT / "scripts" / "refresh.py"
+from racedata.loader import overlay, refresh
+from racedata.loader.dump import LoadError
+
+REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
 
 
 @pytest.fixture(scope="module")
@@ -479,7 +479,9 @@ def test_an_unknown_season_is_refused(api, behind, season):
     ended = run(behind, api.url, "--season", season)
     assert (ended.returncode, ended.stdout) == (1, "")
     address = f"{api.url}/seasons.json?limit=2000&offset=0"
-    assert ended.stderr == f"refresh: {address}: no season {season}; it has 1957 to 2023; nothing was changed\n"
+    assert (
+        ended.stderr == f"racedata refresh: {address}: no season {season}; it has 1957 to 2023; nothing was changed\n"
+    )
 
 
 def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by_the_next(
@@ -535,7 +537,7 @@ def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(sample_d
 
 
 def run(database, url, *arguments):
-    command = [sys.executable, SCRIPT, database, "--from", url, *arguments]
+    command = [*REFRESH, database, "--from", url, *arguments]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
@@ -552,7 +554,7 @@ def test_the_command_ends_with_1_and_a_line_if_anything_fails(api, behind):
     ended = run(behind, api.url)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (
-        f"refresh: {api.url}/2023/qualifying.json?limit=2000&offset=0: "
+        f"racedata refresh: {api.url}/2023/qualifying.json?limit=2000&offset=0: "
         "b'<!doctype html><title>Sign in to the net'; expected JSON; nothing was changed\n"
     )
 
@@ -572,11 +574,11 @@ def other_version(path):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda path: path.unlink(), "not found; build it with make load-data, then refresh it"),
-        (damaged, "damaged; build it again with make load-data"),
-        (lambda path: path.write_bytes(b""), "damaged; build it again with make load-data"),
+        (lambda path: path.unlink(), "not found; build it with racedata load, then refresh it"),
+        (damaged, "damaged; build it again with racedata load"),
+        (lambda path: path.write_bytes(b""), "damaged; build it again with racedata load"),
         (lambda path: path.write_bytes(b"text"), "exists and is not a racedata database"),
-        (other_version, "made by another version of the loader; build it again with make load-data"),
+        (other_version, "made by another version of the loader; build it again with racedata load"),
     ],
     ids=["no file", "damaged", "empty", "another file", "another version"],
 )

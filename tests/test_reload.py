@@ -12,12 +12,12 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-import spoiling
 import webtest
-from service import ROOT, open_files
+from support import spoiling
+from support.service import ROOT, open_files
 
 from racedata.app import create_app
-from racedata.datafile import CHECKSUM_BYTES, SCHEMA
+from racedata.database import CHECKSUM_BYTES, SCHEMA
 from racedata.reload import ReloadingApp
 from racedata.settings import Settings
 
@@ -250,7 +250,7 @@ def test_a_file_for_which_there_is_no_memory_now_is_served_when_there_is(service
 TOUCHED = """
 import os, sys, threading
 from concurrent.futures import ThreadPoolExecutor
-from processes import memory
+from support.processes import memory
 from racedata.app import create_app
 from racedata.reload import ReloadingApp
 from racedata.settings import Settings
@@ -273,7 +273,7 @@ with ThreadPoolExecutor(4) as pool:
 
 
 def test_reading_the_same_database_again_takes_no_memory_whatever_thread_does_it(large_database):
-    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/scripts/bench"}
+    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
     command = [sys.executable, "-c", TOUCHED, large_database]
     done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
     assert float(done.stdout) < 10  # megabytes; the file has 20

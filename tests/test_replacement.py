@@ -14,10 +14,11 @@ from collections import Counter
 from contextlib import closing, contextmanager, suppress
 
 import pytest
-import replacement
-from conftest import LOADER, SAMPLE, run_loader
-from loads import assert_refused, edit, is_whole, refused, tables
-from service import ROOT, until
+from conftest import LOAD, SAMPLE, run_loader
+from support.loads import assert_refused, edit, is_whole, refused, tables
+from support.service import ROOT, until
+
+from racedata.loader import replacement
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
@@ -51,7 +52,7 @@ UNMEASURED = {name: value for name, value in os.environ.items() if not name.star
 @contextmanager
 def stopped_loader(source, database):
     """A loader that has been stopped in the middle of its work."""
-    command = [sys.executable, LOADER, with_many_lap_times(source), database]
+    command = [*LOAD, with_many_lap_times(source), "--database", database]
     new = database.with_name(f".{database.name}.loading")
     with subprocess.Popen(
         command, env=UNMEASURED, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
@@ -69,7 +70,7 @@ def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number)
     with refused(database), stopped_loader(source, database) as process:
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
-        assert process.communicate(timeout=20) == ("", "load_data: interrupted; nothing was changed\n")
+        assert process.communicate(timeout=20) == ("", "racedata load: interrupted; nothing was changed\n")
         assert process.returncode == 1
 
 
@@ -85,9 +86,7 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
     kills = 0
     while kills < turns:
         database.write_bytes(old)
-        process = subprocess.Popen(
-            [sys.executable, LOADER, source, database], env=UNMEASURED, stdout=subprocess.DEVNULL
-        )
+        process = subprocess.Popen([*LOAD, source, "--database", database], env=UNMEASURED, stdout=subprocess.DEVNULL)
         try:
             process.wait(timeout=random.uniform(0, seconds))
         except subprocess.TimeoutExpired:
@@ -111,7 +110,7 @@ def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, da
     seconds = time.monotonic() - began
     outcomes = Counter()
     # At least 30 times, and until one is in the middle: on a busy machine, the moments are far from random.
-    while sum(outcomes.values()) < 30 or "load_data: interrupted; nothing was changed\n" not in outcomes:
+    while sum(outcomes.values()) < 30 or "racedata load: interrupted; nothing was changed\n" not in outcomes:
         database.write_bytes(old)
         with subprocess.Popen(
             command,
@@ -130,8 +129,8 @@ def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, da
         # Without a line it was too early, when nothing has begun, or too late, when all is done.
         assert (said, changed) in [
             ("", False),
-            ("load_data: interrupted; nothing was changed\n", False),
-            ("load_data: interrupted; the new database is in place\n", True),
+            ("racedata load: interrupted; nothing was changed\n", False),
+            ("racedata load: interrupted; the new database is in place\n", True),
             ("", True),
         ]
         outcomes[said] += 1
@@ -183,16 +182,16 @@ def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, datab
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
     with open("/dev/full", "w") as full:
         run = subprocess.run(
-            [sys.executable, LOADER, source, database], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            [*LOAD, source, "--database", database], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
         )
-    said = "load_data: stdout: No space left on device; the new database is in place\n"
+    said = "racedata load: stdout: No space left on device; the new database is in place\n"
     assert (run.returncode, run.stderr) == (1, said)
     assert "Zeltweg" in str(tables(database)["circuits"])
 
 
 def test_progress_is_shown_on_a_terminal(source, tmp_path):
     terminal, end = pty.openpty()
-    command = [sys.executable, LOADER, with_many_lap_times(source), tmp_path / "x.db"]
+    command = [*LOAD, with_many_lap_times(source), "--database", tmp_path / "x.db"]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=end):
         os.close(end)
         shown = b""

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 from conftest import bodies
-from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
-from hostile import GOOD_KEEP_ALIVE
-from service import OFF, open_files, service, until
-from traffic import Client, run, traffic
+from support.floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
+from support.hostile import GOOD_KEEP_ALIVE
+from support.service import OFF, open_files, service, until
+from support.traffic import Client, run, traffic
 
 
 def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_theirs(sample_database, tmp_path):

@@ -1,7 +1,5 @@
 """racedata.settings: what each setting takes, and what is said of what it does not take."""
 
-import subprocess
-import sys
 from dataclasses import fields
 
 import pytest
@@ -103,10 +101,3 @@ def test_any_text_is_either_taken_or_refused_in_one_line(variable, value):
         Settings.from_environ({variable: value})
     except SettingError as refused:
         assert "\n" not in str(refused)
-
-
-def test_run_as_a_program_it_says_what_is_wrong_and_exits_with_3():
-    run = subprocess.run(
-        [sys.executable, "-m", "racedata.settings"], env={"WEB_CONCURRENCY": "x"}, capture_output=True, text=True
-    )
-    assert (run.returncode, run.stderr) == (3, "racedata: WEB_CONCURRENCY='x': expected a whole number from 1 to 512\n")

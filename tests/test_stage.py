@@ -4,16 +4,18 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-import stage
 from hypothesis import given
 from hypothesis import strategies as st
+
+from racedata.database import SCHEMA
+from racedata.loader import stage
 
 
 @pytest.fixture
 def staged():
     """A Stage beside an empty database."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
-        db.executescript(stage.SCHEMA.read_text(encoding="utf-8"))
+        db.executescript(SCHEMA)
         yield stage.Stage(db, lambda text: None)
 
 

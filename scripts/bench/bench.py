@@ -24,12 +24,12 @@ from statistics import median
 from typing import Any, NamedTuple
 
 import falcon
-from processes import ROOT, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets
 from shapes import pages, request, shapes
+from support.processes import ROOT, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets
 
 from racedata.app import create_app
-from racedata.datafile import DataFile
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot
 
 BASE = "/ergast/f1"
 CONNECTIONS = 16
@@ -196,7 +196,7 @@ def show(text: str) -> None:
 
 def addresses(database: str, per_shape: int) -> list[str]:
     """The addresses that clients request, of all shapes and with pages of whole tables, that have records."""
-    data = DataFile.read(database)
+    data = Snapshot.read(database)
     app = create_app(Settings(cache_size=0), data)
     found = dict.fromkeys([*((path, "") for path in shapes(data, per_shape)), *pages(app)])
     with_records = [(path, query) for path, query in found if not request(app, path, query)[1].endswith(b":[]}}}")]

@@ -7,7 +7,7 @@
 import sys
 import time
 
-from processes import memory
+from support.processes import memory
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore

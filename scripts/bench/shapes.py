@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from racedata.app import App, create_app
-from racedata.datafile import DataFile
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot
 
 BASE = Settings().base_address
 LISTS = ("seasons", "circuits", "races", "constructors", "drivers", "status")
@@ -70,7 +70,7 @@ TIMED_RACE = tuple(
 )
 
 
-def shapes(data: DataFile, number: int) -> Iterator[str]:
+def shapes(data: Snapshot, number: int) -> Iterator[str]:
     """Addresses behind the base address: each shape with `number` rows of results. Those with most rows cost most."""
 
     def rows(condition: str) -> list[Any]:
@@ -145,7 +145,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
     random.seed(arguments.seed)
-    data = DataFile.read(arguments.database)
+    data = Snapshot.read(arguments.database)
     app = create_app(Settings(cache_size=0), data)
     paths = list(dict.fromkeys(shapes(data, arguments.per_shape)))
     print("| endpoint | addresses | p50 | p99 | slowest | slowest, limit=2000 |")

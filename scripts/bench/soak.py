@@ -10,7 +10,7 @@ import random
 import sys
 
 from bench import NEVER, Server, addresses, database_and_wrk, service, show, wrk
-from processes import memory, open_files, threads
+from support.processes import memory, open_files, threads
 
 
 def files(worker: int) -> int:

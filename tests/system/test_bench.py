@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from bench import one_per_endpoint
-from service import ROOT
+from support.service import ROOT
 
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings

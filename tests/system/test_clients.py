@@ -11,8 +11,8 @@ from contextlib import closing
 
 import pytest
 from conftest import SAMPLE
-from service import OFF, service
-from tables import Tables
+from support.service import OFF, service
+from support.tables import Tables
 
 with warnings.catch_warnings():
     # pytz 2022, which ergast-py requires and pandas imports, on Python 3.12 or newer

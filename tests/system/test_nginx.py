@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hostile import MALFORMED, request, send, statuses
-from processes import ROOT, SITE, nginx
-from servers import Site, site_with_nginx
-from service import until
-from traffic import Client, run
+from support.hostile import MALFORMED, request, send, statuses
+from support.processes import ROOT, SITE, nginx
+from support.servers import Site, site_with_nginx
+from support.service import until
+from support.traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from floods import SECONDS
-from processes import Gunicorn, nginx, nginx_sockets
-from servers import site_with_nginx
-from service import OFF, service, until
-from traffic import Client, run, traffic
+from support.floods import SECONDS
+from support.processes import Gunicorn, nginx, nginx_sockets
+from support.servers import site_with_nginx
+from support.service import OFF, service, until
+from support.traffic import Client, run, traffic
 
 SMALL = "/ergast/f1/2023/18.json"
 LARGE = "/ergast/f1/2023/18/laps.json?limit=2000"

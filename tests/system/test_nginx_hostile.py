@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, RACE, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
-from servers import Site, site_with_nginx
-from service import OFF, until
-from traffic import Client
+from support.hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, RACE, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
+from support.servers import Site, site_with_nginx
+from support.service import OFF, until
+from support.traffic import Client
 
 HOSTILE = {**MALFORMED, **TRUNCATED, **UNUSUAL, **SMUGGLED}
 

@@ -6,14 +6,14 @@ import threading
 import time
 
 import pytest
-from fake_redis import fake_redis
-from floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from limit_helpers import NOW, SECOND, allowed, redis_store
-from servers import Redis
-from service import service
-from traffic import Client, run, traffic
+from support.fake_redis import fake_redis
+from support.floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
+from support.limit_helpers import NOW, SECOND, allowed, redis_store
+from support.servers import Redis
+from support.service import service
+from support.traffic import Client, run, traffic
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore

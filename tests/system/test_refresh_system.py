@@ -11,15 +11,15 @@ import urllib.error
 import urllib.request
 from contextlib import contextmanager
 
-import overlay
 import pytest
-import refresh
-from api import Api
-from apis import FAULTS, edited, race_ids, refreshed, rows_of, served, without
 from conftest import built
-from corrections import CORRECTIONS
-from dump import LoadError
-from service import OFF, ROOT, service
+from support.apis import FAULTS, edited, race_ids, refreshed, rows_of, served, without
+from support.service import OFF, ROOT, service
+
+from racedata.loader import overlay, refresh
+from racedata.loader.api import Api
+from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.dump import LoadError
 
 LAST = 21  # the latest round of 2025 in the dump that was run
 

@@ -9,10 +9,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from apis import answers_of, rows_of, served, without
 from conftest import SAMPLE, built, client
-from processes import nginx_sockets
-from service import ROOT
+from support.apis import answers_of, rows_of, served, without
+from support.processes import nginx_sockets
+from support.service import ROOT
 
 SERVICES = ("racedata.service", "racedata-refresh.service")
 TIMER = ROOT / "deploy" / "racedata-refresh.timer"

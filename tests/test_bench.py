@@ -1,5 +1,6 @@
 """scripts/bench/ that need no other server: that they do what they say, at a small size."""
 
+import os
 import sqlite3
 import subprocess
 import sys
@@ -7,14 +8,15 @@ from contextlib import closing
 
 import pytest
 from conftest import SAMPLE, built
-from service import ROOT
+from support.service import ROOT
 
 from racedata.resources import ENDPOINTS
 
 
 def run(script, *arguments):
     command = [sys.executable, ROOT / "scripts" / "bench" / script, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=300).stdout
+    environ = {**os.environ, "PYTHONPATH": str(ROOT / "tests")}
+    return subprocess.run(command, env=environ, capture_output=True, text=True, check=True, timeout=300).stdout
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import re
 import sqlite3
 from collections.abc import Iterator
 
-from dump import AnyPath, Column, LoadError, Parse, Table, checksum, files_of
-from stage import REQUIRED, TABLES, Source, Stage, reference
+from racedata.loader.dump import AnyPath, Column, LoadError, Parse, Table, checksum, files_of
+from racedata.loader.stage import REQUIRED, TABLES, Source, Stage, reference
 
 # Since 2023, this layout has the session that sets the sprint's grid in the columns of the second practice, which
 # these weekends do not have.

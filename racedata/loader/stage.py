@@ -12,9 +12,7 @@ from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
-from dump import Parse, Progress, Text, Value
-
-SCHEMA = Path(__file__).resolve().parent.parent / "racedata" / "schema.sql"
+from racedata.loader.dump import Parse, Progress, Text, Value
 
 
 def read_only(path: Path) -> sqlite3.Connection:

@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Brings a database up to date from an API in Ergast's format: `refresh.py DATABASE --from URL [--season YEAR]`.
+"""Brings the database up to date from an API in Ergast's format: `racedata refresh`.
 
 It fetches the calendar of the latest season, and the races that are new, have changed, or are among the last three run:
 penalties change them later. What it fetches goes into the overlay (overlay.py) and into a new database, which is
@@ -7,11 +6,6 @@ built from the old one's own tables and replaces it. If nothing has changed, the
 
 What to fetch is decided here. Like the loader, this needs only Python.
 """
-
-import signal
-
-if __name__ == "__main__":
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports prints no traceback
 
 import argparse
 import hashlib
@@ -27,15 +21,16 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 
-import jolpica
-import overlay
-from api import JOLPICA, Api, Json
-from corrections import add_corrections_argument
-from dump import LoadError, Progress, Table, Value
-from load_data import build
-from overlay import KINDS, CalendarRace, Season
-from replacement import replacement, run
-from stage import COMPUTED, NUMBERED, SCHEMA, TABLES, Source, Stage, read_only
+from racedata.database import SCHEMA
+from racedata.loader import overlay
+from racedata.loader.api import JOLPICA, Api, Json
+from racedata.loader.build import build
+from racedata.loader.corrections import add_corrections_argument
+from racedata.loader.dump import LoadError, Progress, Table, Value
+from racedata.loader.overlay import KINDS, CalendarRace, Season
+from racedata.loader.replacement import add_database_argument, replacement, run
+from racedata.loader.sources import jolpica
+from racedata.loader.stage import COMPUTED, NUMBERED, TABLES, Source, Stage, read_only
 
 LICENCES = {"api.jolpi.ca": jolpica.LICENCE}  # of the data, by host
 
@@ -70,9 +65,9 @@ class Database:
         check(path)
         self.db = read_only(path)
         with closing(sqlite3.connect(":memory:")) as empty:
-            empty.executescript(SCHEMA.read_text(encoding="utf-8"))
+            empty.executescript(SCHEMA)
             if pragma(self.db, "user_version") != pragma(empty, "user_version"):
-                raise LoadError(f"{path}: made by another version of the loader; build it again with make load-data")
+                raise LoadError(f"{path}: made by another version of the loader; build it again with racedata load")
             stage = Stage(empty, progress)
             self.fields = {kind: overlay.fields(stage, KINDS[kind].table) for kind in KINDS}
 
@@ -159,13 +154,13 @@ def pragma(db: sqlite3.Connection, name: str) -> object:
 def check(path: Path) -> None:
     """Raises LoadError if there is no file, or its checksum is wrong; see schema.sql."""
     if not path.is_file():
-        raise LoadError(f"{path}: not found; build it with make load-data, then refresh it")
+        raise LoadError(f"{path}: not found; build it with racedata load, then refresh it")
     size, digest = path.stat().st_size - 32, hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(min(1 << 20, max(0, size - file.tell()))):
             digest.update(block)
         if file.read() != digest.digest():
-            raise LoadError(f"{path}: damaged; build it again with make load-data")
+            raise LoadError(f"{path}: damaged; build it again with racedata load")
 
 
 @dataclass(eq=False)
@@ -429,9 +424,10 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
     return said
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description="Bring the database up to date from an API in Ergast's format.")
-    parser.add_argument("database", help="file to refresh")
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(
+        prog="racedata refresh", description="Bring the database up to date from an API in Ergast's format."
+    )
     parser.add_argument("--from", dest="url", default="", help=f"base address of the API (default: {JOLPICA})")
     parser.add_argument(
         "--season",
@@ -439,15 +435,12 @@ def main() -> None:
         metavar="YEAR",
         help="fetch this season whole; otherwise, what is new in the latest season",
     )
+    add_database_argument(parser)
     add_corrections_argument(parser)
-    arguments = parser.parse_args()
+    parsed = parser.parse_args(arguments)
 
     def work(progress: Progress) -> list[str]:
-        api = Api(arguments.url or JOLPICA, progress)
-        return refresh(arguments.database, api, arguments.season, arguments.corrections, progress)
+        api = Api(parsed.url or JOLPICA, progress)
+        return refresh(parsed.database, api, parsed.season, parsed.corrections, progress)
 
-    run("refresh", arguments.database, work)
-
-
-if __name__ == "__main__":
-    main()
+    run("refresh", parsed.database, work)

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-GUNICORN = [sys.executable, "-m", "gunicorn"]
+GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "python:racedata.gunicorn_conf"]
 SITE = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 
 Address = tuple[str, int] | str  # (host, port), or the path of a unix socket

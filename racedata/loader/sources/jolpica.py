@@ -10,8 +10,20 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import compress
 
-from dump import AnyPath, Column, LoadError, Parse, Table, Text, Value, checksum, files_of
-from stage import Source, Stage, day, from_one, number, plain_text, points, ref, reference, whole_number, year
+from racedata.loader.dump import AnyPath, Column, LoadError, Parse, Table, Text, Value, checksum, files_of
+from racedata.loader.stage import (
+    Source,
+    Stage,
+    day,
+    from_one,
+    number,
+    plain_text,
+    points,
+    ref,
+    reference,
+    whole_number,
+    year,
+)
 
 RECOGNISED_BY = "formula_one_round.csv"
 LICENCE = "CC BY-NC-SA 4.0"

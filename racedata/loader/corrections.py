@@ -1,12 +1,12 @@
-"""Applies data/corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes the file."""
+"""Applies corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes the file."""
 
 from argparse import ArgumentParser
 from pathlib import Path
 
-from dump import MISSING, Column, LoadError, Table, Text
-from stage import Stage, plain_text
+from racedata.loader.dump import MISSING, Column, LoadError, Table, Text
+from racedata.loader.stage import Stage, plain_text
 
-CORRECTIONS = Path(__file__).resolve().parent.parent / "data" / "corrections.csv"
+CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 
 RACE = "raceId = (SELECT raceId FROM dump.races WHERE year = ? AND round = ?)"
 DRIVER = "driverId = (SELECT driverId FROM dump.drivers WHERE driverRef = ?)"

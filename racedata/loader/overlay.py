@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
-from dump import LoadError, Value
-from stage import NUMBERED, Field, Stage, lap_time, plain_text, ref, time_of_day
+from racedata.loader.dump import LoadError, Value
+from racedata.loader.stage import NUMBERED, Field, Stage, lap_time, plain_text, ref, time_of_day
 
 Json = dict[str, Any]
 

@@ -40,7 +40,7 @@ def assert_refused(source, database, *said, **options):
         run = run_loader(source, database, **options)
     assert run.returncode == 1
     assert run.stdout == ""
-    assert run.stderr.startswith("load_data: ")
+    assert run.stderr.startswith("racedata load: ")
     assert run.stderr.endswith("; nothing was changed\n")
     assert run.stderr.count("\n") == 1
     for words in said:

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from http.client import HTTPMessage
 from typing import IO, Any
 
-from dump import HTTP, AnyPath, LoadError, Progress, download, unzipped
+from racedata.loader.dump import HTTP, AnyPath, LoadError, Progress, download, unzipped
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
 INDEX_BYTES = 1_000_000

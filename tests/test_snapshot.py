@@ -1,14 +1,15 @@
-"""racedata.datafile: the files it rejects, and that what it read is what it serves."""
+"""racedata.snapshot: the files it rejects, and that what it read is what it serves."""
 
 import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-import spoiling
 from conftest import SAMPLE, built
-from service import open_files
+from support import spoiling
+from support.service import open_files
 
-from racedata.datafile import DataFile, DataFileError
+from racedata.database import DatabaseError
+from racedata.snapshot import Snapshot
 
 
 @pytest.fixture
@@ -31,8 +32,8 @@ def copy(sample_database, tmp_path):
         (spoiling.empty, "is not an SQLite database"),
         (spoiling.text, "is not an SQLite database"),
         (spoiling.foreign, "is an SQLite database, but not one of racedata"),
-        (spoiling.version(0), "has schema version 0, older than this service's, 3"),
-        (spoiling.version(9), "has schema version 9, newer than this service's, 3"),
+        (spoiling.version(0), "has schema version 0, older than this program's, 3"),
+        (spoiling.version(9), "has schema version 9, newer than this program's, 3"),
         (spoiling.truncated, "is damaged"),
         (spoiling.header_only, "is damaged"),
         (spoiling.grown, "is damaged"),
@@ -40,11 +41,12 @@ def copy(sample_database, tmp_path):
 )
 def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run(copy, spoil, fault):
     spoil(copy)
-    with pytest.raises(DataFileError) as rejected:
-        DataFile.read(copy)
+    with pytest.raises(DatabaseError) as rejected:
+        Snapshot.read(copy)
     message = str(rejected.value)
+    source = "" if "older" in fault else "SOURCE "
     assert message.startswith(f"{copy} {fault}")
-    assert message.endswith(f"run: make load-data SOURCE=… DATABASE={copy}")
+    assert message.endswith(f"run: racedata load {source}--database {copy}")
     assert "\n" not in message
 
 
@@ -52,45 +54,45 @@ def test_one_changed_bit_is_found_wherever_it_is(copy):
     good = copy.read_bytes()
     for _ in range(100):
         spoiling.flipped(copy)
-        with pytest.raises(DataFileError):
-            DataFile.read(copy)
+        with pytest.raises(DatabaseError):
+            Snapshot.read(copy)
         copy.write_bytes(good)
-    DataFile.read(copy)
+    Snapshot.read(copy)
 
 
 def test_reading_does_not_make_a_file(tmp_path):
-    with pytest.raises(DataFileError):
-        DataFile.read(tmp_path / "none.db")
+    with pytest.raises(DatabaseError):
+        Snapshot.read(tmp_path / "none.db")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_path_may_have_any_characters(sample_database, tmp_path):
     path = tmp_path / "50% of ?mode=rwc #1 é.db"
     path.write_bytes(sample_database.read_bytes())
-    assert DataFile.read(path).row_counts()["lap_times"] == 1034
+    assert Snapshot.read(path).row_counts()["lap_times"] == 1034
 
 
 def test_nothing_can_be_written(sample_database):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
-        DataFile.read(sample_database).rows("DELETE FROM races")
+        Snapshot.read(sample_database).rows("DELETE FROM races")
 
 
 @pytest.mark.parametrize("spoil", [spoiling.missing, spoiling.overwritten, spoiling.emptied])
 def test_what_happens_to_the_file_afterwards_changes_no_row(copy, spoil):
-    data = DataFile.read(copy)
+    data = Snapshot.read(copy)
     before = data.rows("SELECT * FROM lap_times")
     spoil(copy)
     assert data.rows("SELECT * FROM lap_times") == before
 
 
 def test_no_file_stays_open(copy):
-    data = DataFile.read(copy)
+    data = Snapshot.read(copy)
     assert str(copy) not in open_files("self")
     assert data.row_counts()
 
 
 def test_threads_share_it_and_each_gets_its_own_rows(sample_database):
-    data = DataFile.read(sample_database)
+    data = Snapshot.read(sample_database)
 
     def races(season):
         return [id for (id,) in data.rows("SELECT raceId FROM races WHERE year = ?", (season,))]
@@ -101,10 +103,10 @@ def test_threads_share_it_and_each_gets_its_own_rows(sample_database):
 
 
 def test_two_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(sample_database, other_database, copy):
-    sample, other, copied = (DataFile.read(path).checksum for path in (sample_database, other_database, copy))
+    sample, other, copied = (Snapshot.read(path).checksum for path in (sample_database, other_database, copy))
     assert sample == copied != other
 
 
 def test_it_tells_where_and_when_it_was_built(tmp_path):
-    build = DataFile.read(built(SAMPLE, tmp_path / "x.db")).build()
+    build = Snapshot.read(built(SAMPLE, tmp_path / "x.db")).build()
     assert (build["schemaVersion"], build["source"]) == (3, str(SAMPLE))

@@ -11,12 +11,12 @@ import zipfile
 from collections import Counter, defaultdict
 from contextlib import closing
 
-import dump
 import pytest
-import stage
-from conftest import LOADER, SAMPLE, built, run_loader
-from loads import assert_refused, edit, refused, tables
-from service import ROOT
+from conftest import LOAD, SAMPLE, built, run_loader
+from support.loads import assert_refused, edit, refused, tables
+from support.service import ROOT
+
+from racedata.loader import dump, stage
 
 
 @pytest.fixture
@@ -311,11 +311,11 @@ sys.exit(status)
 def assert_refused_within_150_mb(source, database, said):
     with refused(database):
         # A small process between this one and the loader: a child begins with the memory of its parent.
-        command = [sys.executable, "-c", MEASURED, sys.executable, LOADER, source, database]
+        command = [sys.executable, "-c", MEASURED, *LOAD, source, "--database", database]
         process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert int(process.stdout) * 1024 < 150_000_000
     assert process.returncode == 1
-    assert process.stderr.startswith("load_data: ")
+    assert process.stderr.startswith("racedata load: ")
     assert said in process.stderr
     assert process.stderr.count("\n") == 1
 

@@ -10,14 +10,15 @@ import signal
 import sqlite3
 import stat
 import sys
+from argparse import ArgumentParser
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
 from typing import Never
 
-from dump import LoadError, Progress
-from stage import SCHEMA
+from racedata.database import default_path, is_replaceable
+from racedata.loader.dump import LoadError, Progress
 
 # A full dump needs a third of it. No dump may make the loader use up the memory of a service on the same machine.
 MEMORY_BYTES = 120_000_000
@@ -25,23 +26,17 @@ MEMORY_BYTES = 120_000_000
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
-def replaceable(path: Path) -> bool:
-    """Whether the file at `path` is empty or has the header of a racedata database. It may be damaged."""
-    if not path.is_file():
-        return False
-    with path.open("rb") as file:
-        header = file.read(72)
-    with closing(sqlite3.connect(":memory:")) as db:
-        db.executescript(SCHEMA.read_text(encoding="utf-8"))
-        (application_id,) = db.execute("PRAGMA application_id").fetchone()
-    return not header or (header[:16] == b"SQLite format 3\0" and header[68:] == application_id.to_bytes(4, "big"))
+def add_database_argument(parser: ArgumentParser) -> None:
+    """Adds `--database`: the path of the file."""
+    default = os.environ.get("RACEDATA_DATABASE") or default_path(os.environ)
+    parser.add_argument("--database", default=default, metavar="FILE", help=f"the database file (default: {default})")
 
 
 @contextmanager
 def replacement(path: str) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed."""
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
-    if old.exists() and not replaceable(old):
+    if old.exists() and not is_replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
     folder = os.open(old.parent, os.O_RDONLY)
     try:
@@ -138,7 +133,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
     if fault:
         outcome = "nothing was changed" if identity(database) == before else "the new database is in place"
         line = "".join(character if character.isprintable() else " " for character in fault)
-        sys.exit(f"{program}: {line}; {outcome}")
+        sys.exit(f"racedata {program}: {line}; {outcome}")
 
 
 def report(text: str) -> str:

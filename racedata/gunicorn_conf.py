@@ -1,4 +1,4 @@
-"""The configuration of gunicorn for racedata. gunicorn loads this file if you start it in this folder.
+"""The configuration of gunicorn: `gunicorn -c python:racedata.gunicorn_conf`, which `racedata serve` runs.
 
 Some hooks use internals of gunicorn, so setup.cfg limits its version.
 """
@@ -67,7 +67,7 @@ graceful_timeout = 30
 # No max_requests: the memory of a worker is bounded, so there is no need to replace it.
 
 
-class Log(Logger):
+class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
 
     gunicorn logs each of them in full, before the rate limits apply, so one client could fill the disk.

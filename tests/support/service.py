@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from processes import GUNICORN, ROOT, Gunicorn, free_port, gunicorn, listens, open_files, until
+from support.processes import GUNICORN, ROOT, Gunicorn, free_port, gunicorn, listens, open_files, until
 
 __all__ = ["GUNICORN", "OFF", "ROOT", "Gunicorn", "free_port", "listens", "open_files", "service", "until"]
 

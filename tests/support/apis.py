@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
-import refresh
-from api import Api
-from corrections import CORRECTIONS
+from racedata.loader import refresh
+from racedata.loader.api import Api
+from racedata.loader.corrections import CORRECTIONS
 
 Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]

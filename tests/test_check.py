@@ -8,10 +8,11 @@ import sys
 from contextlib import closing
 
 import pytest
-from check_data import CHECKS, ROWS_SHOWN, milliseconds, report
-from service import ROOT
+from support.service import ROOT
 
-SCRIPT = ROOT / "scripts" / "check_data.py"
+from racedata.loader.check import CHECKS, ROWS_SHOWN, milliseconds, report
+
+CHECK = [sys.executable, "-m", "racedata", "check"]
 
 
 def findings(path):
@@ -26,7 +27,7 @@ def findings(path):
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, SCRIPT, *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run([*CHECK, "--database", *arguments], capture_output=True, text=True, timeout=60)
 
 
 @pytest.fixture(scope="session")
@@ -381,7 +382,7 @@ def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(tmp_path, cont
         path.write_bytes(content)
     finished = run(path)
     assert (finished.returncode, finished.stdout) == (1, "")
-    assert finished.stderr == f"check_data: {path}: {message}; `make load-data` builds a database\n"
+    assert finished.stderr == f"racedata check: {path}: {message}; `racedata load` builds a database\n"
 
 
 def test_a_damaged_file_is_one_line_and_exit_status_1(sample_database, tmp_path):
@@ -396,7 +397,7 @@ def test_a_database_of_another_schema_is_one_line_and_exit_status_1(sample_datab
         db.execute("ALTER TABLE races RENAME sq_date TO other_date")
     finished = run(path)
     assert (finished.returncode, finished.stdout) == (1, "")
-    assert finished.stderr == f"check_data: {path}: no such column: sq_date; `make load-data` builds a database\n"
+    assert finished.stderr == f"racedata check: {path}: no such column: sq_date; `racedata load` builds a database\n"
 
 
 def test_a_fifo_does_not_block(tmp_path):
@@ -407,16 +408,16 @@ def test_a_fifo_does_not_block(tmp_path):
 def test_a_reader_that_ends_early_is_no_error(many):
     read, write = os.pipe()
     os.close(read)
-    finished = subprocess.run([sys.executable, SCRIPT, many], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    finished = subprocess.run([*CHECK, "--database", many], stdout=write, stderr=subprocess.PIPE, timeout=60)
     os.close(write)
     assert (finished.returncode, finished.stderr) == (0, b"")
 
 
 def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_database):
     with open("/dev/full", "w") as full:
-        finished = subprocess.run([sys.executable, SCRIPT, sample_database], stdout=full, stderr=subprocess.PIPE)
+        finished = subprocess.run([*CHECK, "--database", sample_database], stdout=full, stderr=subprocess.PIPE)
     assert finished.returncode == 1
-    assert finished.stderr == b"check_data: the report cannot be written: [Errno 28] No space left on device\n"
+    assert finished.stderr == b"racedata check: the report cannot be written: [Errno 28] No space left on device\n"
 
 
 def test_make_check_data_prints_the_report(sample_database):

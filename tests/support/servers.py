@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from processes import Gunicorn, nginx, nginx_sockets
-from service import free_port, listens, service, until
+from support.processes import Gunicorn, nginx, nginx_sockets
+from support.service import free_port, listens, service, until
 
 Site = tuple[str, int]  # nginx's host and port
 

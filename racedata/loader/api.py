@@ -14,10 +14,10 @@ from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException
-from pathlib import Path
 from typing import Any, NamedTuple
 
-from dump import CREDENTIALS, HTTP, LoadError, Progress, Redirects, time_limit
+from racedata import __version__
+from racedata.loader.dump import CREDENTIALS, HTTP, LoadError, Progress, Redirects, time_limit
 
 Json = dict[str, Any]
 
@@ -83,7 +83,7 @@ class Api:
         self.requests, self.limit = 0, PAGE
         self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
         self.opener = urllib.request.build_opener(PacedRedirects(self))
-        self.headers = {"User-Agent": f"racedata/{version()} (+refresh)"}
+        self.headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
 
     def records(self, path: str, offset: int = 0) -> list[Record]:
         """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages. Raises LoadError."""
@@ -260,10 +260,3 @@ def children(parent: Json, name: str) -> list[Json]:
     if not (isinstance(found, list) and all(isinstance(child, dict) for child in found)):
         raise ValueError(f"no list {name} of objects; expected an answer in Ergast's format")
     return found
-
-
-def version() -> str:
-    """The version of this project: the one place that has it is the service, which scripts do not import."""
-    text = (Path(__file__).resolve().parent.parent / "racedata" / "__init__.py").read_text(encoding="utf-8")
-    found = re.search('__version__ = "(.+)"', text)
-    return found[1] if found else "0"

@@ -1,5 +1,4 @@
-#!/usr/bin/env python3
-"""Reads a database and reports doubts about its data, the most doubtful first: `check_data.py DATABASE`.
+"""Reads the database and reports doubts about its data, the most doubtful first: `racedata check`.
 
 A doubt is two facts that hardly both hold: each check is a query whose rows are the doubts, with a sentence that
 says what they mean. Some doubts are errors of the dump; others are history, such as shared cars and penalties.
@@ -8,16 +7,17 @@ data/corrections.csv is the place for errors that are proven. The script needs o
 
 import argparse
 import os
-import signal
 import sqlite3
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 
-from stage import SCHEMA, read_only
+from racedata.database import SCHEMA
+from racedata.loader.replacement import add_database_argument
+from racedata.loader.stage import read_only
 
 ROWS_SHOWN = 10
 
@@ -421,7 +421,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     """
     with closing(read_only(path)) as db:
         with closing(sqlite3.connect(":memory:")) as empty:
-            empty.executescript(SCHEMA.read_text(encoding="utf-8"))
+            empty.executescript(SCHEMA)
             for number, fault in (
                 ("application_id", "not a database of racedata"),
                 ("user_version", "of another version"),
@@ -448,29 +448,25 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
         yield f"{doubts:,} doubts by {checks} of {len(CHECKS)} checks; the others found nothing"
 
 
-def main() -> None:
+def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
-        description="Reports doubts about the data of a database, the most doubtful first.",
+        prog="racedata check",
+        description="Report doubts about the data of a database, the most doubtful first.",
         epilog="Exit status: 0 if the database could be read, whatever was found; else 1, or 2 for wrong arguments.",
     )
-    parser.add_argument("database", type=Path, help="a file that scripts/load_data.py has built")
+    add_database_argument(parser)
     parser.add_argument("--all", action="store_true", help=f"show every doubt, not only {ROWS_SHOWN} per check")
-    arguments = parser.parse_args()
-    signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C prints no traceback
-    path: Path = arguments.database
+    parsed = parser.parse_args(arguments)
+    path = Path(parsed.database)
     if not path.is_file():  # also a FIFO: opening one would block
-        sys.exit(f"check_data: {path}: no such file; `make load-data` builds a database")
+        sys.exit(f"racedata check: {path}: no such file; `racedata load` builds a database")
     try:
-        lines = list(report(path, None if arguments.all else ROWS_SHOWN))
+        lines = list(report(path, None if parsed.all else ROWS_SHOWN))
     except sqlite3.Error as error:
-        sys.exit(f"check_data: {path}: {error}; `make load-data` builds a database")
+        sys.exit(f"racedata check: {path}: {error}; `racedata load` builds a database")
     try:
         print("\n".join(lines), flush=True)
     except (OSError, UnicodeError) as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it exits
         if not isinstance(error, BrokenPipeError):  # `| head` has read enough
-            sys.exit(f"check_data: the report cannot be written: {error}")
-
-
-if __name__ == "__main__":
-    main()
+            sys.exit(f"racedata check: the report cannot be written: {error}")

@@ -1,0 +1,157 @@
+"""The database file: where it is, its format, its checksum. The loader and the service share it, and nothing else.
+
+The file is an SQLite database with the tables and the two numbers of schema.sql. After its last page, where SQLite does
+not read, are the 32 bytes of the SHA-256 of all bytes before. So a file that has changed since it was built is found.
+"""
+
+import errno
+import hashlib
+import os
+import re
+import shlex
+import sqlite3
+import stat
+import struct
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import NamedTuple
+
+SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+_NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
+APPLICATION_ID, SCHEMA_VERSION = int(_NUMBERS["application_id"], 16), int(_NUMBERS["user_version"])
+CHECKSUM_BYTES = hashlib.sha256().digest_size
+HEADER_BYTES = 72  # as far as the application id
+
+
+class DatabaseError(Exception):
+    """A file that cannot be used: one line that says what is wrong and which command fixes it.
+
+    `fault` says only what is wrong. `transient` is true if the same file may be readable later.
+    """
+
+    def __init__(self, path: str | Path, fault: str, transient: bool = False) -> None:
+        # Without a source, `racedata load` rebuilds an older database from its own tables.
+        source = "" if "older" in fault else "SOURCE "
+        super().__init__(f"{path} {fault}; to build it, run: racedata load {source}--database {shlex.quote(str(path))}")
+        self.fault, self.transient = fault, transient
+
+
+class Content(NamedTuple):
+    """The bytes of a checked database file."""
+
+    database: memoryview  # without the checksum
+    checksum: bytes  # databases with the same checksum are the same
+    version: int  # of the schema
+
+    def connect(self) -> sqlite3.Connection:
+        """A connection to a copy of the database in memory, which threads may share."""
+        connection = sqlite3.connect(":memory:", check_same_thread=False)
+        connection.deserialize(self.database)
+        connection.execute("PRAGMA query_only = ON")
+        return connection
+
+
+def default_path(environ: Mapping[str, str]) -> str:
+    """Where the database is if no setting names it.
+
+    `data/racedata.db` in a checkout; elsewhere in the user's data folder (XDG Base Directory Specification).
+    """
+    checkout = Path(__file__).resolve().parent.parent
+    if (checkout / "setup.cfg").is_file():
+        return str(checkout / "data" / "racedata.db")
+    # The specification says that a relative path is invalid, and to be ignored.
+    home = environ.get("XDG_DATA_HOME", "")
+    folder = home if os.path.isabs(home) else os.path.expanduser("~/.local/share")
+    return os.path.join(folder, "racedata", "racedata.db")
+
+
+def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
+    """The content of the file at `path`, of a schema version from `oldest` on. Raises DatabaseError."""
+    try:
+        with _open(path) as (descriptor, size):
+            return _read(descriptor, size, oldest)
+    except FileNotFoundError:
+        raise DatabaseError(path, "is missing") from None
+    except (OSError, MemoryError) as error:
+        reason = getattr(error, "strerror", os.strerror(errno.ENOMEM))
+        raise DatabaseError(path, f"cannot be read ({reason})", transient=True) from None
+    except _Fault as fault:
+        raise DatabaseError(path, str(fault)) from None
+
+
+def write_checksum(path: Path) -> None:
+    """Appends the checksum to the finished SQLite database at `path`, and waits until all of it is on disk."""
+    with path.open("r+b") as file:
+        digest = hashlib.file_digest(file, "sha256").digest()
+        file.seek(0, os.SEEK_END)
+        file.write(digest)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def is_replaceable(path: Path) -> bool:
+    """Whether the file at `path` is empty or a database of racedata, of any version. It may be damaged."""
+    if not path.is_file():
+        return False
+    with path.open("rb") as file:
+        start = file.read(HEADER_BYTES)
+    header = Header.parse(start)
+    return not start or (header is not None and header.application_id == APPLICATION_ID)
+
+
+class Header(NamedTuple):
+    """What the header of an SQLite file says (https://www.sqlite.org/fileformat.html, section 1.3)."""
+
+    page_size: int  # bytes
+    pages: int
+    version: int  # user_version
+    application_id: int
+
+    @classmethod
+    def parse(cls, start: bytes) -> "Header | None":
+        """The header in the first bytes of a file; None if it is not an SQLite database."""
+        if len(start) < HEADER_BYTES or not start.startswith(b"SQLite format 3\0"):
+            return None
+        return cls(*struct.unpack_from(">16xH10xI28xI4xI", start))
+
+
+class _Fault(Exception):
+    """What is wrong with a file."""
+
+
+@contextmanager
+def _open(path: str | Path) -> Iterator[tuple[int, int]]:
+    """The descriptor of a regular file, and its size in bytes. Raises OSError or _Fault."""
+    # A FIFO without a writer would block open() for good.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            raise _Fault("is not a file")  # a device may be read without end
+        yield descriptor, status.st_size
+    finally:
+        os.close(descriptor)
+
+
+def _read(descriptor: int, size: int, oldest: int) -> Content:
+    # Check the bytes, not with SQLite, which may report anything for a damaged file.
+    header = Header.parse(os.pread(descriptor, HEADER_BYTES, 0))
+    if header is None:
+        raise _Fault("is not an SQLite database")
+    if header.application_id != APPLICATION_ID:
+        raise _Fault("is an SQLite database, but not one of racedata")
+    if not oldest <= header.version <= SCHEMA_VERSION:
+        age = "older" if header.version < SCHEMA_VERSION else "newer"
+        raise _Fault(f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}")
+    # Check the size before reading: the file may be very large.
+    if size != header.page_size * header.pages + CHECKSUM_BYTES:
+        raise _Fault("is damaged (it is not as long as it was built)")
+    with open(descriptor, "rb", closefd=False) as file:
+        content = memoryview(file.read(size))
+    database = content[:-CHECKSUM_BYTES]
+    checksum = hashlib.sha256(database).digest()
+    if checksum != content[-CHECKSUM_BYTES:]:
+        raise _Fault("is damaged (it is not as it was built: its checksum differs)")
+    return Content(database, checksum, header.version)
