@@ -17,7 +17,7 @@ from racedata import __version__, documents, errors
 from racedata.addresses import Grammar
 from racedata.answers import Answers, accepts_gzip
 from racedata.database import DatabaseError
-from racedata.queries import Directory
+from racedata.directory import Directory
 from racedata.ratelimit.clients import TrustedProxies
 from racedata.ratelimit.middleware import RateLimits
 from racedata.ratelimit.stores import LimitStore, store_for

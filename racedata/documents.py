@@ -15,7 +15,7 @@ from typing import Any
 
 from racedata import queries
 from racedata.addresses import FILTERS, FORMS, Grammar, Rules
-from racedata.queries import Directory
+from racedata.directory import Directory
 from racedata.requested import DEFAULT_LIMIT, Requested
 from racedata.resources import Endpoint
 from racedata.settings import Settings

@@ -1,17 +1,14 @@
-"""Queries: the filters of an address as SQL over the tables of schema.sql, and a directory of objects used by answers.
+"""Queries: filters as SQL over the tables of schema.sql.
 
 SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not belong here.
 """
 
-import unicodedata
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
 
-from racedata import serializers
-from racedata.addresses import Address, Value
-from racedata.serializers import Json
+from racedata.addresses import Value
 from racedata.snapshot import Snapshot
 
 Filters = Mapping[str, Value]  # values of columns, by filter
@@ -25,117 +22,6 @@ ENTRY: Mapping[str, str] = {
     "results": "positionText",
     "status": "statusId",
 }
-
-
-STANDINGS = ("driver_standings", "constructor_standings")
-
-
-class NotRun(LookupError):
-    """`last` was requested for a season in which no race has results."""
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What an address selects, in database ids.
-
-    `filters` has the filters with the values of their columns. For season and round, it has `race` (a raceId) if there
-    is a round, else `season`. It is None if nothing can match, because an id or a round does not exist.
-    """
-
-    season: int | None
-    round: int | None
-    filters: Filters | None
-
-
-class Directory:
-    """The JSON objects that many answers use, read once per database: by id, in the order of answers."""
-
-    def __init__(self, data: Snapshot) -> None:
-        def by_id(table: str, id: str) -> dict[Any, Row]:
-            return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
-
-        circuits, constructors, drivers = (
-            by_id(table, id)
-            for table, id in [("circuits", "circuitId"), ("constructors", "constructorId"), ("drivers", "driverId")]
-        )
-        # Lists in answers are in the order of these dicts.
-        self.seasons = {year: serializers.season(row) for year, row in by_id("seasons", "year").items()}
-        self.circuits = in_order(circuits, serializers.circuit, lambda row: row["circuitRef"].lower())
-        self.constructors = in_order(constructors, serializers.constructor, lambda row: row["constructorRef"].lower())
-        self.drivers = in_order(
-            drivers, serializers.driver, lambda row: (plain(row["surname"]), row["driverRef"].lower())
-        )
-        self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
-        races = data.rows(
-            """SELECT *, sprint_date IS NOT NULL
-                   OR EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId) AS hasSprint
-               FROM races ORDER BY year, round"""
-        )
-        self.race_rows = {row["raceId"]: row for row in races}
-        self.races = {id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()}
-        self.calendar = {id: {**race, **serializers.schedule(self.race_rows[id])} for id, race in self.races.items()}
-        self.race_order = {id: number for number, id in enumerate(self.races)}
-        self.race_ids = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
-        # Ids in addresses are case-insensitive.
-        self.ids = {
-            "circuits": {row["circuitRef"].lower(): id for id, row in circuits.items()},
-            "constructors": {row["constructorRef"].lower(): id for id, row in constructors.items()},
-            "drivers": {row["driverRef"].lower(): id for id, row in drivers.items()},
-        }
-        self.last_races = self.latest(data, "results")
-        self.latest_standings = {table: self.latest(data, table) for table in STANDINGS}
-
-    def latest(self, data: Snapshot, table: str) -> dict[int, int]:
-        """The raceId of the latest race with rows in `table`, by season."""
-        found = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
-        return {row["year"]: id for id, row in self.race_rows.items() if id in found}
-
-    def select(self, address: Address) -> Selection:
-        """The Selection of an address. Raises NotRun."""
-        season, round = self.place(address.season, address.round)
-        filters: dict[str, Value] = {}
-        if round is not None:
-            race = self.race_ids.get((season or 0, round))
-            if race is None:
-                return Selection(season, round, None)
-            filters["race"] = race
-        elif season is not None:
-            filters["season"] = season
-        for name, value in address.filters.items():
-            if name in self.ids:
-                id = self.ids[name].get(str(value))
-                if id is None:
-                    return Selection(season, round, None)
-                filters[name] = id
-            elif name != "fastest" or value != 0:  # Ergast: rank 0 is no rank, and `fastest/0` no filter
-                filters[name] = value
-        return Selection(season, round, filters)
-
-    def place(self, season: Value | None, round: Value | None) -> tuple[int | None, int | None]:
-        """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
-        year = max(self.last_races) if season == "current" else season
-        if year is None or isinstance(year, str):
-            return None, None
-        last = self.race_rows[self.last_races[year]]["round"] if year in self.last_races else 0
-        if round == "last":
-            if not last:
-                raise NotRun(f"No race of season {year} has results yet, so it has no last round.")
-            return year, last
-        if round == "next":
-            ahead = [number for season, number in self.race_ids if season == year and number > last]
-            return (year, min(ahead)) if ahead else (year + 1, 1)
-        return year, None if round is None else int(round)
-
-
-def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]) -> dict[int, Json]:
-    """The objects that `make` makes of rows, by id, sorted by `key`."""
-    return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
-
-
-def plain(text: str) -> str:
-    """A text without letter case and accents, as the key by which names are sorted."""
-    decomposed = unicodedata.normalize("NFD", text.casefold())
-    return "".join(character for character in decomposed if not unicodedata.combining(character))
 
 
 class Where:
@@ -156,7 +42,7 @@ class Where:
                 self.add(f"{column} = ?", [filters[name]])
 
     def race(self, filters: Filters) -> None:
-        """Adds the conditions for season, round and circuit. (`final` is for standings only: see `chosen`.)"""
+        """Adds the conditions for season, round and circuit. (`final` is for standings only: see directory.py.)"""
         self.equal({"race": "raceId"}, filters)
         if "final" in filters:
             self.add("final = 1", [])
@@ -278,14 +164,11 @@ def entries(filters: Filters) -> Where:
     return where
 
 
-def races(data: Snapshot, directory: Directory, filters: Filters) -> list[int]:
-    """The raceIds that match, in order. Uses `results` if a filter needs it, else only the calendar."""
+def races(data: Snapshot, filters: Filters) -> set[int]:
+    """The raceIds that match. Uses `results` if a filter needs it, else only the calendar."""
     where = entries(filters)
-    if not where.terms:
-        return list(directory.races)
     table = "results" if any(name in filters for name in ENTRY) else "races"
-    found = data.rows(f"SELECT DISTINCT raceId FROM {table}{where}", tuple(where.values))
-    return sorted((id for (id,) in found), key=directory.race_order.__getitem__)
+    return {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}{where}", tuple(where.values))}
 
 
 def entrants(data: Snapshot, column: str, filters: Filters) -> set[int]:
@@ -302,26 +185,9 @@ def statuses(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
     return [(id, count) for id, count in rows]
 
 
-def chosen(directory: Directory, table: str, filters: Filters) -> Filters | None:
-    """The filters of standings, with a race or `final` in place of the season; None if the season has no standings.
-
-    A season has many lists of standings, one after each race. With a round, this chooses the list after that round.
-    With only a season, it chooses the latest list; without a season, the `final` list of each finished season.
-    """
-    if "race" in filters:
-        return filters
-    if "season" not in filters:
-        return {**filters, "final": 1}
-    latest = directory.latest_standings[table].get(int(filters["season"]))
-    return None if latest is None else {**filters, "race": latest}
-
-
-def standing(data: Snapshot, directory: Directory, source: Source, column: str, filters: Filters) -> set[int]:
-    """The values of a column in the rows of the chosen standings that match: driverIds, constructorIds or raceIds."""
-    lists = chosen(directory, source.table, filters)
-    if lists is None:
-        return set()
-    where = source.where(lists)
+def standing(data: Snapshot, source: Source, column: str, filters: Filters) -> set[int]:
+    """The values of a column in the rows of standings that match: driverIds, constructorIds or raceIds."""
+    where = source.where(filters)
     return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM {source.table}{where}", tuple(where.values))}
 
 

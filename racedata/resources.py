@@ -15,7 +15,8 @@ import orjson
 from racedata import queries, serializers
 from racedata.addresses import Rules
 from racedata.answers import Answers, accepts_gzip, compressed
-from racedata.queries import Directory, Filters, Selection, Source
+from racedata.directory import Directory, NotRun, Selection
+from racedata.queries import Filters, Source
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
 from racedata.settings import Settings
@@ -54,7 +55,7 @@ class Endpoint:
                 return
             body = self.answers.find(requested, gzip)
             body = self.make(requested, gzip) if body is None else self.answers.convert(requested, body, gzip)
-        except queries.NotRun as error:
+        except NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         self.answers.send(resp, body)
 
@@ -114,7 +115,7 @@ class Seasons(Endpoint):
         if "driverstandings" in filters or "constructorstandings" in filters:
             years = self.standing_years(filters)
         else:
-            years = self.years(queries.races(self.data, self.directory, filters))
+            years = self.years(queries.races(self.data, filters))
         return cut([season for year, season in seasons.items() if year in years], limit, offset)
 
     def standing_years(self, filters: Filters) -> set[int]:
@@ -122,7 +123,7 @@ class Seasons(Endpoint):
         # By year: the two championships of a season may end with different races.
         return set.intersection(
             *(
-                self.years(queries.standing(self.data, self.directory, source, "raceId", filters))
+                self.years(standing(self.data, self.directory, source, "raceId", filters))
                 for source in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
                 if any(name in filters for name in source.own)
             )
@@ -145,7 +146,7 @@ class Circuits(Endpoint):
         circuits, rows = self.directory.circuits, self.directory.race_rows
         if not filters:
             return cut(list(circuits.values()), limit, offset)
-        ids = {rows[id]["circuitId"] for id in queries.races(self.data, self.directory, filters)}
+        ids = {rows[id]["circuitId"] for id in queries.races(self.data, filters)}
         return cut([circuit for id, circuit in circuits.items() if id in ids], limit, offset)
 
 
@@ -159,8 +160,9 @@ class Races(Endpoint):
     table, objects = "RaceTable", "Races"
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        ids = queries.races(self.data, self.directory, filters)
-        return len(ids), [self.directory.calendar[id] for id in ids[offset : offset + limit]]
+        directory = self.directory
+        ids = directory.in_order_of_races(queries.races(self.data, filters)) if filters else list(directory.races)
+        return len(ids), [directory.calendar[id] for id in ids[offset : offset + limit]]
 
 
 class Constructors(Endpoint):
@@ -302,7 +304,7 @@ class Standings(Endpoint):
     source: ClassVar[Source]
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        lists = queries.chosen(self.directory, self.source.table, filters)
+        lists = self.directory.standings_filters(self.source.table, filters)
         if lists is None:
             return 0, []
         total, rows = self.source.page(self.data, lists, limit, offset)
@@ -381,12 +383,18 @@ def entrants(
     """The ids of the drivers or constructors (`name`) that match; None for all of the table."""
     column = queries.ENTRY[name]
     if any(filter in filters for filter in standings.own if filter != name):
-        return queries.standing(data, directory, standings, column, filters)
+        return standing(data, directory, standings, column, filters)
     if not filters:
         return None
     if set(filters) == {name}:  # also those who never raced
         return [int(filters[name])]
     return queries.entrants(data, column, filters)
+
+
+def standing(data: Snapshot, directory: Directory, source: Source, column: str, filters: Filters) -> set[int]:
+    """The values of a column in the standings that an address selects: driverIds, constructorIds or raceIds."""
+    lists = directory.standings_filters(source.table, filters)
+    return set() if lists is None else queries.standing(data, source, column, lists)
 
 
 # In the order of the page and the description.

@@ -1,4 +1,4 @@
-"""racedata.queries: what an address selects, how pages are cut, and that indexes carry every query."""
+"""racedata.queries: which rows filters match, how pages are cut, and that indexes carry every query."""
 
 import itertools
 from contextlib import suppress
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from racedata import queries
 from racedata.addresses import FILTERS, Grammar, RefusedAddress
+from racedata.directory import Directory
 from racedata.documents import OPENAPI
-from racedata.queries import Directory, NotRun
 from racedata.requested import Requested
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
@@ -28,45 +28,6 @@ def data(sample_database):
 @pytest.fixture(scope="module")
 def directory(data):
     return Directory(data)
-
-
-@pytest.mark.parametrize(
-    ("path", "season", "round"),
-    [
-        ("", None, None),
-        ("/2023", 2023, None),
-        ("/2023/99", 2023, 99),
-        ("/current", 2023, None),
-        ("/current/last", 2023, 18),
-        ("/current/next", 2023, 19),
-        ("/2023/next", 2023, 19),
-        ("/1957/last", 1957, 5),
-        ("/1997/next", 1997, 1),
-        ("/2030/next", 2031, 1),
-        ("/1949/next", 1950, 1),
-    ],
-)
-def test_season_and_round_are_numbers_of_the_database(directory, path, season, round):
-    selection = directory.select(GRAMMAR.parse(path))
-    assert (selection.season, selection.round) == (season, round)
-
-
-@pytest.mark.parametrize("path", ["/1997/last", "/2030/last/results"])
-def test_a_season_without_results_has_no_last_round(directory, path):
-    with pytest.raises(NotRun, match=f"No race of season {path[1:5]} has results yet"):
-        directory.select(GRAMMAR.parse(path))
-
-
-@pytest.mark.parametrize("path", ["/drivers/nobody/results", "/2023/99/results", "/1949/1", "/circuits/x/races"])
-def test_what_does_not_exist_selects_nothing(directory, path):
-    assert directory.select(GRAMMAR.parse(path)).filters is None
-
-
-def test_ids_are_numbers_and_fastest_0_is_no_filter(directory):
-    filters = directory.select(GRAMMAR.parse("/2023/18/drivers/LECLERC/grid/0/fastest/0/results/r")).filters
-    assert set(filters) == {"race", "drivers", "grid", "results"}
-    assert directory.drivers[filters["drivers"]]["driverId"] == "leclerc"
-    assert (filters["grid"], filters["results"]) == (0, "R")
 
 
 class Recorded(Snapshot):
@@ -160,7 +121,7 @@ def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, directory):
 
 def test_races_with_a_filter_of_results_are_those_with_such_a_row_each_once(data, directory):
     filters = directory.select(GRAMMAR.parse("/drivers/leclerc/races")).filters
-    found = queries.races(data, directory, filters)
+    found = directory.in_order_of_races(queries.races(data, filters))
     assert [directory.races[id]["raceName"] for id in found] == [
         "British Grand Prix",
         "Belgian Grand Prix",
@@ -171,7 +132,7 @@ def test_races_with_a_filter_of_results_are_those_with_such_a_row_each_once(data
 
 def test_races_without_one_are_those_of_the_calendar(data, directory):
     filters = directory.select(GRAMMAR.parse("/circuits/monza/races")).filters
-    found = [directory.races[id]["season"] for id in queries.races(data, directory, filters)]
+    found = [directory.races[id]["season"] for id in directory.in_order_of_races(queries.races(data, filters))]
     with (SAMPLE / "races.csv").open(encoding="utf-8") as lines:
         assert len(found) == sum("Italian Grand Prix" in line for line in lines)
     assert found == sorted(found)
