@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import falcon
 
-from racedata import __version__, documents, errors
+from racedata import __version__, errors, openapi, page
 from racedata.addresses import Grammar
 from racedata.answers import Answers, accepts_gzip
 from racedata.database import DatabaseError
@@ -110,10 +110,10 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
     app.add_route("/healthz", Health(data))
-    description = documents.description(settings, endpoints, grammar)
+    description = openapi.description(settings, endpoints, grammar)
     app.add_route("/openapi.json", Document(answers, description, falcon.MEDIA_JSON))
-    page = answers_of(settings, data, settings.burst_limit, settings.sustained_limit)  # the page names the limits
-    app.add_route("/", Document(page, documents.home(settings, endpoints, data), "text/html; charset=utf-8"))
+    with_limits = answers_of(settings, data, settings.burst_limit, settings.sustained_limit)  # the page names them
+    app.add_route("/", Document(with_limits, page.html(settings, endpoints, data), "text/html; charset=utf-8"))
     app.add_sink(reader.not_found)
 
     app.set_error_serializer(errors.write_problem)

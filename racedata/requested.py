@@ -14,7 +14,6 @@ from racedata.addresses import Address, AddressError, Grammar, UnknownAddress
 from racedata.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")
-DEFAULT_LIMIT = 100  # records
 
 
 class Requested(NamedTuple):
@@ -32,7 +31,6 @@ class RequestReader:
     def __init__(self, settings: Settings, grammar: Grammar) -> None:
         self.settings, self.grammar = settings, grammar
         self.base = settings.base_address.lower()
-        self.default_limit = min(DEFAULT_LIMIT, settings.max_limit)
         self.parse_cached = lru_cache(maxsize=8192)(self.parse_uncached)  # clients repeat requests; 1 KB for each
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -68,7 +66,7 @@ class RequestReader:
         except AddressError as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        limit = min(whole_number(parameters, "limit", self.default_limit), self.settings.max_limit)
+        limit = min(whole_number(parameters, "limit", self.settings.default_limit), self.settings.max_limit)
         offset = whole_number(parameters, "offset", 0)
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
         return Requested(address, limit, offset, base_url)
@@ -87,7 +85,7 @@ def whole_number(parameters: Mapping[str, str | list[str]], name: str, default: 
         raise falcon.HTTPBadRequest(description=f"{name} is given {len(value)} times; it is accepted once.")
     # ASCII digits only: int() also takes signs, spaces, underscores and the digits of other scripts; 4300 at most.
     if not re.fullmatch("[0-9]{1,4000}", value):
-        example = DEFAULT_LIMIT if name == "limit" else 0
+        example = 100 if name == "limit" else 0
         raise falcon.HTTPBadRequest(
             description=f"{name} is {value[:50]!r}; accepted is a whole number from 0, such as {name}={example}."
         )

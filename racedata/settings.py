@@ -140,6 +140,11 @@ class Settings:
         """The path in front of all endpoints."""
         return f"{self.base_path}/{self.series}"
 
+    @property
+    def default_limit(self) -> int:
+        """The `limit` of a request that names none, in records."""
+        return min(100, self.max_limit)
+
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
         """The settings in `environ`. Raises SettingError."""

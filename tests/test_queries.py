@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from racedata import queries
 from racedata.addresses import FILTERS, Grammar, RefusedAddress
 from racedata.directory import Directory
-from racedata.documents import OPENAPI
+from racedata.openapi import PARAMETERS
 from racedata.requested import Requested
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
@@ -39,9 +39,7 @@ class Recorded(Snapshot):
 
 
 LARGE = ("results", "qualifying", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
-EXAMPLES = {
-    name: parameter["example"] for name, parameter in OPENAPI["components"]["parameters"].items() if name in FILTERS
-}
+EXAMPLES = {name: PARAMETERS[name]["example"] for name in FILTERS}
 
 
 def addresses(endpoint):

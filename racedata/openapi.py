@@ -1,0 +1,215 @@
+"""The OpenAPI document of the service, made once per database.
+
+What is the same for all endpoints is in openapi.json. The rest is generated from the classes in resources.py.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from importlib.resources import files
+from typing import Any
+
+from racedata import queries
+from racedata.addresses import FILTERS, Grammar
+from racedata.requested import Requested
+from racedata.resources import Endpoint
+from racedata.settings import Settings
+
+OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
+PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
+
+# Headers of all responses, of responses that the rate limits count, and of responses that a client may cache.
+EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
+COUNTED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
+CONDITIONAL = ("If-None-Match", "If-Modified-Since")
+CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
+NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
+
+
+def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
+    """The OpenAPI document of a service with these settings, as JSON text."""
+    document = deepcopy(OPENAPI)
+    document["servers"][0]["url"] = base_of(settings)
+    place = "/{season}/{round}".format_map(queries.loaded(endpoints[0].data))
+    for endpoint in endpoints:
+        answer = answer_response(endpoint, grammar, f"{place}/{endpoint.name}")
+        document["components"]["responses"][response_name(endpoint)] = answer
+        document["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
+        for path in paths_of(endpoint):
+            document["paths"][path] = operation(endpoint, path)
+    document["paths"] |= {
+        path: {"servers": [{"url": root_of(settings)}], "get": get} for path, get in outside_base().items()
+    }
+    limit = document["components"]["parameters"]["limit"]
+    limit["description"] = limit["description"].replace("2000", str(settings.max_limit))
+    limit["schema"]["default"] = settings.default_limit
+    return json.dumps(document, indent=1, ensure_ascii=False)
+
+
+def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
+    """The addresses of an endpoint as templates: without a filter, then with each filter on its own."""
+    name, rules = endpoint.name, endpoint.rules
+    fronts = ["/{season}/{round}"] if rules.needs_round else ["", "/{season}", "/{season}/{round}"]
+    for front in fronts:
+        yield f"{front}/{name}"
+    if name == "races":  # the only endpoint that needs no name
+        yield from ("/{season}", "/{season}/{round}")
+    for filter in FILTERS:
+        if filter in rules.filters:
+            value = f"{{{PARAMETERS[filter]['name']}}}"
+            yield f"{fronts[0]}/{name}/{value}" if filter == name else f"{fronts[0]}/{filter}/{value}/{name}"
+
+
+def filters_of(path: str) -> Iterator[str]:
+    """The parameters of a template, by their names in openapi.json: `season`, `round`, and filters."""
+    segments = path.split("/")[1:]
+    for before, segment in zip(["", *segments], segments):
+        if segment.startswith("{"):
+            yield before if before in FILTERS else segment.strip("{}")
+
+
+def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
+    return {
+        "parameters": [reference("parameters", name) for name in filters_of(path)],
+        "get": {
+            "operationId": "get " + " ".join(re.findall(r"\w+", path)),
+            "tags": [endpoint.name],
+            "summary": endpoint.summary,
+            "parameters": [reference("parameters", name) for name in ("limit", "offset", *CONDITIONAL)],
+            "responses": {
+                "200": reference("responses", response_name(endpoint)),
+                **{status: reference("responses", status) for status in ("304", "400", "404", "414", "429", "431")},
+            },
+        },
+    }
+
+
+def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
+    """The 200 response of an endpoint, with the real answer at `address` as its example."""
+    answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
+    return response(
+        endpoint.summary + ".",
+        ("Content-Encoding", *CACHEABLE, *COUNTED),
+        {
+            "application/json": {
+                "schema": reference("schemas", response_name(endpoint)),
+                "examples": {"one record": {"summary": f"{address}?limit=1", "value": answer}},
+            }
+        },
+    )
+
+
+def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
+    """The schema of an endpoint's 200 response: the envelope, its table, and the list in the table."""
+    each = reference("schemas", endpoint.schema)
+    if endpoint.key:  # records nested in the objects of the list
+        records = {"type": "array", "minItems": 1, "items": each}
+        each = {
+            **reference("schemas", endpoint.container),
+            "required": [endpoint.key],
+            "properties": {endpoint.key: records},
+            "unevaluatedProperties": False,
+        }
+    table = {
+        **reference("schemas", "Table"),
+        "required": [endpoint.objects],
+        "properties": {endpoint.objects: {"type": "array", "items": each}},
+        "unevaluatedProperties": False,
+    }
+    envelope = {
+        **reference("schemas", "Envelope"),
+        "required": [endpoint.table],
+        "properties": {endpoint.table: table},
+        "unevaluatedProperties": False,
+    }
+    return {
+        "type": "object",
+        "required": ["MRData"],
+        "additionalProperties": False,
+        "properties": {"MRData": envelope},
+    }
+
+
+def response_name(endpoint: Endpoint) -> str:
+    return f"{endpoint.name}-answer"
+
+
+def reference(kind: str, name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def response(description: str, headers: Sequence[str], content: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    described = {"description": description, "headers": {name: reference("headers", name) for name in headers}}
+    return {**described, "content": content} if content else described
+
+
+def problem(description: str, *headers: str) -> dict[str, Any]:
+    content = {"application/problem+json": {"schema": reference("schemas", "Problem")}}
+    return response(description, (*headers, *COUNTED), content)
+
+
+TOO_LONG = {
+    "description": "The request line or a header is longer than about 8,000 bytes; the server refuses it.",
+    "content": {"text/html": {"schema": {"type": "string"}}},
+}
+
+# The responses of all endpoints other than 200, by status.
+OPENAPI["components"]["responses"] = {
+    "304": response(NOT_MODIFIED, (*CACHEABLE, *COUNTED)),
+    "400": problem("The endpoint does not accept a filter, or needs a season and round; or a parameter is wrong."),
+    "404": problem("No endpoint has this address, or there is no last round yet."),
+    "429": problem("A rate limit is reached. The same request succeeds after Retry-After seconds.", "Retry-After"),
+    "414": TOO_LONG,
+    "431": TOO_LONG,
+}
+
+
+def outside_base() -> dict[str, dict[str, Any]]:
+    """The operations outside the base address."""
+    described = {"type": "object", "required": ["openapi", "info", "paths"]}
+    conditional = {
+        "parameters": [reference("parameters", name) for name in CONDITIONAL],
+    }
+
+    def responses(description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        found = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
+        if headers:
+            found["200"]["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
+            found["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
+        return {**found, "431": reference("responses", "431")}
+
+    return {
+        "/healthz": {
+            "operationId": "get healthz",
+            "tags": ["about the service"],
+            "summary": "Which database is served. This request does not count towards the rate limits",
+            "responses": responses("The service answers.", (), "application/json", reference("schemas", "Health")),
+        },
+        "/openapi.json": {
+            "operationId": "get description",
+            "tags": ["about the service"],
+            "summary": "This description",
+            **conditional,
+            "responses": responses("An OpenAPI document.", CACHEABLE, "application/json", described),
+        },
+        "/": {
+            "operationId": "get page",
+            "tags": ["about the service"],
+            "summary": "A page for people: what is loaded and how to request it",
+            **conditional,
+            "responses": responses("A page.", CACHEABLE, "text/html", {"type": "string"}),
+        },
+    }
+
+
+def root_of(settings: Settings) -> str:
+    """The URL of the page and the description, if the settings define it; otherwise `/`."""
+    if settings.base_url.endswith(settings.base_address):
+        return settings.base_url.removesuffix(settings.base_address)
+    return "/"
+
+
+def base_of(settings: Settings) -> str:
+    """The URL of the endpoints, absolute or relative to the URL of the page."""
+    return settings.base_url or settings.base_address

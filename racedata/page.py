@@ -1,0 +1,203 @@
+"""The page at `/`, made once per database: what is loaded, the endpoints with links to try, the filters, the limits.
+
+What never changes is in page.html. The rest is generated from the classes in resources.py.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from html import escape
+from importlib.resources import files
+from string import Template
+from typing import Any
+
+from racedata import queries
+from racedata.addresses import FILTERS, FORMS, Rules
+from racedata.directory import Directory
+from racedata.openapi import PARAMETERS, base_of
+from racedata.resources import Endpoint
+from racedata.settings import Settings
+from racedata.snapshot import Snapshot, public_source
+
+PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+
+# The names of tables on the page.
+RECORDS = {
+    "races": "Races",
+    "circuits": "Circuits",
+    "drivers": "Drivers",
+    "constructors": "Constructors",
+    "results": "Results",
+    "qualifying": "Qualifying results",
+    "sprint_results": "Sprint results",
+    "pit_stops": "Pit stops",
+    "lap_times": "Lap timings",
+    "driver_standings": "Driver standings",
+    "constructor_standings": "Constructor standings",
+}
+
+# The groups of endpoints on the page. Each endpoint has addresses to try, with a text that describes the answer. Names
+# in braces are replaced by `example_values`.
+EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
+    "Seasons and calendar": {
+        "seasons": {"/seasons": "all seasons", "/drivers/{driver}/seasons": "those of {driver_name}"},
+        "races": {
+            "/{season}": "the calendar of {season}",
+            "/{season}/{round}": "one race, with its sessions",
+            "/circuits/{circuit}/races": "all races at {circuit_name}",
+        },
+        "circuits": {"/{season}/circuits": "where {season} was held", "/circuits/{circuit}": "one circuit"},
+    },
+    "Drivers and constructors": {
+        "drivers": {
+            "/drivers/{driver}": "one driver",
+            "/{season}/{round}/drivers": "who took part in one race",
+            "/constructors/{constructor}/drivers": "who drove for {constructor_name}",
+        },
+        "constructors": {
+            "/{season}/constructors": "the constructors of {season}",
+            "/drivers/{driver}/constructors": "those that {driver_name} drove for",
+        },
+    },
+    "Races and their sessions": {
+        "results": {
+            "/{season}/{round}/results": "one race",
+            "/{season}/results/1": "the winners of {season}",
+            "/drivers/{driver}/circuits/{circuit}/results": "{driver_name} at {circuit_name}",
+        },
+        "qualifying": {
+            "/{season}/{round}/qualifying": "one qualifying",
+            "/{season}/qualifying/1": "first places of {season}",
+        },
+        "sprint": {"/{season}/{round}/sprint": "one sprint", "/{season}/sprint/1": "the winners of sprints"},
+        "pitstops": {
+            "/{season}/{round}/pitstops": "one race",
+            "/{season}/{round}/drivers/{driver}/pitstops": "{driver_name} in that race",
+        },
+        "laps": {
+            "/{season}/{round}/laps/1": "the first lap of one race",
+            "/{season}/{round}/drivers/{driver}/laps": "all laps of {driver_name}",
+        },
+        "status": {"/{season}/status": "how races of {season} ended", "/drivers/{driver}/status": "for {driver_name}"},
+    },
+    "Championships": {
+        "driverstandings": {
+            "/{season}/driverstandings": "the latest of {season}",
+            "/{season}/{round}/driverstandings": "after one race",
+            "/driverstandings/1": "all champions",
+        },
+        "constructorstandings": {
+            "/{season}/constructorstandings": "the latest of {season}",
+            "/constructorstandings/1": "all champions",
+        },
+    },
+}
+
+
+def html(settings: Settings, endpoints: Sequence[Endpoint], data: Snapshot) -> str:
+    """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
+    loaded, directory = queries.loaded(data), endpoints[0].directory
+    values = example_values(data, directory, loaded)
+    return PAGE.substitute(
+        base=escape(base_of(settings)),
+        facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts(data, loaded)),
+        endpoints="\n".join(groups(settings, endpoints, values)),
+        filters="\n".join(described_filters(values)),
+        current="{}".format(*directory.place("current", None)),
+        last="{}/{}".format(*directory.place("current", "last")),
+        next="{}/{}".format(*directory.place("current", "next")),
+        default_limit=settings.default_limit,
+        max_limit=settings.max_limit,
+        limits=limits(settings),
+    )
+
+
+def facts(data: Snapshot, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is loaded: names, and values as HTML."""
+    build, counts = data.build(), data.row_counts()
+    yield "Seasons", "{seasons}, from {first} to {last}".format_map(loaded)
+    for table, name in RECORDS.items():
+        yield name, f"{counts[table]:,}"
+    yield "Source", linked(public_source(build["source"]))
+    if build["refreshedFrom"]:
+        yield "Refreshed from", ", ".join(map(linked, build["refreshedFrom"].split(", ")))
+    yield "Licence", escape(build["licence"] or "not stated by the source")
+    yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
+
+
+def linked(text: str) -> str:
+    """A text as HTML, as a link if it is a URL."""
+    text = escape(text)
+    return f'<a href="{text}">{text}</a>' if re.match("https?://", text, re.IGNORECASE) else text
+
+
+def example_values(data: Snapshot, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
+    """The values for the addresses and texts of EXAMPLES: the race with the most data, its circuit and its winner."""
+    race = directory.race_ids[loaded["season"], loaded["round"]]
+    _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
+    season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
+    driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]
+    return {
+        "season": season,
+        "round": round,
+        "circuit": circuit["circuitId"],
+        "circuit_name": circuit["circuitName"],
+        "driver": driver["driverId"],
+        "driver_name": "{givenName} {familyName}".format_map(driver),
+        "constructor": constructor["constructorId"],
+        "constructor_name": constructor["name"],
+    }
+
+
+def groups(settings: Settings, endpoints: Sequence[Endpoint], values: Mapping[str, str]) -> Iterator[str]:
+    """The endpoints in their groups, as HTML: name, summary, links, filters."""
+    by_name = {endpoint.name: endpoint for endpoint in endpoints}
+    for group, examples in EXAMPLES.items():
+        yield f"<h3>{group}</h3>"
+        for name, addresses in examples.items():
+            endpoint = by_name[name]
+            yield f'<section id="{name}"><h4><code>{name}</code> <span>{escape(endpoint.summary)}</span></h4><ul>'
+            for address, text in addresses.items():
+                yield f"<li>{link(settings, address.format_map(values))} {escape(text.format_map(values))}</li>"
+            yield f"</ul><p>{accepted(endpoint.rules)}</p></section>"
+
+
+def link(settings: Settings, address: str) -> str:
+    return f'<a href="{escape(base_of(settings) + address)}.json"><code>{escape(address)}</code></a>'
+
+
+def accepted(rules: Rules) -> str:
+    """The filters that an endpoint accepts, as a sentence or two."""
+    names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
+    text = "Needs a season and a round. " * rules.needs_round + f"Filters: {', '.join(names)}."
+    if rules.only_beside:
+        others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
+        text += f" Also {' and '.join(rules.only_beside)}, with no other filter than {' and '.join(sorted(others))}."
+    return text
+
+
+def described_filters(values: Mapping[str, str]) -> Iterator[str]:
+    """The filters, grouped by the form of their values, as HTML."""
+    ids = {"circuits": "circuit", "constructors": "constructor", "drivers": "driver"}
+    for form in dict.fromkeys(FORMS.values()):
+        yield f"<h3>{form[0].upper()}{form[1:]}</h3><dl>"
+        for name, read in FILTERS.items():
+            if FORMS[read] == form:
+                parameter = PARAMETERS[name]
+                example = values[ids[name]] if name in ids else parameter["example"]
+                text = marked(parameter["description"])
+                yield f"<div><dt><code>{name}/{escape(example)}</code></dt><dd>{text}</dd></div>"
+        yield "</dl>"
+
+
+def marked(text: str) -> str:
+    """Converts a text with code in backticks to HTML."""
+    return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
+
+
+def limits(settings: Settings) -> str:
+    """The rate limits in words."""
+    parts = [limit.split("/") for limit in (settings.burst_limit, settings.sustained_limit) if limit != "off"]
+    named = [f"{quota} request{'s' * (quota != '1')} per {window}" for quota, window in parts]
+    if not named:
+        return "None."
+    return f"Each client may send {' and '.join(named)}. Beyond that, the answer is 429 with the seconds to wait."

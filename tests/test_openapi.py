@@ -1,0 +1,131 @@
+"""racedata.openapi: the document against routes and answers."""
+
+import json
+
+import pytest
+import webtest
+from conftest import client
+from falcon.inspect import inspect_routes
+from support.description import Description
+
+from racedata import __version__
+from racedata.app import create_app
+from racedata.openapi import filters_of, paths_of
+from racedata.ratelimit.stores import store_for
+from racedata.resources import ENDPOINTS
+from racedata.settings import Settings
+from racedata.snapshot import Snapshot
+
+BASE = Settings().base_address
+OUTSIDE = ["/", "/healthz", "/openapi.json"]  # the base address
+ADDRESSES = {path: endpoint.name for endpoint in ENDPOINTS for path in paths_of(endpoint)}
+ROUNDS = (1, 2, 5, 7, 9, 10, 12, 18, 22, 99, "next")  # those with most records, and some without
+SEASONS = (1957, 1997, 2005, 2021, 2023, 2030, "current")
+
+
+@pytest.fixture(scope="module")
+def described(sample):
+    return Description(sample)
+
+
+def test_the_description_has_the_addresses_of_every_endpoint_and_the_routes_outside_the_base(sample, described):
+    assert set(described.paths) == {*ADDRESSES, *OUTSIDE}
+    routes = {route.path for route in inspect_routes(sample.app)}
+    assert routes == {*OUTSIDE, *(f"{BASE}/{endpoint.name}" for endpoint in ENDPOINTS)}
+
+
+def test_every_filter_of_every_endpoint_is_described(described):
+    for endpoint in ENDPOINTS:
+        templates = [path for path, name in ADDRESSES.items() if name == endpoint.name]
+        filters = {name for path in templates for name in filters_of(path)}
+        assert filters == {"season", "round", *endpoint.rules.filters}
+
+
+def test_the_description_is_of_this_version(described):
+    assert described.document["info"]["version"] == __version__
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_examples_of_the_description_are_real_answers(sample, described, endpoint):
+    (media,) = described.response(f"/{{season}}/{{round}}/{endpoint.name}", 200)["content"].values()
+    for example in media["examples"].values():
+        answer = sample.get(f"{BASE}{example['summary']}", headers={"Host": "127.0.0.1:8000"})
+        assert answer.json["MRData"]["total"] != "0"
+        # As texts, because the order of keys counts.
+        assert json.dumps(answer.json) == json.dumps(example["value"])
+
+
+@pytest.mark.parametrize("finish_times", ["total", "gap"])
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_every_answer_of_the_sample_is_as_described(sample_database, described, path, finish_times):
+    app = client(sample_database, finish_times=finish_times)
+    for season in SEASONS if "{season}" in path else [None]:
+        for round in ROUNDS if "{round}" in path else [None]:
+            for query in ("", "?limit=0", "?limit=3&offset=18"):
+                address = BASE + described.address(path, season=season, round=round) + query
+                described.hold(app.get(address), path)
+
+
+def test_every_answer_of_a_full_dump_is_as_described(dump_database, described):
+    data = Snapshot.read(dump_database)
+    app = webtest.TestApp(create_app(Settings(cache_size=0), data))
+    races = [tuple(row) for row in data.rows("SELECT year, round FROM races")]
+    for path in ADDRESSES:
+        if "{round}" in path:
+            places = races
+        elif "{season}" in path:
+            places = sorted({(season, None) for season, _ in races})
+        else:
+            places = [(None, None)]
+        for season, round in places:
+            address = described.address(path, season=season, round=round)
+            described.hold(app.get(f"{BASE}{address}?limit=2000"), path)
+
+
+@pytest.mark.parametrize("query", ["?limit=-1", "?offset=1.5", "?limit=1&limit=2"])
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_refusals_are_as_described(sample, described, path, query):
+    address = BASE + described.address(path, season=2023, round=18)
+    described.hold(sample.get(address + query, status=400), path)
+    described.hold(sample.get(f"{address}/fish/fish", status=404), path)
+
+
+@pytest.mark.parametrize("path", [*ADDRESSES, "/", "/openapi.json"])
+def test_a_conditional_request_is_answered_as_described(sample, described, path):
+    address = path if path in OUTSIDE else BASE + described.address(path, season=2023, round=18)
+    answer = sample.get(address)
+    described.hold(answer, path)
+    described.hold(sample.get(address, headers={"If-None-Match": answer.headers["ETag"]}, status=304), path)
+    assert sample.head(address).headers["ETag"] == answer.headers["ETag"]
+
+
+def test_limited_and_refused_answers_are_as_described(sample_database, described):
+    settings = Settings(sustained_limit="2/hour")
+    app = webtest.TestApp(create_app(settings, Snapshot.read(sample_database), store_for(settings)))
+    for path in ("/{season}/{round}/laps", "/{season}/{round}/laps", "/{season}"):
+        answer = app.get(BASE + described.address(path, season=2023, round=18), status="*")
+        described.hold(answer, path)
+        assert {"RateLimit", "RateLimit-Policy"} <= set(described.response(path, answer.status_int)["headers"])
+    assert answer.status_int == 429
+
+
+def test_health_is_as_described(sample, described):
+    described.hold(sample.get("/healthz"), "/healthz")
+
+
+@pytest.mark.parametrize(("settings", "limit"), [({}, 100), ({"max_limit": 50}, 50), ({"max_limit": 500}, 100)])
+def test_the_default_and_the_largest_limit_are_as_described(sample_database, settings, limit):
+    app = client(sample_database, **settings)
+    parameter = app.get("/openapi.json").json["components"]["parameters"]["limit"]
+    assert parameter["schema"]["default"] == limit
+    assert f"maximum, {settings.get('max_limit', 2000)}," in parameter["description"]
+    assert app.get("/ergast/f1/2023/18/laps").json["MRData"]["limit"] == str(limit)
+
+
+def test_the_description_names_the_base_address_of_the_service(sample, sample_database):
+    assert sample.get("/openapi.json").json["servers"][0]["url"] == "/ergast/f1"
+    moved = client(sample_database, base_path="", series="racing")
+    assert moved.get("/openapi.json").json["servers"][0]["url"] == "/racing"
+    public = client(sample_database, base_url="https://example.org/api/ergast/f1").get("/openapi.json").json
+    assert public["servers"][0]["url"] == "https://example.org/api/ergast/f1"
+    assert public["paths"]["/healthz"]["servers"][0]["url"] == "https://example.org/api"
