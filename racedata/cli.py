@@ -1,4 +1,7 @@
-"""The command `racedata`: one function per subcommand, which imports only its own half of the package."""
+"""The command `racedata`: one function per subcommand. Each imports its own half of the package, inside the function.
+
+The offline half (load, refresh, check) needs only Python; the online half (serve, healthcheck) the installed packages.
+"""
 
 import argparse
 import os
@@ -6,58 +9,128 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 
-from racedata import __version__, database
-
-LOAD = [sys.executable, "-m", "racedata", "load"]
+from racedata import __version__
 
 
 def load(arguments: Sequence[str]) -> None:
-    """build the database from a dump"""
     from racedata.loader import build
 
     build.main(arguments)
 
 
 def refresh(arguments: Sequence[str]) -> None:
-    """bring the database up to date from an API"""
     from racedata.loader import refresh
 
     refresh.main(arguments)
 
 
 def check(arguments: Sequence[str]) -> None:
-    """report facts in the data that contradict each other"""
     from racedata.loader import check
 
     check.main(arguments)
 
 
 def serve(arguments: Sequence[str]) -> None:
-    """answer requests (with gunicorn)"""
-    from racedata.settings import read_settings
+    """Replaces this process by gunicorn, with the settings of the options in its environment."""
+    from racedata.settings import CANNOT_START, SettingError, Settings, read_settings, value_of
 
-    read_settings()  # with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
-    path = database.default_path(os.environ)
-    if "RACEDATA_DATABASE" not in os.environ and not os.path.exists(path):
-        subprocess.run(LOAD, check=True)
-    os.execv(sys.executable, [sys.executable, "-m", "gunicorn", "-c", "python:racedata.gunicorn_conf", *arguments])
+    parser = argparse.ArgumentParser(
+        prog="racedata serve",
+        usage="racedata serve [SETTING …] [-- OPTION-OF-GUNICORN …]",
+        description="Serve the database over HTTP. Without a database at the default place, build one from the sample.",
+        epilog="Each setting can be an environment variable too; the option wins. "
+        f"Exit status {CANNOT_START}: a setting or the database is wrong.",
+        allow_abbrev=False,
+    )
+    group = parser.add_argument_group("settings")
+    for each in fields(Settings):
+        name, variable, unit, text = each.name, *(each.metadata[key] for key in ("variable", "unit", "text"))
+        default = str(each.default).replace("%", "%%") or "empty"
+        group.add_argument(option(name), metavar=unit, help=f"{text} ({variable}; default: {default})")
+
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    parsed = parser.parse_args(arguments[:end])
+    for each in fields(Settings):
+        if (text := getattr(parsed, each.name)) is not None:
+            try:
+                value_of(each, option(each.name), text)
+            except SettingError as error:
+                print(f"racedata: {error}", file=sys.stderr)
+                sys.exit(CANNOT_START)
+            os.environ[each.metadata["variable"]] = text
+    settings = read_settings()  # with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
+    if "RACEDATA_DATABASE" not in os.environ and not os.path.exists(settings.database):
+        print("racedata: there is no database yet: building one from the sample", flush=True)
+        if subprocess.run([sys.executable, "-m", "racedata", "load"]).returncode:
+            sys.exit(CANNOT_START)
+    command = [sys.executable, "-m", "gunicorn", "-c", "python:racedata.gunicorn_conf", *arguments[end + 1 :]]
+    os.execv(sys.executable, command)
+
+
+def option(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def healthcheck(arguments: Sequence[str]) -> None:
+    """Prints one line, and exits with 0 if the service answers, else with 1."""
+    import json
+    from http.client import HTTPException
+    from urllib.request import ProxyHandler, build_opener
+
+    from racedata.settings import SettingError, Settings
+
+    parser = argparse.ArgumentParser(
+        prog="racedata healthcheck",
+        description="Ask a running service whether it answers, and which data it has.",
+        epilog="Exit status: 0 if it answers, also if it has refused a new database file and still serves the data "
+        "from before: a restart would not help. Else 1.",
+    )
+    parser.add_argument("--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)")
+    url = parser.parse_args(arguments).url
+    try:
+        url = url or Settings.from_environ(os.environ).health_url
+        with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:  # seconds
+            health = json.loads(answer.read(100_000))
+        line = f"{health['status']}: {health['source']}, built at {health['builtAt']}"
+        if "refused" in health:
+            line += f"; a new file was refused: {health['refused']}"
+    except SettingError as error:
+        sys.exit(f"racedata healthcheck: {error}")
+    except (KeyError, TypeError, json.JSONDecodeError, HTTPException):
+        sys.exit(f"racedata healthcheck: {url}: the answer is not that of racedata's /healthz")
+    except (OSError, ValueError) as error:  # ValueError: the URL is wrong
+        sys.exit(f"racedata healthcheck: {url}: {getattr(error, 'reason', error)}")
+    print(line)
 
 
 def version(arguments: Sequence[str]) -> None:
-    """print the version"""
-    print(__version__)
+    argparse.ArgumentParser(prog="racedata version", description="Print the version.").parse_args(arguments)
+    print(f"racedata {__version__}")
 
 
-COMMANDS: Mapping[str, Callable[[Sequence[str]], None]] = {
-    function.__name__: function for function in (load, refresh, check, serve, version)
+COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
+    "load": (load, "build the database from a dump"),
+    "refresh": (refresh, "bring the database up to date from an API"),
+    "check": (check, "report facts in the database that contradict each other"),
+    "serve": (serve, "serve the database over HTTP"),
+    "healthcheck": (healthcheck, "ask a running service whether it answers"),
+    "version": (version, "print the version"),
 }
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports prints no traceback
-    parser = argparse.ArgumentParser(prog="racedata", description="Formula One data over HTTP.")
-    parser.add_argument("command", choices=COMMANDS)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    chosen = parser.parse_args(arguments)
-    COMMANDS[chosen.command](chosen.arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    parser = argparse.ArgumentParser(
+        prog="racedata",
+        usage="racedata COMMAND …",
+        description="Formula One data over HTTP, in the JSON of Ergast and Jolpica-F1.\n\ncommands:\n"
+        + "\n".join(f"  {name:<13}{text}" for name, (_, text) in COMMANDS.items())
+        + "\n\n`racedata COMMAND --help` describes a command and its options.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
+    command = parser.parse_args(given[:1]).command
+    COMMANDS[command][0](given[1:])

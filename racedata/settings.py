@@ -1,13 +1,13 @@
-"""The settings of the service: their names, accepted values and defaults.
+"""The settings of the service: their names, accepted values, defaults, and what they set.
 
-The environment is read and checked only here, once at start.
+The environment is read and checked only here, once at start. `racedata serve --help` is made from these fields.
 """
 
 import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from ipaddress import ip_address, ip_network
 from typing import Any
 
@@ -74,32 +74,42 @@ LIMIT = "off|[1-9][0-9]{0,5}/(second|minute|hour|day)"
 LIMIT_ACCEPTED = "off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second"
 
 
-def setting(variable: str, read: Reader, default: Any) -> Any:
-    """A field that the environment's `variable` sets."""
-    return field(default=default, metadata={"variable": variable, "read": read})
+def setting(variable: str, read: Reader, default: Any, unit: str, text: str) -> Any:
+    """A field that the environment's `variable` sets, and an option of `racedata serve`.
+
+    `unit` says what a value is, in a word; `text` says what it sets.
+    """
+    return field(default=default, metadata={"variable": variable, "read": read, "unit": unit, "text": text})
 
 
 @dataclass(frozen=True)
 class Settings:
-    # The address that gunicorn listens on, and its port.
-    host: str = setting("HOST", host, "127.0.0.1")
-    port: int = setting("PORT", whole_number(1, 65535), 8000)
-
-    # Worker processes of gunicorn.
-    workers: int = setting("WEB_CONCURRENCY", whole_number(1, 512), min(os.cpu_count() or 1, 8))
-
-    # The file that the loader built.
-    database: str = setting("RACEDATA_DATABASE", matching(r".+", "the path of a file"), default_path(os.environ))
-
-    # The service answers under {base_path}/{series}; `base_path` may be empty.
+    host: str = setting("HOST", host, "127.0.0.1", "ADDRESS", "address to listen on")
+    port: int = setting("PORT", whole_number(1, 65535), 8000, "NUMBER", "port to listen on")
+    workers: int = setting(
+        "WEB_CONCURRENCY", whole_number(1, 512), min(os.cpu_count() or 1, 8), "NUMBER", "worker processes"
+    )
+    database: str = setting(
+        "RACEDATA_DATABASE",
+        matching(r".+", "the path of a file"),
+        default_path(os.environ),
+        "FILE",
+        "the file that racedata load built",
+    )
     base_path: str = setting(
         "RACEDATA_BASE_PATH",
         matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a slash at its end"),
         "/ergast",
+        "PATH",
+        "path before the series; may be empty",
     )
-    series: str = setting("RACEDATA_SERIES", matching(r"[\w-]+", "letters, digits, - and _, such as f1"), "f1")
-
-    # The start of `MRData.url`, including the series. If empty: scheme and host of the request, and the base address.
+    series: str = setting(
+        "RACEDATA_SERIES",
+        matching(r"[\w-]+", "letters, digits, - and _, such as f1"),
+        "f1",
+        "NAME",
+        "the series: last part of the base address, and MRData.series",
+    )
     base_url: str = setting(
         "RACEDATA_BASE_URL",
         matching(
@@ -107,33 +117,62 @@ class Settings:
             "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a slash at its end",
         ),
         "",
+        "URL",
+        "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, taken from the request",
     )
-
-    # `Time.time` of a race or sprint result. total: the driver's own time; gap: the gap to the winner, as in Ergast.
-    finish_times: str = setting("RACEDATA_FINISH_TIMES", matching("total|gap", "total or gap"), "total")
-
-    # The largest `limit`, in records; larger values are lowered to it. No race has 2000.
-    max_limit: int = setting("RACEDATA_MAX_LIMIT", whole_number(1, 100000), 2000)
-
-    # Seconds for which clients and proxies may reuse an answer.
-    max_age: int = setting("RACEDATA_MAX_AGE", whole_number(0, 31_536_000), 300)
-
-    # Megabytes of answers that each worker caches.
-    cache_size: int = setting("RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 24)
-
-    # Requests per client: a quota and its window (`4/second`), or `off`. A request needs a token from both.
-    burst_limit: str = setting("RACEDATA_BURST_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "4/second")
-    sustained_limit: str = setting("RACEDATA_SUSTAINED_LIMIT", matching(LIMIT, LIMIT_ACCEPTED), "500/hour")
-
-    # Where the buckets are: in memory that this machine's workers share, or in a Redis that several machines share.
+    finish_times: str = setting(
+        "RACEDATA_FINISH_TIMES",
+        matching("total|gap", "total or gap"),
+        "total",
+        "WORD",
+        "Time.time of results: total for each driver's own time, gap for the gap to the winner",
+    )
+    max_limit: int = setting(  # no race has 2000 records
+        "RACEDATA_MAX_LIMIT",
+        whole_number(1, 100000),
+        2000,
+        "RECORDS",
+        "the largest limit; larger values are lowered to it",
+    )
+    max_age: int = setting(
+        "RACEDATA_MAX_AGE",
+        whole_number(0, 31_536_000),
+        300,
+        "SECONDS",
+        "seconds for which clients and proxies may cache an answer",
+    )
+    cache_size: int = setting(
+        "RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 24, "MEGABYTES", "megabytes of cached answers per worker"
+    )
+    # A request needs a token of both limits.
+    burst_limit: str = setting(
+        "RACEDATA_BURST_LIMIT",
+        matching(LIMIT, LIMIT_ACCEPTED),
+        "4/second",
+        "NUMBER/TIME",
+        "requests per client in a second, minute, hour or day; or off",
+    )
+    sustained_limit: str = setting(
+        "RACEDATA_SUSTAINED_LIMIT",
+        matching(LIMIT, LIMIT_ACCEPTED),
+        "500/hour",
+        "NUMBER/TIME",
+        "the same, over a longer time",
+    )
     limit_store: str = setting(
         "RACEDATA_LIMIT_STORE",
         matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0"),
         "local",
+        "STORE",
+        "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
     )
-
-    # Proxies whose X-Forwarded-For is trusted; `unix` means every client of a unix socket.
-    trusted_proxies: str = setting("RACEDATA_TRUSTED_PROXIES", proxies, "")
+    trusted_proxies: str = setting(  # `unix` means every client of a unix socket
+        "RACEDATA_TRUSTED_PROXIES",
+        proxies,
+        "",
+        "ADDRESSES",
+        "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, separated by commas",
+    )
 
     @property
     def base_address(self) -> str:
@@ -144,6 +183,12 @@ class Settings:
     def default_limit(self) -> int:
         """The `limit` of a request that names none, in records."""
         return min(100, self.max_limit)
+
+    @property
+    def health_url(self) -> str:
+        """Where this machine reaches the health report of the service."""
+        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # it listens on all addresses
+        return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
     @classmethod
     def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
@@ -156,11 +201,16 @@ class Settings:
         values = {}
         for variable, each in known.items():
             if variable in environ:
-                try:
-                    values[each.name] = each.metadata["read"](environ[variable])
-                except ValueError as accepted:
-                    raise SettingError(f"{variable}={environ[variable]!r}: expected {accepted}") from None
+                values[each.name] = value_of(each, variable, environ[variable])
         return cls(**values)
+
+
+def value_of(setting: "Field[Any]", name: str, text: str) -> Any:
+    """The value of a setting given as `text` under this name. Raises SettingError."""
+    try:
+        return setting.metadata["read"](text)
+    except ValueError as accepted:
+        raise SettingError(f"{name}={text!r}: expected {accepted}") from None
 
 
 def read_settings() -> Settings:

@@ -1,0 +1,158 @@
+"""racedata.cli: every command as a process, its help, its options and its one-line errors."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from support.apis import served
+from support.service import ROOT, Gunicorn, service
+
+from racedata import __version__
+from racedata.cli import COMMANDS, option
+from racedata.settings import Settings
+
+
+def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """`racedata` with these arguments, finished."""
+    command = [sys.executable, "-m", "racedata", *arguments]
+    environ = {"PATH": os.environ["PATH"], **environ}
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
+
+
+def test_help_lists_every_command() -> None:
+    shown = run("--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    for name, (_, text) in COMMANDS.items():
+        assert f"\n  {name:<13}{text}\n" in shown.stdout
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_each_command_has_a_help_and_refuses_an_unknown_option(command: str) -> None:
+    shown = run(command, "--help")
+    assert (shown.returncode, shown.stderr) == (0, "")
+    assert shown.stdout.startswith(f"usage: racedata {command}")
+    refused = run(command, "--none")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert refused.stderr.endswith(f"\nracedata {command}: error: unrecognized arguments: --none\n")
+
+
+@pytest.mark.parametrize("arguments", [[], ["sevre"]])
+def test_a_missing_or_unknown_command_is_an_error(arguments: list[str]) -> None:
+    ended = run(*arguments)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "COMMAND" in ended.stderr.splitlines()[-1]
+
+
+def test_version_prints_the_version() -> None:
+    assert run("version").stdout == f"racedata {__version__}\n"
+
+
+def test_the_help_of_serve_has_each_setting_with_its_variable_unit_and_default() -> None:
+    shown = " ".join(run("serve", "--help").stdout.split())
+    for each in fields(Settings):
+        known = each.metadata
+        default = each.default if each.default != "" else "empty"
+        expected = f"{option(each.name)} {known['unit']} {known['text']} ({known['variable']}; default: {default})"
+        assert expected in shown
+
+
+def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_what_follows_two_dashes(tmp_path: Path) -> None:
+    # In place of gunicorn: a program that prints what it was given.
+    (tmp_path / "gunicorn.py").write_text(
+        "import json, os, sys\n"
+        "names = ('PORT', 'RACEDATA_MAX_AGE', 'RACEDATA_SERIES', 'RACEDATA_DATABASE', 'RACEDATA_BASE_PATH')\n"
+        "print(json.dumps([sys.argv[1:], [os.environ.get(name) for name in names]]))"
+    )
+    options = ["--port", "9000", "--max-age=0", "--database", "it's $HOME.db", "--base-path="]
+    given = run(
+        *("serve", *options, "--", "--bind", "unix:a.sock", "--", "--port"),
+        **{"PYTHONPATH": str(tmp_path), "PORT": "8000", "RACEDATA_SERIES": "f2", "RACEDATA_MAX_AGE": "many"},
+    )
+    arguments, environ = json.loads(given.stdout)
+    assert arguments == ["-c", "python:racedata.gunicorn_conf", "--bind", "unix:a.sock", "--", "--port"]
+    assert environ == ["9000", "0", "f2", "it's $HOME.db", ""]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "line"),
+    [
+        (["--port", "http"], {}, "--port='http': expected a whole number from 1 to 65535"),
+        (["--finish-times="], {}, "--finish-times='': expected total or gap"),
+        ([], {"WEB_CONCURRENCY": "many"}, "WEB_CONCURRENCY='many': expected a whole number from 1 to 512"),
+        (["--database="], {}, "--database='': expected the path of a file"),
+        (
+            ["--database", "/none/it's.db"],
+            {},
+            "/none/it's.db is missing; to build it, run: racedata load SOURCE --database '/none/it'\"'\"'s.db'",
+        ),
+        (
+            [],
+            {"RACEDATA_DATABASE": "/none.db"},
+            "/none.db is missing; to build it, run: racedata load SOURCE --database /none.db",
+        ),
+    ],
+)
+def test_serve_ends_with_one_line_if_it_cannot_start(arguments: list[str], environ: dict[str, str], line: str) -> None:
+    ended = run("serve", *arguments, **environ)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", f"racedata: {line}\n")
+
+
+@pytest.fixture(scope="module")
+def running(sample_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gunicorn]:
+    with service(sample_database, tmp_path_factory.mktemp("service") / "log") as running:
+        yield running
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
+def test_healthcheck_asks_the_service_at_host_and_port(running: Gunicorn, host: str) -> None:
+    # A proxy of the environment is not for this machine.
+    checked = run("healthcheck", HOST=host, PORT=str(running.address[1]), http_proxy="http://127.0.0.1:9")
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout.startswith("ok: sample, built at 2")
+    assert checked.stdout.count("\n") == 1
+
+
+def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path: Path) -> None:
+    health = {"status": "ok", "source": "data.zip", "builtAt": "2026-11-22", "refused": "It is damaged."}
+    with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
+        checked = run("healthcheck", "--url", server.url)
+    assert (checked.returncode, checked.stderr) == (0, "")
+    assert checked.stdout == "ok: data.zip, built at 2026-11-22; a new file was refused: It is damaged.\n"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "line"),
+    [
+        (503, b"{}", "Service Unavailable"),
+        (200, b"<html>", "the answer is not that of racedata's /healthz"),
+        (200, b"[]", "the answer is not that of racedata's /healthz"),
+        (200, b"{}", "the answer is not that of racedata's /healthz"),
+    ],
+)
+def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status: int, body: bytes, line: str) -> None:
+    with served(lambda path: (status, {}, body)) as server:
+        checked = run("healthcheck", "--url", server.url)
+    assert (checked.returncode, checked.stdout) == (1, "")
+    assert checked.stderr == f"racedata healthcheck: {server.url}: {line}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "environ", "line"),
+    [
+        ([], {"HOST": "::", "PORT": "9"}, "http://[::1]:9/healthz: [Errno "),
+        (["--url", "healthz"], {}, "healthz: unknown url type: 'healthz'"),
+        ([], {"PORT": "http"}, "PORT='http': expected a whole number from 1 to 65535"),
+    ],
+)
+def test_healthcheck_fails_in_one_line_if_there_is_no_service(
+    arguments: list[str], environ: dict[str, str], line: str
+) -> None:
+    checked = run("healthcheck", *arguments, **environ)
+    assert (checked.returncode, checked.stdout) == (1, "")
+    assert checked.stderr.startswith(f"racedata healthcheck: {line}")
+    assert checked.stderr.count("\n") == 1
