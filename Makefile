@@ -6,15 +6,16 @@ override export SOURCE := $(value SOURCE)
 override export FROM := $(value FROM)
 override export SEASON := $(value SEASON)
 override export CORRECTIONS := $(value CORRECTIONS)
+override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
-export RACEDATA_DATABASE := $(value DATABASE)
+override export RACEDATA_DATABASE := $(value DATABASE)
 endif
 corrections = $(if $(CORRECTIONS),--corrections="$$CORRECTIONS")
 
 # The tests run in parallel. For one file, or a debugger: .venv/bin/pytest tests/test_app.py
 PARALLEL = -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help install load-data refresh check-data serve python routes test test-system bench lint coverage check audit clean
+.PHONY: help install load-data refresh check-data serve python routes test test-system bench lint coverage check dist audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -22,7 +23,7 @@ help:  ## list these commands
 
 install: .venv/installed  ## install the service into .venv
 
-.venv/installed: setup.cfg pyproject.toml | python
+.venv/installed: pyproject.toml | python
 	@echo "Installing into .venv …"
 	@$(PYTHON) -m venv .venv
 	@.venv/bin/pip install --quiet --disable-pip-version-check --editable .
@@ -61,7 +62,7 @@ test-system: .venv/installed-test .venv/installed-system  ## run the tests that 
 	@SERVICE_SECONDS=5 .venv/bin/pytest $(PARALLEL) tests/system tests/test_service.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
-	@.venv/bin/python scripts/bench/bench.py
+	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
 
 lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff check --quiet .
@@ -76,6 +77,13 @@ coverage: .venv/installed-test  ## run the tests and report their branch coverag
 
 check: lint coverage  ## lint and coverage: must pass before a change is merged
 
+dist: python  ## build the source distribution and the wheel into dist/
+	@test -e build/dist/bin/twine || { $(PYTHON) -m venv build/dist && \
+		build/dist/bin/pip install --quiet --disable-pip-version-check build twine; }
+	@rm -rf dist
+	@build/dist/bin/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
+	@build/dist/bin/twine check --strict dist/*
+
 audit: install  ## look up known vulnerabilities of the installed packages (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
 	@.venv/bin/pip freeze --exclude-editable > build/installed.txt
@@ -83,5 +91,5 @@ audit: install  ## look up known vulnerabilities of the installed packages (need
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything that was built, also the database
-	rm -rf .venv build *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.overlay
+	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.overlay
 	find . -name __pycache__ -prune -exec rm -r {} +

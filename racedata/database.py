@@ -59,7 +59,7 @@ def default_path(environ: Mapping[str, str]) -> str:
     `data/racedata.db` in a checkout; elsewhere in the user's data folder (XDG Base Directory Specification).
     """
     checkout = Path(__file__).resolve().parent.parent
-    if (checkout / "setup.cfg").is_file():
+    if (checkout / "pyproject.toml").is_file():
         return str(checkout / "data" / "racedata.db")
     # The specification says that a relative path is invalid, and to be ignored.
     home = environ.get("XDG_DATA_HOME", "")

@@ -1,6 +1,6 @@
 """The configuration of gunicorn: `gunicorn -c python:racedata.gunicorn_conf`, which `racedata serve` runs.
 
-Some hooks use internals of gunicorn, so setup.cfg limits its version.
+Some hooks use internals of gunicorn, so pyproject.toml limits its version.
 """
 
 import os

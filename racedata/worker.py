@@ -1,6 +1,6 @@
 """A worker class for gunicorn: how a process waits for its clients, and sends them whole responses.
 
-It uses internals of gunicorn, so setup.cfg limits its version.
+It uses internals of gunicorn, so pyproject.toml limits its version.
 """
 
 import selectors
