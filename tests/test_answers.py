@@ -11,10 +11,10 @@ from functools import lru_cache
 
 import pytest
 import webtest
-from conftest import client, request
 from hypothesis import given
 from hypothesis import strategies as st
-from support.service import ROOT
+from support import ROOT
+from support.answers import client, request
 from webob.acceptparse import create_accept_encoding_header
 
 from racedata.addresses import Address

@@ -6,8 +6,9 @@ from email.utils import formatdate
 from itertools import chain
 
 import pytest
-from conftest import Clock, client
+from support.answers import client
 from support.apis import answers_of, served
+from support.limits import Clock
 
 from racedata.loader import api
 from racedata.loader.api import Api

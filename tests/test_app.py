@@ -5,7 +5,7 @@ import sys
 
 import pytest
 import webtest
-from conftest import client, request
+from support.answers import client, request
 
 from racedata.app import create_app
 from racedata.settings import Settings

@@ -7,8 +7,8 @@ import sys
 from contextlib import closing
 
 import pytest
-from conftest import SAMPLE, built
-from support.service import ROOT
+from support import ROOT, SAMPLE
+from support.loads import built
 
 from racedata.resources import ENDPOINTS
 

@@ -12,9 +12,8 @@ from collections import Counter, defaultdict
 from contextlib import closing
 
 import pytest
-from conftest import LOAD, SAMPLE, built, run_loader
-from support.loads import assert_refused, edit, refused, tables
-from support.service import ROOT
+from support import ROOT, SAMPLE
+from support.loads import LOAD, assert_refused, built, edit, refused, rows_of, run_loader
 
 from racedata.loader import dump, stage
 
@@ -335,7 +334,7 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(sourc
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
     again = run_loader("", database)
     assert again.stdout.rstrip().endswith(f" from {source}")
-    assert "Zeltweg" in str(tables(database)["circuits"])
+    assert "Zeltweg" in str(rows_of(database)["circuits"])
     new = run_loader("", tmp_path / "new.db")
     assert new.stdout.rstrip().endswith(f" from {SAMPLE}")
     database.write_bytes(database.read_bytes()[:4000])
@@ -348,7 +347,7 @@ def test_the_report_says_which_tables_are_absent(source, tmp_path, table):
     run = run_loader(source, tmp_path / "x.db")
     assert run.returncode == 0
     assert f"{table:<22}{'no file':>12}{0:>13}\n" in run.stdout
-    assert tables(tmp_path / "x.db")[table] == []
+    assert rows_of(tmp_path / "x.db")[table] == []
 
 
 def rewritten(change):
@@ -406,7 +405,7 @@ def test_a_dump_written_in_another_style_gives_the_same_database(source, sample_
     rewrite(source)
     run = run_loader(source, tmp_path / "x.db")
     assert (run.returncode, run.stderr) == (0, "")
-    assert tables(tmp_path / "x.db") == tables(sample_database)
+    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
 
 
 def test_the_database_says_what_it_is(sample_database):
@@ -436,7 +435,7 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
     ]
 
 
-def rows_of(path, table):
+def ordered_rows(path, table):
     """The rows of a table in the order of `record`, each with the year and round of its race."""
     with closing(sqlite3.connect(path)) as db:
         db.row_factory = sqlite3.Row
@@ -481,7 +480,7 @@ def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(request, fo
     folder, path = request.getfixturevalue(folder), request.getfixturevalue(database)
     entrant = "constructorId" if table == "constructor_standings" else "driverId"
     expected = sorted(csv_rows_of(folder, table), key=lambda row: (row["year"], row["round"], ORDERS[table](row)))
-    rows = rows_of(path, table)
+    rows = ordered_rows(path, table)
     assert [(row["raceId"], row[entrant]) for row in rows] == [(row["raceId"], row[entrant]) for row in expected]
     counts = Counter()
     for row in rows:
@@ -493,15 +492,15 @@ def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(request, fo
 def test_a_qualifying_row_without_a_position_is_the_last_of_its_race(source, tmp_path):
     edit(source / "qualifying.csv", "\n1,9,16,16,6,1,", "\n1,9,16,16,6,\\N,")
     run_loader(source, tmp_path / "x.db").check_returncode()
-    drivers = [row["driverId"] for row in rows_of(tmp_path / "x.db", "qualifying") if row["raceId"] == 9]
+    drivers = [row["driverId"] for row in ordered_rows(tmp_path / "x.db", "qualifying") if row["raceId"] == 9]
     assert (drivers[0], drivers[-1]) == (60, 16)
 
 
 def test_a_season_that_is_only_in_races_is_added_without_a_url(source, tmp_path):
     (source / "seasons.csv").write_text("year,url\n2005,https://example.org/2005\n2031,https://example.org/2031\n")
     run_loader(source, tmp_path / "x.db").check_returncode()
-    seasons = dict(tables(tmp_path / "x.db")["seasons"])
-    years = {row[1] for row in tables(tmp_path / "x.db")["races"]}
+    seasons = dict(rows_of(tmp_path / "x.db")["seasons"])
+    years = {row[1] for row in rows_of(tmp_path / "x.db")["races"]}
     assert set(seasons) == years | {2031}
     assert {year: url for year, url in seasons.items() if url} == {
         2005: "https://example.org/2005",
@@ -509,13 +508,13 @@ def test_a_season_that_is_only_in_races_is_added_without_a_url(source, tmp_path)
     }
     (source / "seasons.csv").unlink()
     run_loader(source, tmp_path / "x.db").check_returncode()
-    assert tables(tmp_path / "x.db")["seasons"] == [(year, None) for year in sorted(years)]
+    assert rows_of(tmp_path / "x.db")["seasons"] == [(year, None) for year in sorted(years)]
 
 
 def test_standings_are_final_after_the_last_scheduled_round_of_a_season(source, tmp_path):
     for table in ("driver_standings", "constructor_standings"):
         path = source / f"{table}.csv"
-        final = rows_of(built(source, tmp_path / "x.db"), table)
+        final = ordered_rows(built(source, tmp_path / "x.db"), table)
         rounds = {(row["year"], row["round"]) for row in final if row["final"] == 1}
         assert rounds == {(1957, 8), (1997, 17), (2005, 19), (2021, 22), (2023, 22)} - (
             set() if table == "driver_standings" else {(1957, 8)}
@@ -523,7 +522,7 @@ def test_standings_are_final_after_the_last_scheduled_round_of_a_season(source, 
         # Without its last round, which is race 71 here, a season has no final standings.
         rows = path.read_text(encoding="utf-8").splitlines(keepends=True)
         path.write_text("".join(row for row in rows if row.split(",")[1] != "71"), encoding="utf-8")
-        running = rows_of(built(source, tmp_path / "x.db"), table)
+        running = ordered_rows(built(source, tmp_path / "x.db"), table)
         assert {row["round"] for row in running if row["year"] == 2023} == {9, 18}
         assert not any(row["final"] for row in running if row["year"] == 2023)
 
@@ -537,7 +536,7 @@ def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(req
     for row in sorted(csv_rows_of(folder, "results"), key=lambda row: (row["year"], row["round"], row["resultId"])):
         results[row["year"], row["driverId"]].append((row["round"], str(row["constructorId"])))
     several = 0
-    for row in rows_of(path, "driver_standings"):
+    for row in ordered_rows(path, "driver_standings"):
         constructors = [name for round, name in results[row["year"], row["driverId"]] if round <= row["round"]]
         assert row["constructors"] == " ".join(dict.fromkeys(constructors))
         several += " " in row["constructors"]

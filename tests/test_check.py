@@ -8,7 +8,7 @@ import sys
 from contextlib import closing
 
 import pytest
-from support.service import ROOT
+from support import ROOT
 
 from racedata.loader.check import CHECKS, ROWS_SHOWN, milliseconds, report
 

@@ -9,8 +9,9 @@ from dataclasses import fields
 from pathlib import Path
 
 import pytest
+from support import ROOT
 from support.apis import served
-from support.service import ROOT, Gunicorn, service
+from support.processes import Gunicorn, service
 
 from racedata import __version__
 from racedata.cli import COMMANDS, option

@@ -6,8 +6,8 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from conftest import SAMPLE, built, run_loader
-from support.service import ROOT
+from support import ROOT, SAMPLE
+from support.loads import built, run_loader
 
 HEADER = "table,key,column,wrong,right,source"
 CORRECTIONS = ROOT / "data" / "corrections.csv"

@@ -24,7 +24,7 @@ def copy(sample_database, tmp_path):
         (spoiling.device, "is not a file"),
         (spoiling.loop, "cannot be read (Too many levels of symbolic links)"),
         (spoiling.unreadable, "cannot be read ("),
-        (spoiling.empty, "is not an SQLite database"),
+        (spoiling.emptied, "is not an SQLite database"),
         (spoiling.text, "is not an SQLite database"),
         (spoiling.foreign, "is an SQLite database, but not one of racedata"),
         (spoiling.version(0), "has schema version 0, older than this program's, 3"),

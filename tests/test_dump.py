@@ -13,7 +13,7 @@ from contextlib import suppress
 from email.message import Message
 
 import pytest
-from conftest import SAMPLE
+from support import SAMPLE
 
 from racedata.loader import dump
 

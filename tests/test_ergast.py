@@ -6,7 +6,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from conftest import SAMPLE, client, run_loader
+from support import SAMPLE
+from support.answers import client
+from support.loads import run_loader
 
 
 class Dump:

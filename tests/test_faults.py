@@ -7,9 +7,9 @@ import signal
 import subprocess
 
 import pytest
-from conftest import bodies
-from support import spoiling
-from support.service import GUNICORN, OFF, ROOT, service, until
+from support import ROOT, spoiling
+from support.answers import bodies
+from support.processes import GUNICORN, OFF, service, until
 from support.traffic import Client, run
 
 PATHS = ["/ergast/f1/2023/9.json", *(f"/ergast/f1/2023/9/results.json?limit={limit}" for limit in range(1, 40))]

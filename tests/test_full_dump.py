@@ -4,8 +4,7 @@ import csv
 import json
 
 import pytest
-from conftest import client
-from support.comparison import by_place, differences
+from support.answers import by_place, client, differences
 from support.oracle import Oracle
 
 

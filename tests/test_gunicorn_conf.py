@@ -10,8 +10,8 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from support.processes import gunicorn
-from support.service import GUNICORN, ROOT, free_port, until
+from support import ROOT
+from support.processes import GUNICORN, free_port, gunicorn, until
 
 
 def environment(**changes: str) -> dict[str, str]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import ROOT
 from support.hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
-from support.processes import Gunicorn
-from support.service import OFF, ROOT, service, until
+from support.processes import OFF, Gunicorn, service, until
 
 
 @pytest.fixture(scope="module")

@@ -10,8 +10,8 @@ import zipfile
 from contextlib import closing
 
 import pytest
-from conftest import built, client, folder_named_by
-from support.comparison import by_place, differences
+from support.answers import by_place, client, differences
+from support.loads import built
 
 from racedata.loader import build, dump
 
@@ -586,12 +586,6 @@ def test_the_licence_of_jolpicas_data_is_stored(source):
 
 
 # What follows needs a dump of Jolpica's, and its own answers over it.
-
-
-@pytest.fixture(scope="session")
-def jolpica():
-    """The folder of a dump in Jolpica's layout, with a folder `answers` of what Jolpica answers over it."""
-    return folder_named_by("JOLPICA_DUMP", "a dump of Jolpica's")
 
 
 @pytest.fixture(scope="session")

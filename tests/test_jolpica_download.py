@@ -10,7 +10,7 @@ import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from conftest import run_loader
+from support.loads import run_loader
 
 from racedata.loader.dump import LoadError
 from racedata.loader.sources.jolpica_download import INDEX, Token, dump_in_index, published_dump

@@ -4,9 +4,8 @@ import json
 
 import pytest
 import webtest
-from conftest import client
 from falcon.inspect import inspect_routes
-from support.description import Description
+from support.answers import Description, client
 
 from racedata import __version__
 from racedata.app import create_app

@@ -8,7 +8,9 @@ import random
 import shutil
 
 import pytest
-from conftest import SAMPLE, built, client
+from support import SAMPLE
+from support.answers import client
+from support.loads import built
 from support.oracle import ACCEPTED, BESIDE_STANDINGS, FORMS, Oracle
 
 # ● accepted, v the endpoint's own value, S only beside few others, - refused. All accept season and round.

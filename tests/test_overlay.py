@@ -7,8 +7,10 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from conftest import SAMPLE, bodies, built, client, run_loader
-from support.apis import answers_of, edited, race_ids, refreshed, rows_of, served, without
+from support import SAMPLE
+from support.answers import bodies, client
+from support.apis import answers_of, refreshed, served
+from support.loads import built, edited, race_ids, rows_of, run_loader, without
 
 from racedata.loader import overlay
 from racedata.loader.dump import LoadError

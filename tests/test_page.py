@@ -5,7 +5,9 @@ import shutil
 from html import unescape
 
 import pytest
-from conftest import SAMPLE, built, client
+from support import SAMPLE
+from support.answers import client
+from support.loads import built
 
 from racedata import page
 from racedata.addresses import FILTERS

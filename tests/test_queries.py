@@ -4,9 +4,9 @@ import itertools
 from contextlib import suppress
 
 import pytest
-from conftest import SAMPLE
 from hypothesis import given
 from hypothesis import strategies as st
+from support import SAMPLE
 
 from racedata import queries
 from racedata.addresses import FILTERS, Grammar, RefusedAddress

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.limit_helpers import BURST, NOW, SECOND, SUSTAINED
+from support.limits import BURST, NOW, SECOND, SUSTAINED
 
 from racedata.ratelimit.bucket import Limit, take, whole_seconds
 

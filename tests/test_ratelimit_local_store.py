@@ -5,8 +5,8 @@ import subprocess
 import sys
 import threading
 
-from conftest import ROOT
-from support.limit_helpers import BURST, SECOND, allowed, local_store
+from support import ROOT
+from support.limits import BURST, SECOND, allowed, local_store
 
 
 def test_each_client_has_its_own_bucket():

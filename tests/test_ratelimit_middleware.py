@@ -4,7 +4,7 @@ import tracemalloc
 
 import pytest
 import webtest
-from support.limit_helpers import SECOND, local_store
+from support.limits import SECOND, local_store
 
 from racedata.app import create_app
 from racedata.settings import Settings

@@ -6,9 +6,7 @@ import time
 from contextlib import contextmanager
 
 import pytest
-from conftest import Clock
-from support.fake_redis import fake_redis
-from support.limit_helpers import NOW, allowed, redis_store
+from support.limits import NOW, Clock, allowed, fake_redis, redis_store
 
 from racedata.ratelimit.redis_store import RedisStore
 

@@ -6,7 +6,7 @@ from dataclasses import fields
 
 import pytest
 from falcon.inspect import inspect_routes
-from support.service import ROOT
+from support import ROOT
 from webtest import TestApp
 
 from racedata.settings import Settings

@@ -9,9 +9,10 @@ import sys
 from contextlib import closing
 
 import pytest
-from conftest import SAMPLE, bodies, built, client
-from support.apis import FAULTS, RECORDS, answers_of, edited, race_ids, refreshed, rows_of, served, without
-from support.service import ROOT
+from support import ROOT, SAMPLE
+from support.answers import bodies, client
+from support.apis import FAULTS, answers_of, refreshed, served
+from support.loads import RECORDS, built, edited, race_ids, rows_of, without
 
 from racedata.loader import overlay, refresh
 from racedata.loader.dump import LoadError

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 import webtest
-from support import spoiling
-from support.service import ROOT, open_files
+from support import ROOT, spoiling
+from support.processes import open_files
 
 from racedata.app import create_app
 from racedata.database import CHECKSUM_BYTES, SCHEMA

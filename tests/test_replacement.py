@@ -14,9 +14,9 @@ from collections import Counter
 from contextlib import closing, contextmanager, suppress
 
 import pytest
-from conftest import LOAD, SAMPLE, run_loader
-from support.loads import assert_refused, edit, is_whole, refused, tables
-from support.service import ROOT, until
+from support import ROOT, SAMPLE
+from support.loads import LOAD, assert_refused, edit, is_whole, refused, rows_of, run_loader
+from support.processes import until
 
 from racedata.loader import replacement
 
@@ -82,7 +82,7 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
     began = time.monotonic()
     run_loader(source, database, env=UNMEASURED).check_returncode()
     seconds = time.monotonic() - began
-    new = tables(database)
+    new = rows_of(database)
     kills = 0
     while kills < turns:
         database.write_bytes(old)
@@ -93,11 +93,11 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
             process.kill()
             process.wait()
             kills += 1
-        assert database.read_bytes() == old or (is_whole(database) and tables(database) == new)
+        assert database.read_bytes() == old or (is_whole(database) and rows_of(database) == new)
         assert set(database.parent.iterdir()) <= {database, database.with_name(".racedata.db.loading")}
     # The next load removes what the last killed one left.
     run_loader(source, database).check_returncode()
-    assert tables(database) == new
+    assert rows_of(database) == new
     assert list(database.parent.iterdir()) == [database]
 
 
@@ -160,7 +160,7 @@ def test_a_reader_that_has_the_old_file_open_keeps_reading_it(source, database):
         (source / "lap_times.csv").unlink()
         run_loader(source, database).check_returncode()
         assert db.execute(rows).fetchone() == (1034,)
-    assert tables(database)["lap_times"] == []
+    assert rows_of(database)["lap_times"] == []
 
 
 def test_the_new_file_has_the_mode_of_the_old_one(source, database):
@@ -186,7 +186,7 @@ def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, datab
         )
     said = "racedata load: stdout: No space left on device; the new database is in place\n"
     assert (run.returncode, run.stderr) == (1, said)
-    assert "Zeltweg" in str(tables(database)["circuits"])
+    assert "Zeltweg" in str(rows_of(database)["circuits"])
 
 
 def test_progress_is_shown_on_a_terminal(source, tmp_path):
@@ -208,7 +208,7 @@ def test_a_link_to_the_database_stays_a_link(source, database):
     database.write_bytes(b"")
     run_loader(source, link).check_returncode()
     assert link.is_symlink()
-    assert len(tables(database)["races"]) == 88
+    assert len(rows_of(database)["races"]) == 88
 
 
 def a_folder(path):
@@ -247,7 +247,7 @@ def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
 def test_a_damaged_database_is_replaced(source, database):
     database.write_bytes(database.read_bytes()[:10_000])
     run_loader(source, database).check_returncode()
-    assert len(tables(database)["races"]) == 88
+    assert len(rows_of(database)["races"]) == 88
 
 
 def test_a_database_in_a_folder_that_does_not_exist_is_refused(source, tmp_path):

@@ -3,9 +3,9 @@
 import tracemalloc
 
 import pytest
-from conftest import client, request
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.answers import client, request
 
 ADDRESSES = {
     "races": ["races.json", "races/", "", ".json"],

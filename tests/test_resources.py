@@ -8,9 +8,10 @@ import json
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE, client
 from hypothesis import given
 from hypothesis import strategies as st
+from support import SAMPLE
+from support.answers import client
 
 from racedata.resources import ENDPOINTS
 

@@ -13,11 +13,10 @@ import socket
 from pathlib import Path
 
 import pytest
-from conftest import bodies
-from support.floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
+from support.answers import bodies
 from support.hostile import GOOD_KEEP_ALIVE
-from support.service import OFF, open_files, service, until
-from support.traffic import Client, run, traffic
+from support.processes import OFF, open_files, service, until
+from support.traffic import ADDRESS, FOUR_WORKERS, SECONDS, Client, assert_limited, run, traffic
 
 
 def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_theirs(sample_database, tmp_path):
@@ -25,7 +24,7 @@ def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_
     others = [Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 16)]
     with service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running:
         run(running.address, flood, *others)
-    assert_limited(flood, 4, 4)
+    assert_limited(flood, quota=4, per_second=4)
     assert flood.broken == 0
     assert len(others) == 14
     for other in others:
@@ -37,7 +36,7 @@ def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_pa
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "20/minute"}
     with service(sample_database, tmp_path / "log", **FOUR_WORKERS, **limits) as running:
         run(running.address, flood)
-    assert_limited(flood, 20, 20 / 60)
+    assert_limited(flood, quota=20, per_second=20 / 60)
 
 
 def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(sample_database, tmp_path):
@@ -51,7 +50,7 @@ def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(samp
             os.kill(random.choice(running.workers()), signal.SIGKILL)
             killed += 1
     # Answers may be lost with the worker that made them, a token never.
-    assert_limited(flood, 4, 4, lost=killed)
+    assert_limited(flood, quota=4, per_second=4, lost=killed)
     assert killed >= 2 * SECONDS
 
 

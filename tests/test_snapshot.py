@@ -4,9 +4,9 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from conftest import SAMPLE, built
-from support import spoiling
-from support.service import open_files
+from support import SAMPLE, spoiling
+from support.loads import built
+from support.processes import open_files
 
 from racedata.snapshot import Snapshot
 

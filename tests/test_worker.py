@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.service import OFF, Gunicorn, service
+from support.processes import OFF, Gunicorn, service
 
 ANSWERED = b"HTTP/1.1 200 OK"
 

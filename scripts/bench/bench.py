@@ -25,7 +25,8 @@ from typing import Any, NamedTuple
 
 import falcon
 from shapes import pages, request, shapes
-from support.processes import ROOT, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets
+from support import ROOT
+from support.processes import Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets
 
 from racedata.app import create_app
 from racedata.settings import Settings

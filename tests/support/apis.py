@@ -1,12 +1,12 @@
-"""An API for tests, which counts requests and breaks answers; and dumps and databases that lack what it has."""
+"""An API in Ergast's format, which counts requests and breaks answers, and a refresh from it that never waits."""
 
-import csv
-import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+
+import webtest
 
 from racedata.loader import refresh
 from racedata.loader.api import Api
@@ -107,7 +107,7 @@ def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
             thread.join()
 
 
-def answers_of(app) -> Callable[[str], Answer]:
+def answers_of(app: webtest.TestApp) -> Callable[[str], Answer]:
     """What an application answers: the `answer` of a Server."""
 
     def answer(path: str) -> Answer:
@@ -121,57 +121,3 @@ def refreshed(database: Path, url: str, season: str = "", now: float = 1_800_000
     """Refreshes a database without any waiting. Returns the report and the number of requests."""
     api = Api(url, lambda text: None, clock=lambda: 0, sleep=lambda seconds: None, now=lambda: now)
     return refresh.refresh(str(database), api, season, CORRECTIONS, lambda text: None), api.requests
-
-
-def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but `build`."""
-    with closing(sqlite3.connect(database)) as db:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        return {
-            table: db.execute(f"SELECT * FROM {table}").fetchall()
-            for table in tables
-            if table != "build" and not table.startswith("sqlite_")
-        }
-
-
-def edited(source: Path, folder: Path, **edits: Callable[[dict[str, str]], dict[str, str] | None]) -> Path:
-    """A copy of a dump. The edit of a table changes each row, a dict; it may return None to leave the row out."""
-    folder.mkdir()
-    for file in source.iterdir():
-        if file.stem not in edits:
-            (folder / file.name).write_bytes(file.read_bytes())
-            continue
-        with file.open(newline="", encoding="utf-8") as old, (folder / file.name).open("w", newline="") as new:
-            reader = csv.DictReader(old)
-            writer = csv.DictWriter(new, reader.fieldnames or ())
-            writer.writeheader()
-            writer.writerows(filter(None, map(edits[file.stem], reader)))
-    return folder
-
-
-RECORDS = (
-    "results",
-    "qualifying",
-    "sprint_results",
-    "lap_times",
-    "pit_stops",
-    "driver_standings",
-    "constructor_standings",
-)
-
-
-def race_ids(source: Path, year: int) -> dict[int, str]:
-    """The raceId of each round of a season in a dump."""
-    with (source / "races.csv").open(newline="", encoding="utf-8") as file:
-        return {int(row["round"]): row["raceId"] for row in csv.DictReader(file) if row["year"] == str(year)}
-
-
-def without(source: Path, folder: Path, year: int, *rounds: int, **edits) -> Path:
-    """A copy of a dump without the records of some rounds, with edits as above."""
-    gone = {id for round, id in race_ids(source, year).items() if round in rounds}
-
-    def keep(table: str):
-        edit = edits.get(table, lambda row: row)
-        return lambda row: None if row["raceId"] in gone else edit(row)
-
-    return edited(source, folder, **{**edits, **{table: keep(table) for table in RECORDS}})

@@ -1,33 +1,63 @@
-"""What tests of a load need: a change to its source, what it has built, and that it has changed nothing."""
+"""Loads: the loader as a process, changes to a dump, what a load has built, and that it has changed nothing."""
 
+import csv
 import hashlib
 import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
+from pathlib import Path
+from typing import Any
 
-from conftest import run_loader
+LOAD = [sys.executable, "-m", "racedata", "load"]
+
+Row = dict[str, str]
+Edit = Callable[[Row], Row | None]
+
+# The tables with the records of a race.
+RECORDS = (
+    *("results", "qualifying", "sprint_results", "lap_times"),
+    *("pit_stops", "driver_standings", "constructor_standings"),
+)
 
 
-def tables(path):
-    """All rows of the database, except where and when it was built."""
-    with closing(sqlite3.connect(path)) as db:
-        names = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")]
-        return {name: db.execute(f"SELECT * FROM {name}").fetchall() for name in names if name != "build"}
+def run_loader(
+    source: Path | str, database: Path, *arguments: str, **options: Any
+) -> "subprocess.CompletedProcess[str]":
+    """The loader as a process of its own, finished."""
+    command = [*LOAD, *arguments, source, "--database", database]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
-def is_whole(path):
+def built(source: Path | str, database: Path, *arguments: str) -> Path:
+    """The path of a database that the loader has built from `source`."""
+    run_loader(source, database, *arguments).check_returncode()
+    return database
+
+
+def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of each table but `build`, which says where and when the database was built."""
+    with closing(sqlite3.connect(database)) as db:
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {table: db.execute(f"SELECT * FROM {table}").fetchall() for table in tables if table != "build"}
+
+
+def is_whole(path: Path) -> bool:
     """Whether the checksum that the loader appends (schema.sql) is that of the file before it."""
     content = path.read_bytes()
     return hashlib.sha256(content[:-32]).digest() == content[-32:]
 
 
-def edit(path, old, new):
+def edit(path: Path, old: str, new: str) -> None:
+    """Replaces a text that is in the file once."""
     content = path.read_text(encoding="utf-8")
     assert content.count(old) == 1
     path.write_text(content.replace(old, new), encoding="utf-8")
 
 
 @contextmanager
-def refused(database):
+def refused(database: Path) -> Iterator[None]:
     """The block leaves the database as it was, byte for byte, and no file beside it."""
     before = database.read_bytes()
     yield
@@ -35,13 +65,49 @@ def refused(database):
     assert list(database.parent.iterdir()) == [database]
 
 
-def assert_refused(source, database, *said, **options):
+def assert_refused(source: Path | str, database: Path, *said: str, **options: Any) -> None:
+    """Asserts that the loader refuses a source in one line, which has all these words, and changes nothing."""
     with refused(database):
         run = run_loader(source, database, **options)
-    assert run.returncode == 1
-    assert run.stdout == ""
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
     assert run.stderr.startswith("racedata load: ")
     assert run.stderr.endswith("; nothing was changed\n")
-    assert run.stderr.count("\n") == 1
     for words in said:
         assert words in run.stderr
+
+
+def csv_rows(folder: Path, table: str) -> list[Row]:
+    """The rows of a file of a dump."""
+    with (folder / f"{table}.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def edited(source: Path, folder: Path, **edits: Edit) -> Path:
+    """A copy of a dump. The edit of a table changes each row; it may return None to leave the row out."""
+    folder.mkdir()
+    for file in source.iterdir():
+        if file.stem not in edits:
+            (folder / file.name).write_bytes(file.read_bytes())
+            continue
+        rows = csv_rows(source, file.stem)
+        with (folder / file.name).open("w", newline="", encoding="utf-8") as new:
+            writer = csv.DictWriter(new, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(filter(None, map(edits[file.stem], rows)))
+    return folder
+
+
+def race_ids(source: Path, year: int) -> dict[int, str]:
+    """The raceId of each round of a season in a dump."""
+    return {int(row["round"]): row["raceId"] for row in csv_rows(source, "races") if row["year"] == str(year)}
+
+
+def without(source: Path, folder: Path, year: int, *rounds: int, **edits: Edit) -> Path:
+    """A copy of a dump without the records of some rounds, with edits as above."""
+    gone = {id for round, id in race_ids(source, year).items() if round in rounds}
+
+    def keep(table: str) -> Edit:
+        edit = edits.get(table, dict)
+        return lambda row: None if row["raceId"] in gone else edit(row)
+
+    return edited(source, folder, **{**edits, **{table: keep(table) for table in RECORDS}})

@@ -7,7 +7,13 @@ import csv
 import re
 import unicodedata
 from collections import Counter, defaultdict
+from collections.abc import Iterable
 from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+Row = dict[str, Any]
+Facts = dict[str, str]  # what filters are compared with
 
 NUMBER = "[0-9]{1,18}"
 ID = "[a-z0-9_-]+"
@@ -92,7 +98,7 @@ FILES = {
 }
 
 
-def names(text):
+def names(text: str) -> dict[str, str]:
     """`a=b c` is {"a": "b", "c": "c"}: the order counts, and most names are those of the column."""
     return {name: column or name for name, _, column in (pair.partition("=") for pair in text.split())}
 
@@ -117,7 +123,7 @@ class Refused(Exception):
     """The address has no answer; its argument is the status of the error."""
 
 
-def read(folder, table):
+def read(folder: Path, table: str) -> list[Row]:
     """The rows of a file, a dict each, with the facts that are known. No rows if there is no such file."""
     path = folder / f"{table}.csv"
     if not path.exists():
@@ -129,7 +135,7 @@ def read(folder, table):
         ]
 
 
-def parse(path):
+def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     """The segments of an address, and what it asks for: (segments, season, round, filters, endpoint)."""
     path = path.lower()
     path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
@@ -157,20 +163,20 @@ def parse(path):
     return segments, season, round, filters, endpoint
 
 
-def some(**facts):
+def some(**facts: Any) -> dict[str, Any]:
     """An object without the facts that are not known."""
     return {name: value for name, value in facts.items() if value is not None}
 
 
-def only(wanted, words):
+def only(wanted: Facts, words: Iterable[str]) -> Facts:
     return {word: value for word, value in wanted.items() if word in words}
 
 
-def points(text):
+def points(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def clock(milliseconds):
+def clock(milliseconds: int) -> str:
     """`23.251`, `1:04.278` or `1:02:03.456`."""
     hours, minutes = milliseconds // 3600000, milliseconds // 60000 % 60
     seconds = f"{milliseconds // 1000 % 60:02}.{milliseconds % 1000:03}"
@@ -179,7 +185,7 @@ def clock(milliseconds):
     return f"{minutes}:{seconds}" if minutes else seconds.removeprefix("0")
 
 
-def long_clock(milliseconds, hours=True):
+def long_clock(milliseconds: int, hours: bool = True) -> str:
     """`1:02:03.456` and `0:01:04.278`, or `01:04.278` if the hours are not needed."""
     seconds = f"{milliseconds // 1000 % 60:02}.{milliseconds % 1000:03}"
     if hours or milliseconds >= 3600000:
@@ -187,40 +193,40 @@ def long_clock(milliseconds, hours=True):
     return f"{milliseconds // 60000:02}:{seconds}"
 
 
-def without_accents(name):
+def without_accents(name: str) -> str:
     letters = unicodedata.normalize("NFD", name)
     return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()
 
 
-def date_of(race):
+def date_of(race: Row) -> tuple[int, int]:
     return int(race["year"]), int(race["round"])
 
 
-def by_id(row):
-    return row["id"].encode()
+def by_id(row: Row) -> bytes:
+    return str(row["id"]).encode()
 
 
-def by_family_name(row):
+def by_family_name(row: Row) -> tuple[str, bytes]:
     return without_accents(row["surname"]), by_id(row)
 
 
-def matching(rows, wanted):
+def matching(rows: Iterable[Row], wanted: Facts) -> list[Row]:
     return [row for row in rows if wanted.items() <= row["facts"].items()]
 
 
-def pick(row, columns):
+def pick(row: Row, columns: dict[str, str]) -> dict[str, Any]:
     """An object of the columns of a row, as far as they are known."""
     return {name: row[column] for name, column in columns.items() if column in row}
 
 
-def circuit_object(row):
+def circuit_object(row: Row) -> dict[str, Any]:
     return pick(row, names("circuitId=circuitRef url circuitName=name")) | {"Location": pick(row, LOCATION)}
 
 
 class Oracle:
     """What the service has to answer over the dump in `folder`. `finish_times` is `total` or `gap`."""
 
-    def __init__(self, folder, base_url="http://localhost/ergast/f1", finish_times="total"):
+    def __init__(self, folder: Path, base_url: str = "http://localhost/ergast/f1", finish_times: str = "total") -> None:
         self.base_url = base_url
         self.finish_times = finish_times
         self.circuits, self.constructors, self.drivers = (
@@ -253,10 +259,10 @@ class Oracle:
                 self.of_season[endpoint, row["facts"]["season"]].append(row)
         self.qualified = {(row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]}
 
-    def read_rows(self, folder, table, order, columns):
+    def read_rows(self, folder: Path, table: str, order: str, columns: str) -> list[Row]:
         """The rows of a table, by race and then by the columns of `order`; a number that is missing comes last."""
 
-        def key(row):
+        def key(row: Row) -> tuple[tuple[int, int], list[int | str]]:
             values = [row.get(column) or "9" * 18 for column in order.split()]
             return date_of(self.races[row["raceId"]]), [int(text) if text.isdigit() else text for text in values]
 
@@ -269,7 +275,7 @@ class Oracle:
                 row["facts"]["constructors"] = self.constructors[row["constructorId"]]["id"]
         return rows
 
-    def answer(self, path, limit=100, offset=0):
+    def answer(self, path: str, limit: int = 100, offset: int = 0) -> tuple[int, Any]:
         """(status, MRData) for a path under the base address, such as `/2023/18/results`; None if it is refused."""
         try:
             segments, season, round, filters, endpoint = parse(path)
@@ -294,7 +300,7 @@ class Oracle:
             table: {**echo, name: self.objects(endpoint, records[offset : offset + limit])},
         }
 
-    def numbers(self, season, round):
+    def numbers(self, season: Any, round: Any) -> tuple[Any, Any]:
         """Season and round, with the numbers that `current`, `last` and `next` stand for."""
         if season == "current":
             season = max(self.races[race]["year"] for race in self.races_with["results"])
@@ -311,7 +317,7 @@ class Oracle:
 
     # Which records an address has.
 
-    def records(self, endpoint, wanted):
+    def records(self, endpoint: str, wanted: Facts) -> list[Row]:
         if endpoint in self.lists:
             return self.things(*self.lists[endpoint], wanted)
         if endpoint in STANDINGS:
@@ -326,11 +332,11 @@ class Oracle:
             rows = [row for row in rows if matching(self.entries[row["raceId"], row["driverId"]], of_the_race)]
         return rows
 
-    def candidates(self, endpoint, wanted):
+    def candidates(self, endpoint: str, wanted: Facts) -> list[Row]:
         """The rows of an endpoint, those of the season alone if one is given."""
         return self.of_season[endpoint, wanted["season"]] if "season" in wanted else self.rows[endpoint]
 
-    def things(self, word, table, wanted):
+    def things(self, word: str, table: list[Row], wanted: Facts) -> list[Row]:
         """The rows of a table of things; `word` is the fact by which rows of results and races name such a thing."""
         if wanted.keys() & STANDINGS:
             found = self.in_standings(word, wanted)
@@ -347,7 +353,7 @@ class Oracle:
             found = {race["facts"][word] for race in matching(self.calendar, wanted)}
         return [row for row in table if row["id"] in found]
 
-    def in_standings(self, word, wanted):
+    def in_standings(self, word: str, wanted: Facts) -> set[str]:
         """The ids of the things that stand in the places given, in the lists that are chosen."""
         found = []
         for endpoint, thing in (("driverstandings", "drivers"), ("constructorstandings", "constructors")):
@@ -356,11 +362,11 @@ class Oracle:
                 found.append({row["facts"][word] for row in rows})
         return set.intersection(*found)
 
-    def standings(self, endpoint, wanted):
+    def standings(self, endpoint: str, wanted: Facts) -> list[Row]:
         chosen = {race["id"] for race in self.chosen_races(endpoint, wanted)}
         return matching([row for row in self.candidates(endpoint, wanted) if row["raceId"] in chosen], wanted)
 
-    def chosen_races(self, endpoint, wanted):
+    def chosen_races(self, endpoint: str, wanted: Facts) -> list[Row]:
         """The races after which the chosen lists of standings were made."""
         races = [race for race in self.calendar if race["id"] in self.races_with[endpoint]]
         if "season" in wanted:
@@ -371,7 +377,7 @@ class Oracle:
 
     # How records look.
 
-    def objects(self, endpoint, page):
+    def objects(self, endpoint: str, page: list[Row]) -> list[dict[str, Any]]:
         """The list in a table: the objects of the page, under the races, laps or lists that have one of them."""
         makers = {
             "seasons": lambda row: pick(row, SEASON),
@@ -406,16 +412,16 @@ class Oracle:
             nested.append(head | {name: inner})
         return nested
 
-    def race_object(self, race):
+    def race_object(self, race: Row) -> dict[str, Any]:
         head = pick(race, names("season=year round url raceName=name"))
         head["Circuit"] = circuit_object(self.circuits[race["circuitId"]])
         return head | self.session(race, "")
 
-    def session(self, race, prefix):
+    def session(self, race: Row, prefix: str) -> dict[str, Any]:
         time = race.get(f"{prefix}time")
         return some(date=race.get(f"{prefix}date"), time=time and f"{time}Z")
 
-    def sessions(self, race):
+    def sessions(self, race: Row) -> dict[str, Any]:
         year = int(race["year"])
         sprint = "sprint_date" in race or race["id"] in self.races_with["sprint"]
         columns = names("FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_")
@@ -425,13 +431,13 @@ class Oracle:
         sessions = {name: self.session(race, prefix) for name, prefix in columns.items()}
         return {name: session for name, session in sessions.items() if session or (name == "Sprint" and sprint)}
 
-    def driver(self, row):
+    def driver(self, row: Row) -> dict[str, Any]:
         return pick(self.drivers[row["driverId"]], DRIVER)
 
-    def constructor(self, row):
+    def constructor(self, row: Row) -> dict[str, Any]:
         return pick(self.constructors[row["constructorId"]], CONSTRUCTOR)
 
-    def result_object(self, row):
+    def result_object(self, row: Row) -> dict[str, Any]:
         result = pick(row, names("number position=positionOrder positionText"))
         result |= {"points": points(row["points"]), "Driver": self.driver(row), "Constructor": self.constructor(row)}
         result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
@@ -445,7 +451,7 @@ class Oracle:
                 result["FastestLap"]["AverageSpeed"] = {"units": "kph", "speed": row["fastestLapSpeed"]}
         return result
 
-    def time_object(self, row):
+    def time_object(self, row: Row) -> dict[str, Any]:
         own = int(row["milliseconds"])
         endpoint = "sprint" if "sprint" in row["facts"] else "results"
         time = long_clock(own, hours=endpoint == "results")
@@ -455,19 +461,19 @@ class Oracle:
             time = "+" + clock(gap) if gap > 0 else clock(own)
         return {"millis": row["milliseconds"], "time": time}
 
-    def qualifying_object(self, row):
+    def qualifying_object(self, row: Row) -> dict[str, Any]:
         result = pick(row, names("number position"))
         result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)}
         return result | pick(row, names("Q1=q1 Q2=q2 Q3=q3"))
 
-    def stop_object(self, row):
+    def stop_object(self, row: Row) -> dict[str, Any]:
         stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("lap stop time"))
         return stop | {"duration": clock(int(row["milliseconds"]))}
 
-    def timing_object(self, row):
+    def timing_object(self, row: Row) -> dict[str, Any]:
         return {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("position time"))
 
-    def standing_object(self, row):
+    def standing_object(self, row: Row) -> dict[str, Any]:
         standing = pick(row, names("position positionText points wins")) | {"points": points(row["points"])}
         if "constructorId" in row:
             return standing | {"Constructor": self.constructor(row)}

@@ -1,6 +1,6 @@
-"""Starts gunicorn and nginx, and reads what Linux knows about a process.
+"""Real servers, each on a free port: gunicorn, the service, nginx and Redis; and what Linux knows about a process.
 
-Only code that benchmarks and tests share belongs here.
+The benchmarks use it too.
 """
 
 import itertools
@@ -15,12 +15,15 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from support import ROOT
+
 GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "python:racedata.gunicorn_conf"]
 SITE = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 
-Address = tuple[str, int] | str  # (host, port), or the path of a unix socket
+OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 
+Site = tuple[str, int]  # host and port
+Address = Site | str  # or the path of a unix socket
 
 # Processes that start together have different ranges: tests that run in parallel choose different ports.
 _FIRST = 20_000 + os.getpid() % 120 * 100
@@ -125,13 +128,21 @@ def gunicorn(
             process.kill()
 
 
+@contextmanager
+def service(database: Path, log: Path, sockets: Sequence[Path] = (), **settings: str) -> Iterator[Gunicorn]:
+    """The service over `database`, on a free port or on unix sockets, with its output in the file `log`."""
+    environ = {"RACEDATA_DATABASE": str(database), **settings}
+    with open(log, "w") as output, gunicorn(environ=environ, sockets=sockets, output=output) as running:
+        yield running
+
+
 def nginx_sockets(folder: Path) -> list[Path]:
     """The sockets that deploy/nginx.conf names, in another folder."""
     return [folder / name for name in re.findall("unix:/run/racedata/([^ ;]+)", SITE)]
 
 
 @contextmanager
-def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[tuple[str, int]]:
+def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     """nginx with deploy/nginx.conf, in front of `nginx_sockets(folder)`; yields its (host, port).
 
     Each of the changes has a text of the configuration and its replacement. The logs are `access.log` and `error.log`
@@ -167,3 +178,29 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[tuple[str, int]]:
     finally:
         process.terminate()
         process.wait(timeout=20)
+
+
+@contextmanager
+def site_with_nginx(database: Path, folder: Path, **settings: str) -> Iterator[tuple[Site, Gunicorn]]:
+    """The service behind nginx with deploy/nginx.conf. Logs are in the folder: `log`, `access.log`, `error.log`."""
+    settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **settings}
+    with service(database, folder / "log", nginx_sockets(folder), **settings) as running, nginx(folder) as site:
+        yield site, running
+
+
+class Redis:
+    """A Redis server at `url`. It can be killed and started again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, self.folder = free_port(), folder
+        self.url = f"redis://127.0.0.1:{self.port}/0"
+        self.start()
+
+    def start(self) -> None:
+        command = ["redis-server", "--port", str(self.port), "--dir", str(self.folder), "--save", ""]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        until(lambda: listens(("127.0.0.1", self.port)))
+
+    def kill(self) -> None:
+        self.process.kill()
+        self.process.wait()

@@ -1,12 +1,25 @@
-"""Clients of a real service: many connections at once, each sending its next request at once or after a pause."""
+"""Clients of a real service: many connections at once, each sending its next request at once or after a pause.
+
+The environment variable SERVICE_SECONDS makes the tests with many clients longer.
+"""
 
 import asyncio
+import os
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from math import inf
+
+from support.processes import Address
+
+SECONDS = float(os.environ.get("SERVICE_SECONDS", "3"))
+ADDRESS = "/ergast/f1/2023/18.json"
+FOUR_WORKERS = {"WEB_CONCURRENCY": "4", "RACEDATA_TRUSTED_PROXIES": ""}
+
+Headers = Iterable[tuple[str, str]]
 
 
 class Client:
@@ -18,30 +31,41 @@ class Client:
     was sent that got a 429, and `ended` when the last answer came.
     """
 
-    def __init__(self, path, seconds=inf, connections=1, pause=0, source=None, headers=(), requests=inf):
+    def __init__(
+        self,
+        path: str,
+        seconds: float = inf,
+        connections: int = 1,
+        pause: float = 0,
+        source: str | None = None,
+        headers: Headers | Callable[[], Headers] = (),
+        requests: float = inf,
+    ) -> None:
         self.path, self.seconds, self.connections, self.pause = path, seconds, connections, pause
-        self.source, self.requests = source, requests
-        self.headers = headers if callable(headers) else lambda: headers
-        self.statuses, self.bodies, self.broken = Counter(), set(), 0
+        self.source, self.requests, self.headers = source, requests, headers
+        self.statuses: Counter[int] = Counter()
+        self.bodies: set[bytes] = set()
+        self.broken = 0
 
-    async def run(self, address):
-        """`address` is (host, port), or the path of a unix socket."""
+    async def run(self, address: Address) -> None:
         self.began = self.ended = self.refused = time.monotonic()
         self.answered = inf
         await asyncio.gather(*(self.keep_requesting(address) for _ in range(self.connections)))
 
-    def goes_on(self):
+    def goes_on(self) -> bool:
         return self.requests > 0 and time.monotonic() < self.began + self.seconds
 
-    def request(self):
+    def request(self) -> bytes:
         self.requests -= 1
-        fields = ("Host: localhost", *(f"{name}: {value}" for name, value in self.headers()))
+        headers = self.headers() if callable(self.headers) else self.headers
+        fields = ("Host: localhost", *(f"{name}: {value}" for name, value in headers))
         return "\r\n".join([f"GET {self.path} HTTP/1.1", *fields, "", ""]).encode("latin-1")
 
-    async def keep_requesting(self, address):
+    async def keep_requesting(self, address: Address) -> None:
         while self.goes_on():
             writer = None
             try:
+                assert isinstance(address, tuple)
                 reader, writer = await asyncio.open_connection(*address, local_addr=self.source and (self.source, 0))
                 while self.goes_on():
                     sent = time.monotonic()
@@ -64,7 +88,9 @@ class Client:
                     writer.close()
 
 
-async def exchange(reader, writer, request):
+async def exchange(
+    reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
+) -> tuple[int, bytes, bool]:
     """Sends a request and reads the whole answer: status, body, and whether the server closes the connection."""
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
@@ -73,12 +99,21 @@ async def exchange(reader, writer, request):
     return int(head.split()[1]), body, fields.get(b"connection", b"").strip() == b"close"
 
 
+def run(address: Address, *clients: Client) -> None:
+    """Runs the clients at the same time, until all have ended."""
+
+    async def together() -> None:
+        await asyncio.gather(*(client.run(address) for client in clients))
+
+    asyncio.run(together())
+
+
 @contextmanager
-def traffic(address, *clients):
+def traffic(address: Address, *clients: Client) -> Iterator[threading.Event]:
     """The clients send requests while the block runs; yields an Event that is set when they have ended."""
     ended = threading.Event()
 
-    def send():
+    def send() -> None:
         try:
             run(address, *clients)
         finally:
@@ -90,10 +125,23 @@ def traffic(address, *clients):
         sent.result()
 
 
-def run(address, *clients):
-    """Runs the clients at the same time, until all have ended."""
+def assert_served(*clients: Client) -> None:
+    """Asserts that every request was answered with a 200, and no connection broke."""
+    for client in clients:
+        assert set(client.statuses) == {200}
+        assert client.broken == 0
 
-    async def together():
-        await asyncio.gather(*(client.run(address) for client in clients))
 
-    asyncio.run(together())
+def assert_limited(*clients: Client, quota: int, per_second: float, lost: int = 0) -> None:
+    """Asserts that clients that were refused all the time got as many 200s as one limit allows, but for `lost` ones.
+
+    The service decides later than a request is sent, and earlier than its answer comes. So the times between which
+    tokens came back are known only within bounds, which are wide on a busy machine.
+    """
+    statuses = sum((client.statuses for client in clients), Counter[int]())
+    longest = max(client.ended for client in clients) - min(client.began for client in clients)
+    shortest = max(client.refused for client in clients) - min(client.answered for client in clients)
+    # At the last refusal, less than a token is left.
+    assert quota + per_second * shortest - 1 - lost < statuses[200] <= quota + per_second * longest
+    assert set(statuses) == {200, 429}
+    assert statuses[429] > 100

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 from bench import one_per_endpoint
-from support.service import ROOT
+from support import ROOT
 
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings

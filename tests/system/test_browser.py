@@ -5,7 +5,7 @@ import shutil
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
-from support.service import OFF, service
+from support.processes import OFF, service
 
 from racedata.resources import ENDPOINTS
 

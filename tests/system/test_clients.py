@@ -10,8 +10,8 @@ import warnings
 from contextlib import closing
 
 import pytest
-from conftest import SAMPLE
-from support.service import OFF, service
+from support import SAMPLE
+from support.processes import OFF, service
 from support.tables import Tables
 
 with warnings.catch_warnings():

@@ -9,10 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support import ROOT
 from support.hostile import MALFORMED, request, send, statuses
-from support.processes import ROOT, SITE, nginx
-from support.servers import Site, site_with_nginx
-from support.service import until
+from support.processes import SITE, Site, nginx, site_with_nginx, until
 from support.traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"

@@ -7,11 +7,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.floods import SECONDS
-from support.processes import Gunicorn, nginx, nginx_sockets
-from support.servers import site_with_nginx
-from support.service import OFF, service, until
-from support.traffic import Client, run, traffic
+from support.processes import OFF, Gunicorn, nginx, nginx_sockets, service, site_with_nginx, until
+from support.traffic import SECONDS, Client, run, traffic
 
 SMALL = "/ergast/f1/2023/18.json"
 LARGE = "/ergast/f1/2023/18/laps.json?limit=2000"

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, RACE, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
-from support.servers import Site, site_with_nginx
-from support.service import OFF, until
+from support.processes import OFF, Site, site_with_nginx, until
 from support.traffic import Client
 
 HOSTILE = {**MALFORMED, **TRUNCATED, **UNUSUAL, **SMUGGLED}

@@ -8,12 +8,9 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.fake_redis import fake_redis
-from support.floods import ADDRESS, FOUR_WORKERS, SECONDS, assert_limited
-from support.limit_helpers import NOW, SECOND, allowed, redis_store
-from support.servers import Redis
-from support.service import service
-from support.traffic import Client, run, traffic
+from support.limits import NOW, SECOND, allowed, fake_redis, redis_store
+from support.processes import Redis, service
+from support.traffic import ADDRESS, FOUR_WORKERS, SECONDS, Client, assert_limited, run, traffic
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore
@@ -51,17 +48,6 @@ def run_together(*pairs):
         thread.join()
 
 
-class Sum:
-    """The statuses and times of several clients together."""
-
-    def __init__(self, *clients):
-        self.statuses = sum((client.statuses for client in clients), start=type(clients[0].statuses)())
-        self.began = min(client.began for client in clients)
-        self.answered = min(client.answered for client in clients)
-        self.refused = max(client.refused for client in clients)
-        self.ended = max(client.ended for client in clients)
-
-
 @pytest.mark.parametrize(
     ("limits", "quota", "per_second"),
     [
@@ -84,7 +70,7 @@ def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
             (two.address, floods[1]),
             *([one.address, other] for other in others if not limits),
         )
-    assert_limited(Sum(*floods), quota, per_second)
+    assert_limited(*floods, quota=quota, per_second=per_second)
     if not limits:
         assert all(set(other.statuses) == {200} for other in others)
 

@@ -12,9 +12,10 @@ import urllib.request
 from contextlib import contextmanager
 
 import pytest
-from conftest import built
-from support.apis import FAULTS, edited, race_ids, refreshed, rows_of, served, without
-from support.service import OFF, ROOT, service
+from support import ROOT
+from support.apis import FAULTS, refreshed, served
+from support.loads import built, edited, race_ids, rows_of, without
+from support.processes import OFF, service
 
 from racedata.loader import overlay, refresh
 from racedata.loader.api import Api

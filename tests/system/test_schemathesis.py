@@ -10,7 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from support.service import OFF, service
+from support.processes import OFF, service
 
 # Not `stateful`: the description has no links, and those that Schemathesis infers ignore the patterns of parameters. It
 # takes `/status.json` for a `/{season}`.

@@ -9,10 +9,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE, built, client
-from support.apis import answers_of, rows_of, served, without
+from support import ROOT, SAMPLE
+from support.answers import client
+from support.apis import answers_of, served
+from support.loads import built, rows_of, without
 from support.processes import nginx_sockets
-from support.service import ROOT
 
 SERVICES = ("racedata.service", "racedata-refresh.service")
 TIMER = ROOT / "deploy" / "racedata-refresh.timer"

@@ -1,0 +1,106 @@
+"""The application in this process, what it answers, and what the OpenAPI description says of an answer."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema_rs
+import webtest
+
+from racedata.app import create_app
+from racedata.settings import Settings
+from racedata.snapshot import Snapshot
+
+Difference = tuple[str, Any, Any]
+
+
+def client(path: Path, **settings: Any) -> webtest.TestApp:
+    """The application over the database at `path`."""
+    return webtest.TestApp(create_app(Settings(**settings), Snapshot.read(str(path))))
+
+
+def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:
+    """What the application over the database at `path` answers at each of the addresses, to a client of localhost."""
+    app = client(path)
+    return {address: app.get(address, headers={"Host": "localhost"}).body for address in addresses}
+
+
+def request(app: webtest.TestApp, **environ: Any) -> webtest.TestResponse:
+    """The answer to a request of any kind: webtest's own methods send no more than a decent client would."""
+    return webtest.TestRequest.blank("/", environ=environ).get_response(app.app)
+
+
+def differences(recorded: Any, ours: Any, place: str = "") -> Iterator[Difference]:
+    """(place, what was recorded, what we say) wherever two answers differ, the order of keys included."""
+    if isinstance(recorded, dict) and isinstance(ours, dict):
+        both = [key for key in recorded if key in ours]
+        if both != [key for key in ours if key in recorded]:
+            yield place, list(recorded), list(ours)
+        for key in {**recorded, **ours}:
+            yield from differences(recorded.get(key), ours.get(key), f"{place}/{key}")
+    elif isinstance(recorded, list) and isinstance(ours, list) and len(recorded) == len(ours):
+        for number, pair in enumerate(zip(recorded, ours)):
+            yield from differences(*pair, f"{place}/{number}")
+    elif recorded != ours:
+        yield place, recorded, ours
+
+
+def by_place(found: Iterable[Difference]) -> list[Difference]:
+    return sorted(found, key=lambda difference: difference[0])
+
+
+class Description:
+    """The document at `/openapi.json` of an application. Its `paths` are templates such as `/{season}/{round}/laps`."""
+
+    def __init__(self, app: webtest.TestApp) -> None:
+        self.document = json.loads(app.get("/openapi.json").text)
+        self.paths = self.document["paths"]
+        self._validators: dict[str, jsonschema_rs.Draft202012Validator] = {}
+
+    def resolved(self, item: Any) -> Any:
+        """The object that a `$ref` names; any other object is returned unchanged."""
+        while "$ref" in item:
+            place = self.document
+            for name in item["$ref"].split("/")[1:]:
+                place = place[name]
+            item = place
+        return item
+
+    def validate(self, schema: dict[str, Any], value: Any) -> None:
+        key = json.dumps(schema)
+        if key not in self._validators:
+            whole = {**schema, "components": self.document["components"]}
+            self._validators[key] = jsonschema_rs.Draft202012Validator(whole, validate_formats=True)
+        self._validators[key].validate(value)
+
+    def response(self, path: str, status: int) -> Any:
+        """What the description says of answers with this status at a path."""
+        return self.resolved(self.paths[path]["get"]["responses"][str(status)])
+
+    def address(self, path: str, **values: object) -> str:
+        """A path with values for its parameters: `values`, or the examples of the description."""
+        for parameter in map(self.resolved, self.paths[path].get("parameters", ())):
+            value = values.get(parameter["name"], parameter["example"])
+            path = path.replace(f"{{{parameter['name']}}}", str(value))
+        return path
+
+    def hold(self, answer: webtest.TestResponse, path: str) -> None:
+        """Holds an answer to the description of `path`: its status, type, headers and body."""
+        response = self.response(path, answer.status_int)
+        headers = {name: self.resolved(header) for name, header in response.get("headers", {}).items()}
+        for name, header in headers.items():
+            if name in answer.headers:
+                assert re.search(header["schema"].get("pattern", ""), answer.headers[name]), name
+                assert answer.headers[name] == header["schema"].get("const", answer.headers[name]), name
+            else:
+                assert not header.get("required"), name
+        described = {name.lower() for name in headers} | {"content-type", "content-length"}
+        assert {name.lower() for name in answer.headers} <= described, sorted(answer.headers)
+        if "content" not in response:
+            assert answer.body == b""
+            return
+        schema = response["content"][answer.content_type]["schema"]
+        if answer.content_type != "text/html":
+            self.validate(schema, answer.json)
