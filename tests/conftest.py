@@ -14,7 +14,7 @@ from support import SAMPLE
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
-from support.loads import built, edit
+from support.loads import built, edit  # noqa: E402
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("racedata", deadline=None)
