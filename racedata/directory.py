@@ -54,14 +54,22 @@ class Directory:
             drivers, serializers.driver, lambda row: (plain(row["surname"]), row["driverRef"].lower())
         )
         self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
-        races = data.rows(
-            """SELECT *, sprint_date IS NOT NULL
-                   OR EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId) AS hasSprint
-               FROM races ORDER BY year, round"""
-        )
-        self.race_rows = {row["raceId"]: row for row in races}
+        self.race_rows = {row["raceId"]: row for row in data.rows("SELECT * FROM races ORDER BY year, round")}
         self.races = {id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()}
-        self.calendar = {id: {**race, **serializers.schedule(self.race_rows[id])} for id, race in self.races.items()}
+        sessions: dict[int, dict[str, Row]] = {id: {} for id in self.races}
+        for row in data.rows("SELECT * FROM sessions"):
+            sessions[row["raceId"]][row["session"]] = row
+        with_sprint = {
+            id
+            for (id,) in data.rows(
+                """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
+               UNION SELECT raceId FROM sprint_results"""
+            )
+        }
+        self.calendar = {
+            id: {**race, **serializers.schedule(self.race_rows[id]["year"], sessions[id], id in with_sprint)}
+            for id, race in self.races.items()
+        }
         self.race_order = {id: number for number, id in enumerate(self.races)}
         self.race_ids = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
         # Ids in addresses are case-insensitive.

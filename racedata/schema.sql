@@ -9,18 +9,19 @@
 -- The service uses it to check that the file has not changed since it was built.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 3;             -- the schema version: raise it with any change below
+PRAGMA user_version = 4;             -- the schema version: raise it with any change below
 
 -- Where and when the file was built. One row.
 CREATE TABLE build (
-    source         TEXT NOT NULL,  -- folder, zip or URL, as given to the loader
-    refreshedFrom  TEXT,           -- addresses of APIs whose records were added; NULL without any
-    licence        TEXT,           -- of the data, if the source says
-    sourceChecksum TEXT NOT NULL,  -- SHA-256, in hexadecimal, of the dump's files as they were read
-    builtAt        TEXT NOT NULL   -- UTC, YYYY-MM-DDTHH:MM:SSZ
+    source         TEXT NOT NULL,     -- folder, zip or URL, as given to the loader
+    isSample       INTEGER NOT NULL,  -- 1 if the source is the package's own sample, else 0
+    refreshedFrom  TEXT,              -- addresses of APIs whose records were added; NULL without any
+    licence        TEXT,              -- of the data, if the source says
+    sourceChecksum TEXT NOT NULL,     -- SHA-256, in hexadecimal, of the dump's files as they were read
+    builtAt        TEXT NOT NULL      -- UTC, YYYY-MM-DDTHH:MM:SSZ
 ) STRICT;
 
--- How many rows a table has. One row per table of the dump.
+-- How many rows a table has. One row per table below.
 CREATE TABLE row_counts (
     name TEXT PRIMARY KEY,
     rows INTEGER NOT NULL
@@ -74,34 +75,34 @@ CREATE TABLE status (
 
 -- A race weekend. Endpoint `races`, by year and round. Dates are YYYY-MM-DD, times HH:MM:SS in UTC.
 CREATE TABLE races (
-    raceId      INTEGER PRIMARY KEY,
-    year        INTEGER NOT NULL,
-    round       INTEGER NOT NULL,
-    circuitId   INTEGER NOT NULL REFERENCES circuits,
-    name        TEXT NOT NULL,
-    date        TEXT NOT NULL,
-    time        TEXT,
-    url         TEXT,
-    fp1_date    TEXT,
-    fp1_time    TEXT,
-    fp2_date    TEXT,
-    fp2_time    TEXT,
-    fp3_date    TEXT,
-    fp3_time    TEXT,
-    quali_date  TEXT,
-    quali_time  TEXT,
-    sprint_date TEXT,
-    sprint_time TEXT,
-    sq_date     TEXT,  -- since 2023: the session that sets the sprint's grid
-    sq_time     TEXT,
+    raceId    INTEGER PRIMARY KEY,
+    year      INTEGER NOT NULL,
+    round     INTEGER NOT NULL,
+    circuitId INTEGER NOT NULL REFERENCES circuits,
+    name      TEXT NOT NULL,
+    date      TEXT NOT NULL,
+    time      TEXT,
+    url       TEXT,
     UNIQUE (year, round)
 ) STRICT;
 CREATE INDEX races_circuitId ON races (circuitId);
 
+-- A session of a race weekend other than the race, with the format of dates and times in `races`.
+CREATE TABLE sessions (
+    raceId  INTEGER NOT NULL REFERENCES races,
+    -- As in the columns of the dump: `fp1`, `fp2`, `fp3` practice; `quali` qualifying; `sprint`; `sq` sprint
+    -- qualifying, the session that sets the sprint's grid since 2023 (in 2023 it was called sprint shootout).
+    session TEXT NOT NULL,
+    date    TEXT,
+    time    TEXT,
+    PRIMARY KEY (raceId, session)
+) STRICT, WITHOUT ROWID;
+
 -- A driver in the classification of a race, sometimes twice (shared cars, 1950 to 1978). Endpoint `results`.
--- `record`: by the race's year and round, then positionOrder, the dump's resultId.
+-- `record`: by the race's year and round, then positionOrder, resultId.
 CREATE TABLE results (
     record          INTEGER PRIMARY KEY,
+    resultId        INTEGER NOT NULL,  -- the dump's; driver_standings.constructors depends on it
     raceId          INTEGER NOT NULL REFERENCES races,
     driverId        INTEGER NOT NULL REFERENCES drivers,
     constructorId   INTEGER NOT NULL REFERENCES constructors,
@@ -207,7 +208,7 @@ CREATE TABLE driver_standings (
     wins              INTEGER,
     final             INTEGER NOT NULL,  -- 1 after the last scheduled round of the season, else 0
     constructors      TEXT NOT NULL      -- the constructorIds of the driver's results in the season up to this race, each
-                                         -- once, separated by spaces: by the first round with it, then the dump's resultId
+                                         -- once, separated by spaces: by the first round with it, then resultId
 ) STRICT;
 CREATE INDEX driver_standings_raceId ON driver_standings (raceId);
 -- Queries across seasons read only final lists. SQLite uses these indexes only if a query has exactly `final = 1`.

@@ -89,24 +89,19 @@ def race(row: Row, circuits: Objects) -> Json:
     )
 
 
-def schedule(row: Row) -> Json:
-    """The sessions of a weekend other than the race."""
-    sprint_grid = session(row["sq_date"], row["sq_time"])
+def schedule(year: int, rows: Mapping[str, Row], has_sprint: bool) -> Json:
+    """The sessions of a weekend other than the race, from their rows by name."""
+    sessions = {name: known(date=row["date"], time=utc(row["time"])) for name, row in rows.items()}
     return known(
-        FirstPractice=session(row["fp1_date"], row["fp1_time"]),
-        SecondPractice=session(row["fp2_date"], row["fp2_time"]),
-        ThirdPractice=session(row["fp3_date"], row["fp3_time"]),
-        Qualifying=session(row["quali_date"], row["quali_time"]),
+        FirstPractice=sessions.get("fp1"),
+        SecondPractice=sessions.get("fp2"),
+        ThirdPractice=sessions.get("fp3"),
+        Qualifying=sessions.get("quali"),
         # Always there on a sprint weekend, even if empty: clients request a sprint only if they see it here.
-        Sprint=(session(row["sprint_date"], row["sprint_time"]) or {}) if row["hasSprint"] else None,
-        SprintShootout=sprint_grid if row["year"] == 2023 else None,
-        SprintQualifying=sprint_grid if row["year"] > 2023 else None,
+        Sprint=sessions.get("sprint", {}) if has_sprint else None,
+        SprintShootout=sessions.get("sq") if year == 2023 else None,
+        SprintQualifying=sessions.get("sq") if year > 2023 else None,
     )
-
-
-def session(date: str | None, time: str | None) -> Json | None:
-    """`{date, time}`, or None if neither is known."""
-    return known(date=date, time=utc(time)) or None
 
 
 def utc(time: str | None) -> str | None:

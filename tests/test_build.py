@@ -341,7 +341,7 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(sourc
     assert_refused("", database, f"{database}: does not say what it was built from; name a source")
 
 
-@pytest.mark.parametrize("table", [table for table in stage.OPTIONAL if table != "seasons"])
+@pytest.mark.parametrize("table", [table for table in stage.OPTIONAL if table not in ("seasons", "sessions")])
 def test_the_report_says_which_tables_are_absent(source, tmp_path, table):
     (source / f"{table}.csv").unlink()
     run = run_loader(source, tmp_path / "x.db")
@@ -410,16 +410,16 @@ def test_a_dump_written_in_another_style_gives_the_same_database(source, sample_
 
 def test_the_database_says_what_it_is(sample_database):
     with closing(sqlite3.connect(sample_database)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (3,)
+        assert db.execute("PRAGMA user_version").fetchone() == (4,)
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        source, refreshed_from, licence, checksum, built_at = db.execute("SELECT * FROM build").fetchone()
+        source, is_sample, refreshed_from, licence, checksum, built_at = db.execute("SELECT * FROM build").fetchone()
         counts = dict(db.execute("SELECT * FROM row_counts"))
         assert counts == {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in counts}
         strict = {row[1]: row[5] for row in db.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
-    assert (source, refreshed_from, licence) == (str(SAMPLE), None, "CC BY-NC-SA 4.0")
-    assert checksum == dump.checksum(SAMPLE / f"{name}.csv" for name in stage.REQUIRED + stage.OPTIONAL)
+    assert (source, is_sample, refreshed_from, licence) == (str(SAMPLE), 1, None, "CC BY-NC-SA 4.0")
+    assert checksum == dump.checksum(SAMPLE / f"{name}.csv" for name in stage.TABLES if name != "sessions")
     assert len(built_at) == len("2023-07-02T13:00:00Z")
-    assert set(counts) == set(stage.REQUIRED + stage.OPTIONAL)
+    assert set(counts) == set(stage.TABLES)
     assert set(strict.values()) == {1}
 
 
@@ -428,8 +428,8 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
     assert run.stderr == ""
     lines = run.stdout.splitlines()
     assert lines[0].split() == ["table", "rows", "read", "rows", "stored"]
-    assert lines[10].split() == ["lap_times", "1,034", "1,034"]
-    assert lines[14:] == [
+    assert lines[11].split() == ["lap_times", "1,034", "1,034"]
+    assert lines[15:] == [
         "sprint_results.csv: no column rank, so it is unknown in all rows",
         f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",
     ]

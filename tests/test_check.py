@@ -211,12 +211,12 @@ FAULTS = [
     ),
     (
         "A session is not before its race.",
-        [f"UPDATE races SET sq_date = date, sq_time = time WHERE {race(2023, 18)}"],
+        [f"UPDATE sessions SET date = '2023-10-22', time = '19:00:00' WHERE session = 'sq' AND {race(2023, 18)}"],
         "2023/18 United States Grand Prix sprint qualifying 2023-10-22 19:00:00 2023-10-22 19:00:00",
     ),
     (
         "A session is not before its race.",
-        [f"UPDATE races SET quali_date = '2023-10-23', quali_time = NULL WHERE {race(2023, 18)}"],
+        [f"UPDATE sessions SET date = '2023-10-23', time = NULL WHERE session = 'quali' AND {race(2023, 18)}"],
         "2023/18 United States Grand Prix qualifying 2023-10-23 2023-10-22 19:00:00",
     ),
     (
@@ -311,8 +311,8 @@ def test_the_champions_number_and_seasons_before_permanent_numbers_are_no_doubt(
 
 def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
     results = """
-        INSERT INTO results (record, raceId, driverId, constructorId, positionOrder)
-        SELECT 1000 + round, raceId, 1, 1, 1 FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
+        INSERT INTO results (record, resultId, raceId, driverId, constructorId, positionOrder)
+        SELECT 1000 + round, 1000 + round, raceId, 1, 1, 1 FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
     """
     standings = f"""
         INSERT INTO constructor_standings
@@ -394,10 +394,10 @@ def test_a_damaged_file_is_one_line_and_exit_status_1(sample_database, tmp_path)
 def test_a_database_of_another_schema_is_one_line_and_exit_status_1(sample_database, tmp_path):
     path = shutil.copy(sample_database, tmp_path / "other.db")
     with closing(sqlite3.connect(path)) as db:
-        db.execute("ALTER TABLE races RENAME sq_date TO other_date")
+        db.execute("ALTER TABLE results RENAME grid TO other_grid")
     finished = run(path)
     assert (finished.returncode, finished.stdout) == (1, "")
-    assert finished.stderr == f"racedata check: {path}: no such column: sq_date; `racedata load` builds a database\n"
+    assert finished.stderr == f"racedata check: {path}: no such column: grid; `racedata load` builds a database\n"
 
 
 def test_a_fifo_does_not_block(tmp_path):

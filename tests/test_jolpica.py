@@ -211,14 +211,18 @@ def source(tmp_path):
 
 
 def test_the_date_and_time_of_a_race_and_of_its_sessions_are_in_utc(source):
-    sql = "SELECT year, round, name, date, time, fp1_date, fp1_time, quali_time, sprint_time, sq_time FROM races"
-    assert source.stored(f"{sql} ORDER BY year") == [
-        (1997, 1, "Old Grand Prix", "1997-03-09", None, None, None, None, None, None),
-        (
-            *(2023, 4, "Azerbaijan Grand Prix", "2023-04-30", "11:00:00"),
-            *("2023-04-28", "09:30:00", "13:00:00", "13:30:00", "08:30:00"),
-        ),
-        (2025, 22, "Las Vegas Grand Prix", "2025-11-23", "04:00:00", "2025-11-20", None, None, None, None),
+    assert source.stored("SELECT year, round, name, date, time FROM races ORDER BY year") == [
+        (1997, 1, "Old Grand Prix", "1997-03-09", None),
+        (2023, 4, "Azerbaijan Grand Prix", "2023-04-30", "11:00:00"),
+        (2025, 22, "Las Vegas Grand Prix", "2025-11-23", "04:00:00"),
+    ]
+    sql = "SELECT session, sessions.date, sessions.time FROM sessions JOIN races USING (raceId) ORDER BY year, session"
+    assert source.stored(sql) == [
+        ("fp1", "2023-04-28", "09:30:00"),
+        ("quali", "2023-04-28", "13:00:00"),
+        ("sprint", "2023-04-29", "13:30:00"),
+        ("sq", "2023-04-29", "08:30:00"),
+        ("fp1", "2025-11-20", None),
     ]
 
 

@@ -228,15 +228,20 @@ def test_other_texts_are_no_duration(text):
 
 
 @pytest.mark.parametrize(
-    ("session", "columns"),
+    ("key", "session"),
     [("SprintShootout", "sq"), ("SprintQualifying", "sq"), ("SecondPractice", "fp2"), ("Qualifying", "quali")],
 )
-def test_sessions_of_a_weekend_are_stored(tmp_path, session, columns):
+def test_sessions_of_a_weekend_are_stored(tmp_path, key, session):
     season = season_of()
-    season.calendar[0][session] = {"date": "2023-10-21", "time": "17:30:00Z"}
+    season.calendar[0][key] = {"date": "2023-10-21", "time": "17:30:00Z"}
     _, database = load(tmp_path, season)
-    sql = f"SELECT {columns}_date, {columns}_time, fp1_date FROM races WHERE year = 2023 AND round = 18"
-    assert one(database, sql) == ("2023-10-21", "17:30:00", None)
+    of_race = "raceId = (SELECT raceId FROM races WHERE year = 2023 AND round = 18)"
+    assert one(database, f"SELECT session, date, time, count(*) FROM sessions WHERE {of_race}") == (
+        session,
+        "2023-10-21",
+        "17:30:00",
+        1,
+    )
 
 
 WRONG = {

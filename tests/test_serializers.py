@@ -57,13 +57,8 @@ def test_a_time_says_its_milliseconds_exactly(time, winner):
     assert milliseconds(gap) + (winner if gap.startswith("+") else 0) == time
 
 
-SESSIONS = ("fp1", "fp2", "fp3", "quali", "sprint", "sq")
-WEEKEND = {f"{name}_{part}": None for name in SESSIONS for part in ("date", "time")}
-WEEKEND |= {"year": 2023, "hasSprint": False}
-
-
 @pytest.mark.parametrize(
-    ("year", "columns", "name"),
+    ("year", "session", "name"),
     [
         (2021, "fp2", "SecondPractice"),
         (2023, "fp2", "SecondPractice"),
@@ -72,18 +67,18 @@ WEEKEND |= {"year": 2023, "hasSprint": False}
         (2025, "sq", "SprintQualifying"),
     ],
 )
-def test_the_session_that_sets_the_grid_of_the_sprint_is_called_after_its_season(year, columns, name):
-    row = {**WEEKEND, "year": year, f"{columns}_date": "2023-07-01", f"{columns}_time": "10:00:00"}
-    assert serializers.schedule(row) == {name: {"date": "2023-07-01", "time": "10:00:00Z"}}
+def test_the_session_that_sets_the_grid_of_the_sprint_is_called_after_its_season(year, session, name):
+    rows = {session: {"date": "2023-07-01", "time": "10:00:00"}}
+    assert serializers.schedule(year, rows, False) == {name: {"date": "2023-07-01", "time": "10:00:00Z"}}
 
 
 def test_a_sprint_is_there_even_if_its_time_is_unknown():
-    assert serializers.schedule({**WEEKEND, "hasSprint": True}) == {"Sprint": {}}
+    assert serializers.schedule(2023, {}, True) == {"Sprint": {}}
 
 
 def test_a_session_has_a_time_only_if_it_is_known():
-    assert serializers.session("2021-04-16", None) == {"date": "2021-04-16"}
-    assert serializers.session(None, None) is None
+    rows = {"fp1": {"date": "2021-04-16", "time": None}}
+    assert serializers.schedule(2021, rows, False) == {"FirstPractice": {"date": "2021-04-16"}}
 
 
 LAP = {"rank": 3, "fastestLap": 41, "fastestLapTime": "1:07.012", "fastestLapSpeed": "231.97"}

@@ -62,4 +62,4 @@ def test_two_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(sa
 
 def test_it_tells_where_and_when_it_was_built(tmp_path):
     build = Snapshot.read(built(SAMPLE, tmp_path / "x.db")).build()
-    assert (build["schemaVersion"], build["source"]) == (3, str(SAMPLE))
+    assert (build["schemaVersion"], build["source"]) == (4, str(SAMPLE))

@@ -141,7 +141,10 @@ def describe(db: sqlite3.Connection, source: Source, fetched: Sequence[overlay.S
     refreshed_from = ", ".join(dict.fromkeys(season.source for season in fetched)) or None
     licence = overlay.licence(source.licence, fetched)
     built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    db.execute("INSERT INTO build VALUES (?, ?, ?, ?, ?)", (name, refreshed_from, licence, source.checksum, built_at))
+    db.execute(
+        "INSERT INTO build VALUES (?, ?, ?, ?, ?, ?)",
+        (name, source.is_sample, refreshed_from, licence, source.checksum, built_at),
+    )
 
 
 def table_of_rows(stage: Stage) -> Iterator[str]:
@@ -193,7 +196,14 @@ def load(source: str, database: str, corrections: Path | None, progress: Progres
     with replacement(database) as new, dump as folder:
         read = jolpica.read if (folder / jolpica.RECOGNISED_BY).exists() else ergast.read
         fetched = overlay.read(overlay.folder_beside(database))
-        return build(new, lambda stage: read(folder, source, stage), corrections, fetched, progress)
+        is_sample = os.path.realpath(source) == os.path.realpath(SAMPLE)
+        return build(
+            new,
+            lambda stage: read(folder, source, stage)._replace(is_sample=is_sample),
+            corrections,
+            fetched,
+            progress,
+        )
 
 
 def main(arguments: Sequence[str]) -> None:

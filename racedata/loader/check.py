@@ -51,14 +51,6 @@ CREATE TEMP VIEW empty_grid_places AS  -- of two or more in a row, the last
             SELECT DISTINCT raceId, session, grid FROM classified WHERE grid > 0))
     WHERE grid > previous + 1 GROUP BY raceId, session;
 
-CREATE TEMP VIEW sessions AS
-    SELECT raceId, 'practice 1' AS session, fp1_date AS date, fp1_time AS time FROM races
-    UNION ALL SELECT raceId, 'practice 2', fp2_date, fp2_time FROM races
-    UNION ALL SELECT raceId, 'practice 3', fp3_date, fp3_time FROM races
-    UNION ALL SELECT raceId, 'sprint qualifying', sq_date, sq_time FROM races
-    UNION ALL SELECT raceId, 'sprint', sprint_date, sprint_time FROM races
-    UNION ALL SELECT raceId, 'qualifying', quali_date, quali_time FROM races;
-
 CREATE TEMP TABLE timed AS
     SELECT raceId, driverId, count(*) AS laps, max(lap) AS lastLap, count(time) AS times,
         sum(milliseconds(time)) AS total
@@ -249,7 +241,8 @@ CHECKS = (
                 AND other.position < starters.position
                 AND (ifnull(other.grid, 0) = 0 OR other.grid > starters.grid)) AS lost FROM starters WHERE grid > 0)
         JOIN races USING (raceId) JOIN race USING (raceId) JOIN drivers USING (driverId)
-        WHERE grid < position - lost AND (races.year NOT IN (2021, 2022) OR sprint_date IS NULL)
+        WHERE grid < position - lost AND (races.year NOT IN (2021, 2022) OR raceId NOT IN (
+            SELECT raceId FROM sessions WHERE session = 'sprint'))
         ORDER BY position - lost - grid DESC, races.year, races.round
         """,
     ),
@@ -319,7 +312,9 @@ CHECKS = (
         "A session is not before its race.",
         "A date or time is wrong; times are in UTC.",
         """
-        SELECT race, session, sessions.date || ifnull(' ' || sessions.time, '') AS "session at",
+        SELECT race, CASE session WHEN 'fp1' THEN 'practice 1' WHEN 'fp2' THEN 'practice 2' WHEN 'fp3' THEN 'practice 3'
+                WHEN 'sq' THEN 'sprint qualifying' WHEN 'quali' THEN 'qualifying' ELSE session END AS session,
+            sessions.date || ifnull(' ' || sessions.time, '') AS "session at",
             races.date || ifnull(' ' || races.time, '') AS "race at"
         FROM sessions JOIN races USING (raceId) JOIN race USING (raceId)
         WHERE sessions.date > races.date OR (sessions.date = races.date AND sessions.time >= races.time)

@@ -18,6 +18,7 @@ KEYS = {
     "drivers": "driverRef = ?",
     "seasons": "year = ?",
     "races": "year = ? AND round = ?",
+    "sessions": f"{RACE} AND session = ?",
     "results": f"{RACE} AND {DRIVER}",
     "sprint_results": f"{RACE} AND {DRIVER}",
     "qualifying": f"{RACE} AND {DRIVER}",

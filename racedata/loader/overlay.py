@@ -9,6 +9,7 @@ import os
 import re
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
@@ -121,7 +122,7 @@ FACTS = {
         },
     ),
 }
-SESSION_NAMES = {
+SESSIONS = {
     "fp1": "FirstPractice",
     "fp2": "SecondPractice",
     "fp3": "ThirdPractice",
@@ -136,8 +137,6 @@ RACE = {
     "date": "date",
     "time": "time",
     "url": "url",
-    **{f"{session}_date": f"{name}.date" for session, name in SESSION_NAMES.items()},
-    **{f"{session}_time": f"{name}.time" for session, name in SESSION_NAMES.items()},
 }
 
 
@@ -240,7 +239,7 @@ def fields(stage: Stage, table: str) -> dict[str, Field]:
             field = field._replace(parse=status_text if field.parent == "status" else ref)
         elif (table, field.name) == ("pit_stops", "milliseconds"):
             field = field._replace(parse=duration)
-        elif table == "races" and field.name.endswith("time"):
+        elif table in ("races", "sessions") and field.name == "time":
             field = field._replace(parse=utc_time)
         elif field.parse is lap_time:
             field = field._replace(parse=short_lap_time)
@@ -368,7 +367,7 @@ class Change:
         self.place = f"{season.source}, {season.year}"
         self.fields = {
             table: fields(stage, table)
-            for table in ("seasons", "races", *FACTS, *(kind.table for kind in KINDS.values()))
+            for table in ("seasons", "races", "sessions", *FACTS, *(kind.table for kind in KINDS.values()))
         }
 
     def older(self, fetched_at: str) -> bool:
@@ -400,7 +399,9 @@ class Change:
             for kind in KINDS.values():
                 self.db.execute(f"DELETE FROM dump.{kind.table} WHERE raceId = ?", (race_id,))
         next_id = self.next_id("races", "raceId")
-        self.db.execute("DELETE FROM dump.races WHERE year = ?", (self.season.year,))
+        of_season = "(SELECT raceId FROM dump.races WHERE year = ?)"
+        for table in ("sessions", "races"):
+            self.db.execute(f"DELETE FROM dump.{table} WHERE raceId IN {of_season}", (self.season.year,))
         for race in self.season.calendar:
             place = f"{self.place}, {race['raceName']}"
             if "SprintShootout" in race:  # what SprintQualifying was called in 2023
@@ -411,6 +412,10 @@ class Change:
             circuit = self.upsert("circuits", race.get("Circuit"), f"{place}, Circuit", update=True)
             new = row(race, RACE, self.fields["races"], place)
             self.insert("races", [{"raceId": ids[name], "circuitId": circuit, **new}])
+            for session, key in SESSIONS.items():
+                when = row(race, {what: f"{key}.{what}" for what in ("date", "time")}, self.fields["sessions"], place)
+                if any(when.values()):
+                    self.insert("sessions", [{"raceId": ids[name], "session": session, **when}])
         url = value(self.season.facts, "url", self.fields["seasons"]["url"], self.place)
         self.db.execute("INSERT OR IGNORE INTO dump.seasons (year) VALUES (?)", (self.season.year,))
         self.db.execute("UPDATE dump.seasons SET url = ifnull(?, url) WHERE year = ?", (url, self.season.year))
@@ -430,7 +435,12 @@ class Change:
             new = [self.with_ids(values, race_id, place) for values in found]
             key = NUMBERED[table].key
             if "," not in key:
-                new = [{key: id, **values} for id, values in enumerate(new, self.next_id(table, key))]
+                # First the ids of the rows that are replaced: what was already applied before stays as it is.
+                sql = f"SELECT {key} FROM dump.{table} WHERE raceId = ? ORDER BY {key}"
+                ids = chain(
+                    (id for (id,) in self.db.execute(sql, (race_id,)).fetchall()), count(self.next_id(table, key))
+                )
+                new = [{key: id, **values} for id, values in zip(ids, new)]
             self.db.execute(f"DELETE FROM dump.{table} WHERE raceId = ?", (race_id,))
             self.insert(table, new)
             replaced = True

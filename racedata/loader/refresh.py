@@ -39,21 +39,6 @@ NEW_RECORDS = 30  # more than a race adds to a list of its season
 OF_RACE = ("pitstops", "driverstandings", "constructorstandings", "laps")
 
 
-# driver_standings.constructors has a driver's constructors in the order of the dump's resultIds. The database does not
-# store these. New ids in the order of `record` give the same order, except for some drivers with two results in a
-# race (until 1978). Of those, the result whose constructor is listed later gets an id after all others. So do the rows
-# after it with the same positionOrder, so that their order stays.
-LATER_RESULTS = """
-    SELECT equal.record
-    FROM results JOIN results AS other USING (raceId, driverId) JOIN driver_standings USING (raceId, driverId)
-        JOIN results AS equal USING (raceId, positionOrder)
-    WHERE instr(' ' || constructors || ' ', ' ' || other.constructorId || ' ')
-        < instr(' ' || constructors || ' ', ' ' || results.constructorId || ' ')
-        AND results.record < other.record AND results.record <= equal.record
-"""
-NEW_ID = f"row_number() OVER (ORDER BY record IN ({LATER_RESULTS}), record)"
-
-
 class NothingNew(Exception):
     """The new database would have the same rows as the old one."""
 
@@ -121,16 +106,16 @@ class Database:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
     def read(self, stage: Stage) -> Source:
-        """Fills a stage with the tables of this database. Rows get new ids, in the order of the dump's."""
+        """Fills a stage with the tables of this database; `record` takes the place of ids that it does not have."""
         for table in TABLES:
             own = [name for _, name, *_ in self.db.execute(f"PRAGMA table_info({table})") if name not in COMPUTED]
             names, columns = own, own
-            if table in NUMBERED and not NUMBERED[table].per_race:
-                names, columns = [NUMBERED[table].key, *own], [NEW_ID if table == "results" else "record", *own]
+            if table in NUMBERED and not NUMBERED[table].per_race and NUMBERED[table].key not in own:
+                names, columns = [NUMBERED[table].key, *own], ["record", *own]
             found = self.db.execute(f"SELECT {', '.join(columns)} FROM {table}")
             while rows := found.fetchmany(Table.BATCH):
                 stage.insert(table, names, list(zip(*rows)))
-        return Source(*self.db.execute("SELECT source, licence, sourceChecksum FROM build").fetchone())
+        return Source(*self.db.execute("SELECT source, licence, sourceChecksum, isSample FROM build").fetchone())
 
     def differences(self, path: Path) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""

@@ -23,6 +23,7 @@ def read_only(path: Path) -> sqlite3.Connection:
 # In the order of loading: each table comes after those that it refers to.
 REQUIRED = ("circuits", "constructors", "drivers", "status", "races", "results")
 OPTIONAL = (
+    "sessions",
     "seasons",
     "qualifying",
     "sprint_results",
@@ -106,8 +107,11 @@ CHECKED: dict[str, dict[str, Parse]] = {
         "round": from_one,
         "date": day,
         "time": time_of_day,
-        **{f"{session}_date": day for session in SESSIONS},
-        **{f"{session}_time": time_of_day for session in SESSIONS},
+    },
+    "sessions": {
+        "session": Text("|".join(SESSIONS), f"one of {', '.join(SESSIONS)}"),
+        "date": day,
+        "time": time_of_day,
     },
     "results": {"points": points, "fastestLapTime": lap_time, "fastestLapSpeed": number},
     "sprint_results": {"points": points, "fastestLapTime": lap_time},
@@ -221,4 +225,5 @@ class Source(NamedTuple):
     name: str  # folder, zip or URL, as given to the loader
     licence: str | None  # of the data; None if the source does not say
     checksum: str  # SHA-256, in hexadecimal, of the files as they were read
+    is_sample: bool = False  # whether it is the package's own sample
     remarks: Sequence[str] = ()  # lines for the report

@@ -37,10 +37,15 @@ def built(source: Path | str, database: Path, *arguments: str) -> Path:
 
 
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but `build`, which says where and when the database was built."""
+    """All rows of each table but `build`, without the resultId: those of new results are the next free ones."""
     with closing(sqlite3.connect(database)) as db:
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        return {table: db.execute(f"SELECT * FROM {table}").fetchall() for table in tables if table != "build"}
+        found = db.execute(
+            """SELECT tables.name, group_concat(columns.name, ', ')
+               FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
+               WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' AND tables.name <> 'build'
+                   AND columns.name <> 'resultId' GROUP BY tables.name"""
+        )
+        return {table: db.execute(f"SELECT {columns} FROM {table}").fetchall() for table, columns in found.fetchall()}
 
 
 def is_whole(path: Path) -> bool:

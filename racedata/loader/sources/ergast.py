@@ -2,18 +2,26 @@
 
 import re
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from racedata.loader.dump import AnyPath, Column, LoadError, Parse, Table, checksum, files_of
-from racedata.loader.stage import REQUIRED, TABLES, Source, Stage, reference
+from racedata.loader.dump import AnyPath, Column, LoadError, Parse, Table, Value, checksum, files_of
+from racedata.loader.stage import REQUIRED, SESSIONS, TABLES, Source, Stage, day, reference, time_of_day
 
 # Since 2023, this layout has the session that sets the sprint's grid in the columns of the second practice, which
 # these weekends do not have.
 SPRINT_GRID = """
-    UPDATE dump.races SET sq_date = fp2_date, sq_time = fp2_time, fp2_date = NULL, fp2_time = NULL
-    WHERE year >= 2023 AND sq_date IS NULL
-        AND (sprint_date IS NOT NULL OR raceId IN (SELECT raceId FROM dump.sprint_results))
+    UPDATE dump.sessions SET session = 'sq'
+    WHERE session = 'fp2' AND raceId IN (SELECT raceId FROM dump.races WHERE year >= 2023)
+        AND raceId NOT IN (SELECT raceId FROM dump.sessions WHERE session = 'sq')
+        AND (raceId IN (SELECT raceId FROM dump.sessions WHERE session = 'sprint' AND date NOT NULL)
+             OR raceId IN (SELECT raceId FROM dump.sprint_results))
 """
+# The columns of races.csv with the date and time of a session.
+SESSION_COLUMNS = [
+    Column(f"{session}_{what}", parse, parse.__doc__ or "", required=False)
+    for session in SESSIONS
+    for what, parse in (("date", day), ("time", time_of_day))
+]
 RARE = ("sq_date", "sq_time")
 
 LICENCES = {
@@ -24,10 +32,11 @@ LICENCES = {
 
 def read(folder: AnyPath, source: str, stage: Stage) -> Source:
     """Fills the stage from the CSV files in `folder`. Raises LoadError."""
-    files = files_of({table: folder / f"{table}.csv" for table in TABLES}, REQUIRED, source)
+    files = files_of({table: folder / f"{table}.csv" for table in TABLES if table != "sessions"}, REQUIRED, source)
     remarks = []
     for table, path in files.items():
-        file = Table(path, list(columns_of(stage, table)), stage.progress)
+        columns = [*columns_of(stage, table), *(SESSION_COLUMNS if table == "races" else [])]
+        file = Table(path, columns, stage.progress)
         insert(stage, table, file)
         if table in REQUIRED and not file.rows_read:
             raise LoadError(f"{path.name}: no rows; expected at least one")
@@ -39,7 +48,7 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Source:
         stage.db.execute(
             f"UPDATE dump.{table} SET {speed}rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0"
         )
-    return Source(source, licence(folder, source), checksum(files.values()), remarks)
+    return Source(source, licence(folder, source), checksum(files.values()), remarks=remarks)
 
 
 def licence(folder: AnyPath, source: str) -> str | None:
@@ -65,12 +74,22 @@ def columns_of(stage: Stage, table: str) -> Iterator[Column]:
 
 def insert(stage: Stage, table: str, file: Table) -> None:
     """Inserts the rows of a file. Raises LoadError for a duplicate."""
-    names = [column.name for column in file.columns]
+    names = [column.name for column in file.columns if column not in SESSION_COLUMNS]
     stage.insert(table, names, [])
     try:
         for values in file.batches():
-            stage.insert(table, names, values)
+            stage.insert(table, names, values[: len(names)])
+            if table == "races":
+                insert_sessions(stage, values[0], values[len(names) :])
     except sqlite3.IntegrityError as error:
         # Such as `UNIQUE constraint failed: races.year, races.round`.
         (inserted,) = stage.db.execute(f"SELECT count(*) FROM dump.{table}").fetchone()
         raise file.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None
+
+
+def insert_sessions(stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]) -> None:
+    """Inserts the sessions of some races, whose dates and times are in SESSION_COLUMNS."""
+    for index, session in enumerate(SESSIONS):
+        dates_and_times = zip(race_ids, *columns[2 * index : 2 * index + 2])
+        known = [(race, session, *when) for race, *when in dates_and_times if any(when)]
+        stage.insert("sessions", ["raceId", "session", "date", "time"], list(zip(*known)))

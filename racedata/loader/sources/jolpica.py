@@ -174,21 +174,18 @@ LISTS = {
 }
 
 # A cancelled round, or one without a number, is no race. Its date is that of the race, in UTC; `round.date` is local.
-SESSIONS = {"R": "", "FP1": "fp1_", "FP2": "fp2_", "FP3": "fp3_", "Q1": "quali_", "SR": "sprint_", "SQ1": "sq_"}
+DATE_AND_TIME = "substr(timestamp, 1, 10), CASE WHEN has_time_data THEN substr(timestamp, 12) END"
 LISTS["races"] = f"""
-    INSERT INTO dump.races (raceId, year, round, circuitId, name, url,
-        {", ".join(f"{prefix}date, {prefix}time" for prefix in SESSIONS.values())})
-    SELECT round.id, year, round.number, circuit_id, name, round.wikipedia,
-        {
-    ", ".join(
-        f"max(substr(timestamp, 1, 10)) FILTER (WHERE type = '{type}'), "
-        f"max(substr(timestamp, 12)) FILTER (WHERE type = '{type}' AND has_time_data)"
-        for type in SESSIONS
-    )
-}
+    INSERT INTO dump.races (raceId, year, round, circuitId, name, url, date, time)
+    SELECT round.id, year, round.number, circuit_id, name, round.wikipedia, {DATE_AND_TIME}
     FROM round JOIN season ON season.id = season_id JOIN session ON round_id = round.id
-    WHERE is_cancelled IS NOT 1 AND round.number NOT NULL
-    GROUP BY round.id HAVING max(timestamp) FILTER (WHERE type = 'R') NOT NULL"""
+    WHERE is_cancelled IS NOT 1 AND round.number NOT NULL AND type = 'R' AND timestamp NOT NULL"""
+LISTS["sessions"] = f"""
+    WITH names (type, session) AS (
+        VALUES ('FP1', 'fp1'), ('FP2', 'fp2'), ('FP3', 'fp3'), ('Q1', 'quali'), ('SR', 'sprint'), ('SQ1', 'sq'))
+    INSERT INTO dump.sessions (raceId, session, date, time)
+    SELECT raceId, names.session, {DATE_AND_TIME}
+    FROM session JOIN names USING (type) JOIN dump.races ON raceId = round_id WHERE timestamp NOT NULL"""
 
 # The dump has texts of statuses, but no ids, which addresses need. These are the texts of Ergast's ids (from 1; there
 # is no 52 and no 57) and of two that Jolpica's API added (142, 143). Texts beyond get the next ids.
@@ -334,7 +331,7 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Source:
         (rows,) = db.execute(statement).fetchone()
         if rows:
             remarks.append(f"left out: {rows:,} {what}")
-    return Source(source, LICENCE, checksum(files.values()), remarks)
+    return Source(source, LICENCE, checksum(files.values()), remarks=remarks)
 
 
 def columns_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Column]:
