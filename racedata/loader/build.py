@@ -16,7 +16,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from racedata.database import SCHEMA, write_checksum
+from racedata.database import SCHEMA, default_path, write_checksum
 from racedata.loader import overlay
 from racedata.loader.corrections import add_corrections_argument, correct
 from racedata.loader.dump import LoadError, Progress, dump_folder
@@ -220,6 +220,8 @@ def main(arguments: Sequence[str]) -> None:
     parsed = parser.parse_args(arguments)
 
     def work(progress: Progress) -> list[str]:
+        if parsed.database == default_path(os.environ):
+            os.makedirs(os.path.dirname(parsed.database), exist_ok=True)
         source = parsed.source or source_of(parsed.database)
         *lines, seasons = load(source, parsed.database, parsed.corrections, progress)
         return [*lines, f"{parsed.database}: {seasons} from {source}"]

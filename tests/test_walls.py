@@ -1,0 +1,61 @@
+"""The wall between the halves of the package: what each module may import."""
+
+import ast
+import sys
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import racedata
+
+PACKAGE = Path(racedata.__file__).parent
+MODULES = {
+    ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
+    for path in PACKAGE.rglob("*.py")
+}
+SHARED = {"racedata", "racedata.database"}
+COMMAND = {"racedata.cli", "racedata.__main__"}
+OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
+ONLINE = {*MODULES} - OFFLINE - SHARED - COMMAND
+
+
+@cache
+def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
+    """What a module imports: modules of this package by their full name, others by that of their package."""
+    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    found: set[str] = set()
+    for node in ast.walk(tree) if inside_functions else tree.body:
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0 and node.module, f"{module}: a relative import"
+            # `from package import module` imports the module, and `from module import name` the module as well.
+            names = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in MODULES else node.module for name in names}
+    return frozenset(name if name in MODULES else name.partition(".")[0] for name in found)
+
+
+@pytest.mark.parametrize(("half", "other"), [(OFFLINE, ONLINE), (ONLINE, OFFLINE), (SHARED, OFFLINE | ONLINE)])
+def test_neither_half_imports_the_other(half: set[str], other: set[str]) -> None:
+    assert half and other
+    assert {module: imports(module) & (other | COMMAND) for module in half if imports(module) & (other | COMMAND)} == {}
+
+
+@pytest.mark.parametrize("module", sorted(OFFLINE | SHARED | COMMAND))
+def test_the_loader_and_the_command_need_only_the_standard_library(module: str) -> None:
+    assert imports(module) - {*MODULES} <= sys.stdlib_module_names | {"_typeshed"}  # which is only for types
+
+
+def test_the_command_imports_a_half_only_inside_a_function() -> None:
+    assert imports("racedata.cli", inside_functions=False) <= sys.stdlib_module_names | SHARED
+
+
+def test_modules_do_not_import_each_other_in_a_circle() -> None:
+    TopologicalSorter({module: imports(module) & {*MODULES} for module in MODULES}).prepare()
+
+
+def test_only_the_worker_and_the_configuration_import_gunicorn() -> None:
+    users = {module for module in MODULES if "gunicorn" in imports(module)}
+    assert users == {"racedata.worker", "racedata.gunicorn_conf"}

@@ -1,0 +1,154 @@
+"""The wheel, and the source distribution: what is in them, and that they work where there is no checkout."""
+
+import email
+import fcntl
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import urllib.request
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from conftest import SAMPLE
+from support.apis import rows_of, without
+from support.service import ROOT, free_port, listens, until
+
+from racedata import __version__
+
+INFO = f"racedata_f1-{__version__}.dist-info"
+PACKAGE = {
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "racedata").rglob("*")
+    if path.is_file() and "__pycache__" not in path.parts
+}
+
+
+def run(*command: str | Path, folder: Path, **environ: str) -> str:
+    """What a command prints. Its environment has only PATH, and HOME: the folder."""
+    environ = {"PATH": os.environ["PATH"], "HOME": str(folder), **environ}
+    return subprocess.run(command, cwd=folder, env=environ, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def environment(folder: Path, wheel: Path, *options: str) -> Path:
+    """The folder of the commands of a new virtual environment in which the wheel is installed."""
+    run(sys.executable, "-m", "venv", folder, folder=folder.parent)
+    pip = [folder / "bin" / "pip", "--quiet", "--disable-pip-version-check"]
+    settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    run(*pip, "install", *options, wheel, folder=folder, **settings)
+    return folder / "bin"
+
+
+@pytest.fixture(scope="session")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel, the source distribution, and an environment `venv` that has the wheel."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder /= "dist"
+    folder.mkdir(exist_ok=True)
+    with (folder / "lock").open("w") as lock:  # tests that run in parallel build it once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not (folder / "venv").exists():
+            settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+            run("make", "-C", ROOT, "dist", f"PYTHON={sys.executable}", folder=folder, **settings)
+            for path in (ROOT / "dist").iterdir():
+                shutil.copy(path, folder)
+            environment(folder / "venv", *folder.glob("*.whl"))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(dist: Path) -> Path:
+    (path,) = dist.glob("*.whl")
+    return path
+
+
+def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
+    names = zipfile.ZipFile(wheel).namelist()
+    about = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
+    assert {*names} == PACKAGE | {f"{INFO}/{name}" for name in (*about, "licenses/racedata/sample/licence.txt")}
+    assert {"racedata/py.typed", "racedata/sample/licence.txt", "racedata/loader/corrections.csv"} <= {*names}
+
+
+def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist: Path) -> None:
+    (path,) = dist.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        names = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    assert {name for name in names if not name.startswith("racedata_f1.egg-info/")} == PACKAGE | {
+        *("CHANGELOG.md", "LICENSE", "MANIFEST.in", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg", "setup.py")
+    }
+
+
+def test_the_metadata_name_version_and_licence_and_every_link_is_an_address(wheel: Path) -> None:
+    metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(f"{INFO}/METADATA"))
+    assert (metadata["Name"], metadata["Version"]) == ("racedata-f1", __version__)
+    assert metadata["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
+    description = metadata.get_payload()
+    assert isinstance(description, str)
+    assert "data/README.md" in description
+    assert [link for link in re.findall(r"\]\(([^)]*)\)", description) if not link.startswith("https://")] == []
+
+
+@contextmanager
+def serving(command: Path, folder: Path, *options: str, **environ: str) -> Iterator[str]:
+    """The address of `racedata serve` on a free port, which runs during the block."""
+    port = free_port()
+    arguments = [command, "serve", "--port", str(port), "--workers", "1", "--burst-limit", "off", *options]
+    process = subprocess.Popen(arguments, cwd=folder, env={"PATH": "/usr/bin:/bin", "HOME": str(folder), **environ})
+    try:
+        until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        process.terminate()
+        process.wait(timeout=40)
+
+
+def total(address: str) -> str:
+    with urllib.request.urlopen(address, timeout=10) as answer:
+        return str(json.load(answer)["MRData"]["total"])
+
+
+def test_the_wheel_serves_the_sample_and_loads_refreshes_and_checks_data(
+    dist: Path, tmp_path: Path, sample_database: Path
+) -> None:
+    command, data = dist / "venv" / "bin" / "racedata", tmp_path / "share"
+    database = data / "racedata" / "racedata.db"
+    dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
+    empty = tmp_path / "empty"
+    empty.mkdir()
+
+    def racedata(*arguments: str | Path) -> str:
+        return run(command, *arguments, folder=empty, XDG_DATA_HOME=str(data))
+
+    with serving(command, empty, XDG_DATA_HOME=str(data)) as address:
+        assert total(f"{address}/ergast/f1/2023/18/results.json") == "20"
+        assert rows_of(database) == rows_of(sample_database)
+        assert racedata("healthcheck", "--url", f"{address}/healthz").startswith("ok: sample")
+        assert f"{database}: " in racedata("load", dump)
+        until(lambda: total(f"{address}/ergast/f1/2023/18/results.json") == "0")
+        with serving(command, empty, "--database", str(sample_database)) as other:
+            assert f"{database}: new data after " in racedata("refresh", "--from", f"{other}/ergast/f1")
+        until(lambda: total(f"{address}/ergast/f1/2023/18/results.json") == "20")
+    assert "doubts by" in racedata("check")
+    assert list(empty.iterdir()) == []  # not even a cache
+
+
+def test_both_names_of_the_command_and_the_module_print_the_version(dist: Path, tmp_path: Path) -> None:
+    commands = dist / "venv" / "bin"
+    for command in ([commands / "racedata"], [commands / "racedata-f1"], [commands / "python", "-m", "racedata"]):
+        assert run(*command, "version", folder=tmp_path) == f"racedata {__version__}\n"
+
+
+def test_uninstalling_leaves_nothing(wheel: Path, tmp_path: Path) -> None:
+    commands = environment(tmp_path / "venv", wheel, "--no-deps")
+    run(commands / "racedata", "load", "--database", tmp_path / "data.db", folder=tmp_path)
+    assert list(tmp_path.glob("venv/**/*racedata*"))
+    run(commands / "pip", "--quiet", "uninstall", "--yes", "racedata-f1", folder=tmp_path)
+    assert list(tmp_path.glob("venv/**/*racedata*")) == []
