@@ -16,9 +16,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
-from support.apis import rows_of, without
-from support.service import ROOT, free_port, listens, until
+from support import ROOT, SAMPLE
+from support.loads import rows_of, without
+from support.processes import free_port, listens, until
 
 from racedata import __version__
 
