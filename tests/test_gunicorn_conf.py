@@ -1,4 +1,4 @@
-"""gunicorn.conf.py and `make serve`: a real gunicorn that starts and answers, or says in one line why it cannot."""
+"""racedata.gunicorn_conf: a real gunicorn that starts and answers, or says in one line why it cannot."""
 
 import os
 import socket
@@ -72,29 +72,6 @@ def test_after_a_reload_each_socket_has_a_worker_even_if_one_died_just_before() 
     assert (done.stdout, done.stderr) == ("[0, 1]\n", "")
 
 
-def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path: Path) -> None:
-    environ = {
-        "PORT": str(free_port()),
-        "RACEDATA_DATABASE": str(tmp_path / "new.db"),
-        "RACEDATA_BASE_PATH": "/api",
-        "WEB_CONCURRENCY": "1",
-    }
-    # `make serve` uses .venv, so this test must run there too.
-    assert sys.prefix == str(ROOT / ".venv"), "run the tests with `make test`"
-    with running(["make", "serve"], **environ) as lines:
-        assert any(line.startswith("lap_times") for line in lines)
-        requests = [line.split("curl '")[1].rstrip("'\n") for line in lines if "Try: curl" in line]
-        assert [request.split("/api/f1/")[1] for request in requests] == [
-            "2023/races/",
-            "2023/18/laps.json?limit=5&offset=45",
-        ]
-        for request in requests:
-            with urllib.request.urlopen(request, timeout=10) as answer:
-                assert b'"Races":[{' in answer.read()
-    with running(["make", "serve"], **environ) as lines:
-        assert not any("lap_times" in line or "Installing" in line for line in lines)
-
-
 @pytest.mark.parametrize(
     ("variable", "value", "line"),
     [
@@ -110,12 +87,6 @@ def test_make_serve_builds_a_database_and_prints_two_requests_that_work(tmp_path
 def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable: str, value: str, line: str) -> None:
     ended = run(GUNICORN, **{variable: value})
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
-
-
-def test_make_serve_reports_a_wrong_number_of_workers_in_one_line() -> None:
-    ended = run(["make", "serve"], WEB_CONCURRENCY="many")
-    assert ended.stderr.splitlines()[0] == "racedata: WEB_CONCURRENCY='many': expected a whole number from 1 to 512"
-    assert "Traceback" not in ended.stderr
 
 
 def test_it_listens_on_an_ipv6_address_too(sample_database: Path) -> None:

@@ -1,0 +1,125 @@
+"""The Makefile: its targets pass on names with any characters, in a copy of the project."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from support import ROOT, SAMPLE
+from support.processes import free_port, listens, until
+
+NAME = """-it's "$HOME" $(HOME) ${x} `id` #1; & \\ %d *é"""
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the project whose .venv runs the interpreter of the tests, with a dump and its database named NAME."""
+    folder = tmp_path_factory.mktemp("project")
+    for name in ("Makefile", "pyproject.toml", "racedata", "scripts/load_data.py"):
+        copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
+        (folder / name).parent.mkdir(exist_ok=True)
+        copy(ROOT / name, folder / name)
+    (folder / ".venv" / "bin").mkdir(parents=True)
+    for name, command in [("python", sys.executable), ("racedata", f"{sys.executable} -m racedata")]:
+        path = folder / ".venv" / "bin" / name
+        path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
+        path.chmod(0o755)
+    (folder / ".venv" / "installed").touch()
+    (folder / "scripts" / "bench").mkdir()
+    (folder / "scripts" / "bench" / "bench.py").write_text("import json, sys\nprint(json.dumps(sys.argv[1:]))")
+    shutil.copytree(SAMPLE, folder / NAME)
+    run(folder, "load-data", f"SOURCE={NAME}", f"DATABASE={NAME}.db").check_returncode()
+    return folder
+
+
+def make(*arguments: str) -> list[str]:
+    return ["make", "--no-print-directory", f"PYTHON={sys.executable}", *arguments]
+
+
+def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    """`make` with these arguments, finished."""
+    environ = {"PATH": os.environ["PATH"], **environ}
+    return subprocess.run(make(*arguments), cwd=folder, env=environ, capture_output=True, text=True, timeout=60)
+
+
+def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Path) -> None:
+    assert (project / f"{NAME}.db").is_file()
+    assert not (project / "data" / "racedata.db").exists()
+    again = run(project, "load-data", f"DATABASE={NAME}.db", "CORRECTIONS=none")
+    assert (again.returncode, again.stderr) == (0, "")
+    assert again.stdout.endswith(f" from {NAME}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["load-data", f"SOURCE={NAME}.zip"], f"racedata load: {NAME}.zip: "),
+        (["load-data", f"SOURCE={NAME}", f"CORRECTIONS={NAME}.csv"], f"racedata load: {NAME}.csv: "),
+        (["refresh", f"DATABASE={NAME}.none"], f"{NAME}.none: not found"),
+        (["refresh", f"FROM={NAME}", f"DATABASE={NAME}.db"], f"racedata refresh: {NAME}"),
+        (["check-data", f"DATABASE={NAME}.none"], f"racedata check: {NAME}.none: "),
+        (["serve", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
+        (["routes", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
+        (["serve", "WEB_CONCURRENCY=many"], "racedata: WEB_CONCURRENCY='many': expected a whole number "),
+    ],
+)
+def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(
+    project: Path, arguments: Sequence[str], line: str
+) -> None:
+    ended = run(project, *arguments)
+    assert ended.returncode == 2
+    said, of_make = ended.stderr.splitlines()
+    assert line in said
+    assert of_make.startswith("make: *** [")
+    assert not (project / "data" / "racedata.db").exists()
+
+
+@pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts by"), ("routes", "/ergast/f1/results")])
+@pytest.mark.parametrize("by_environment", [False, True])
+def test_a_target_uses_the_database_of_any_name(project: Path, target: str, printed: str, by_environment: bool) -> None:
+    name = f"{NAME}.db"
+    ended = run(project, target, RACEDATA_DATABASE=name) if by_environment else run(project, target, f"DATABASE={name}")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert printed in ended.stdout
+
+
+def test_bench_measures_the_database_of_any_name(project: Path) -> None:
+    assert json.loads(run(project, "bench", f"DATABASE={NAME}.db").stdout) == ["--", f"{NAME}.db"]
+
+
+def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project: Path) -> None:
+    port = free_port()
+    environ = {"PATH": os.environ["PATH"], "PORT": str(port), "RACEDATA_BASE_PATH": "/api", "WEB_CONCURRENCY": "1"}
+
+    def serve() -> str:
+        """What `make serve` prints until it has been asked what it says one can ask."""
+        with subprocess.Popen(
+            make("serve"), cwd=project, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        ) as process:
+            try:
+                until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
+                assert process.stdout
+                lines = []
+                for line in process.stdout:
+                    lines.append(line)
+                    if "Try: curl" in line:
+                        with urllib.request.urlopen(line.split("'")[1], timeout=10) as answer:
+                            assert b'"Races":[{' in answer.read()
+                    if "offset=45" in line:
+                        break
+            finally:
+                process.terminate()
+                process.communicate(timeout=40)
+        return "".join(lines)
+
+    first = serve()
+    assert "\nlap_times" in first
+    assert first.count("Try: curl") == 2
+    assert (project / "data" / "racedata.db").is_file()
+    assert "\nlap_times" not in serve()
+    shutil.rmtree(project / "data")
