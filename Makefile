@@ -15,7 +15,7 @@ corrections = $(if $(CORRECTIONS),--corrections="$$CORRECTIONS")
 # The tests run in parallel. For one file, or a debugger: .venv/bin/pytest tests/test_app.py
 PARALLEL = -n auto --maxprocesses 4 --dist worksteal
 
-.PHONY: help install load-data refresh check-data serve python routes test test-system bench lint coverage check dist audit clean
+.PHONY: help install load-data refresh check-data serve python routes test test-system test-wheel bench lint coverage check dist audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -60,6 +60,14 @@ test: .venv/installed-test  ## run the tests that need only Python
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis and Chromium, and longer ones of real traffic
 	@SERVICE_SECONDS=5 .venv/bin/pytest $(PARALLEL) tests/system tests/test_service.py
+
+# What a checkout has beside the package goes with the tests. Two files of tests are about the checkout itself.
+test-wheel: dist  ## run the tests of `make test` against the wheel, without the checkout: PYTHON=python3.13
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
+		git ls-files -z -- . ':!racedata' | xargs -0 cp --parents --target-directory="$$folder" && \
+		$(PYTHON) -m venv "$$folder/.venv" && \
+		"$$folder"/.venv/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[test]" && \
+		cd "$$folder" && .venv/bin/pytest $(PARALLEL) --ignore tests/test_makefile.py --ignore tests/test_wheel.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"

@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from contextlib import closing
 
 import pytest
-from support import ROOT, SAMPLE
+from support import SAMPLE
 from support.loads import LOAD, assert_refused, built, edit, refused, rows_of, run_loader
 
 from racedata.loader import dump, stage
@@ -223,16 +223,6 @@ def test_a_required_table_without_rows_is_refused(source, database, table):
 
 def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
     assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not found; expected a folder of CSV files")
-
-
-@pytest.mark.parametrize("name", ["it's", "a$b", "$(HOME)", "two words"])
-def test_make_passes_on_a_source_with_any_characters(source, tmp_path, name):
-    source = source.rename(tmp_path / name)
-    target = tmp_path / "x.db"
-    command = ["make", "load-data", f"SOURCE={source}", f"DATABASE={target}", f"PYTHON={sys.executable}"]
-    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.endswith(f"from {source}\n")
 
 
 def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):

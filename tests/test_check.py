@@ -8,7 +8,6 @@ import sys
 from contextlib import closing
 
 import pytest
-from support import ROOT
 
 from racedata.loader.check import CHECKS, ROWS_SHOWN, milliseconds, report
 
@@ -418,12 +417,6 @@ def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_da
         finished = subprocess.run([*CHECK, "--database", sample_database], stdout=full, stderr=subprocess.PIPE)
     assert finished.returncode == 1
     assert finished.stderr == b"racedata check: the report cannot be written: [Errno 28] No space left on device\n"
-
-
-def test_make_check_data_prints_the_report(sample_database):
-    command = ["make", "check-data", f"DATABASE={sample_database}", f"PYTHON={sys.executable}"]
-    finished = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (finished.returncode, finished.stdout) == (0, run(sample_database).stdout)
 
 
 def test_the_doubts_about_a_full_dump_are_known_by_number(dump_database):

@@ -595,7 +595,15 @@ def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, change, 
 
 
 def test_make_refresh_passes_its_variables(api, behind, sample_database):
-    command = ["make", "--silent", "refresh", f"FROM={api.url}", "SEASON=2023", f"DATABASE={behind}"]
+    command = [
+        "make",
+        "--silent",
+        "refresh",
+        f"FROM={api.url}",
+        "SEASON=2023",
+        f"DATABASE={behind}",
+        f"PYTHON={sys.executable}",
+    ]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert rows_of(behind) == rows_of(sample_database)

@@ -4,13 +4,10 @@ import ast
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
-from pathlib import Path
 
 import pytest
+from support import PACKAGE
 
-import racedata
-
-PACKAGE = Path(racedata.__file__).parent
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in PACKAGE.rglob("*.py")

@@ -1,6 +1,9 @@
-"""Helpers of the tests: where the project is."""
+"""Helpers of the tests: where the project is, and the package, which may be installed elsewhere."""
 
 from pathlib import Path
 
+import racedata
+
 ROOT = Path(__file__).resolve().parent.parent.parent
-SAMPLE = ROOT / "racedata" / "sample"
+PACKAGE = Path(racedata.__file__).resolve().parent
+SAMPLE = PACKAGE / "sample"

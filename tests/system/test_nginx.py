@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import ROOT
+from support import PACKAGE
 from support.hostile import MALFORMED, request, send, statuses
 from support.processes import SITE, Site, nginx, site_with_nginx, until
 from support.traffic import Client, run
@@ -144,7 +144,7 @@ def test_http_1_0_needs_no_host(site: Site) -> None:
 
 
 def test_nginx_passes_on_each_header_that_the_service_reads() -> None:
-    source = "".join(path.read_text() for path in (ROOT / "racedata").rglob("*.py"))
+    source = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     read = {name.replace("_", "-") for name in re.findall('"HTTP_([A-Z_]+)"', source)}
     assert "IF-NONE-MATCH" in read
     assert read <= {name.upper() for name in re.findall(r"proxy_set_header ([\w-]+)", SITE)}
