@@ -25,22 +25,23 @@ from typing import Any, NamedTuple
 
 import falcon
 from shapes import pages, request, shapes
-from support import ROOT
-from support.processes import Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets
 
 from racedata.app import create_app
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "tests"))  # they start gunicorn and nginx in the same way
+
+from support.processes import OFF, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets  # noqa: E402
+
 BASE = "/ergast/f1"
 CONNECTIONS = 16
 HEADERS = {"plain": {"Accept-Encoding": "identity"}, "gzip": {"Accept-Encoding": "gzip"}}
 NEVER = {"RACEDATA_BURST_LIMIT": "999999/second", "RACEDATA_SUSTAINED_LIMIT": "999999/second"}
-OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 
 Figures = dict[str, float]  # such as {"rps": 18637.0, "p50": 0.8, "p99": 2.9}
 Measure = Callable[[], Figures]
-
 
 PLACES = ("direct", "nginx")
 CODINGS = ("plain", "gzip")
@@ -53,7 +54,7 @@ ONE = (
     *("{year}/constructorstandings", "seasons", "{year}/circuits", "{year}/drivers", "{year}/constructors"),
     "{year}/status",
 )
-
+ENDPOINTS = [path.partition("?")[0].split("/")[-1] for path in ONE]
 
 # Prints one line of JSON at the end; times in microseconds. `paths` is nil, or a file of paths to request once each.
 WRK = """
@@ -211,8 +212,7 @@ def one_per_endpoint(database: str) -> dict[str, str]:
             """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM sprint_results)
                AND raceId IN (SELECT raceId FROM lap_times) ORDER BY year DESC, round DESC LIMIT 1"""
         ).fetchone()
-    paths = [path.format(year=year, round=round) for path in ONE]
-    return {path.partition("?")[0].split("/")[-1]: f"{BASE}/{path}" for path in paths}
+    return {name: f"{BASE}/{path.format(year=year, round=round)}" for name, path in zip(ENDPOINTS, ONE)}
 
 
 def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Figures]:
@@ -373,7 +373,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=2, help="per measurement")
     parser.add_argument("--per-shape", type=int, default=150, help="addresses of the mix, per shape")
-    parser.add_argument("--endpoints", nargs="*", help="only these, for one address; default: all")
+    parser.add_argument("--endpoints", nargs="+", choices=ENDPOINTS, default=ENDPOINTS, help="for one address")
     parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json", help="file for the figures")
     arguments = parser.parse_args()
     database = database_and_wrk(arguments.database)
@@ -382,7 +382,7 @@ def main() -> None:
     rounds, seconds = arguments.rounds, arguments.seconds
     one = {}
     for name, path in one_per_endpoint(database).items():
-        if name in (arguments.endpoints or [name]):
+        if name in arguments.endpoints:
             show(f"one address: {name}")
             one[name] = bench_one(database, path, rounds, seconds)
     found = {
