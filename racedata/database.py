@@ -95,10 +95,20 @@ def is_replaceable(path: Path) -> bool:
     """Whether the file at `path` is empty or a database of racedata, of any version. It may be damaged."""
     if not path.is_file():
         return False
+    return path.stat().st_size == 0 or _version(path) is not None
+
+
+def is_older(path: Path) -> bool:
+    """Whether an earlier version of racedata built the file at `path`. It may be damaged."""
+    version = _version(path) if path.is_file() else None
+    return version is not None and version < SCHEMA_VERSION
+
+
+def _version(path: Path) -> int | None:
+    """The schema version of the file at `path`; None if it is not a database of racedata."""
     with path.open("rb") as file:
-        start = file.read(HEADER_BYTES)
-    header = Header.parse(start)
-    return not start or (header is not None and header.application_id == APPLICATION_ID)
+        header = Header.parse(file.read(HEADER_BYTES))
+    return header.version if header and header.application_id == APPLICATION_ID else None
 
 
 class Header(NamedTuple):

@@ -225,6 +225,19 @@ def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
     assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not found; expected a folder of CSV files")
 
 
+def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(database, tmp_path):
+    for path in (database, tmp_path / "none.db", tmp_path):
+        before = path.is_file() and path.read_bytes()
+        ended = subprocess.run([*LOAD, "--if-older", "--database", path], capture_output=True, text=True, timeout=60)
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert ended.stdout == f"{path}: no earlier version built it; nothing was changed\n"
+        assert (path.is_file() and path.read_bytes()) == before
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("PRAGMA user_version = 3")
+    subprocess.run([*LOAD, "--if-older", "--database", database], check=True, timeout=60)
+    assert rows_of(database) == rows_of(built(SAMPLE, tmp_path / "new.db"))
+
+
 def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)

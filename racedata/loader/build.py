@@ -16,7 +16,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from racedata.database import SCHEMA, default_path, write_checksum
+from racedata.database import SCHEMA, default_path, is_older, write_checksum
 from racedata.loader import overlay
 from racedata.loader.corrections import add_corrections_argument, correct
 from racedata.loader.dump import LoadError, Progress, dump_folder
@@ -215,11 +215,18 @@ def main(arguments: Sequence[str]) -> None:
         help="folder of CSV files, zip of them, http(s) URL of such a zip, or `jolpica`; "
         "without it, what the database was built from before, or the sample",
     )
+    parser.add_argument(
+        "--if-older",
+        action="store_true",
+        help="change nothing unless an earlier version of racedata built the database",
+    )
     add_database_argument(parser)
     add_corrections_argument(parser)
     parsed = parser.parse_args(arguments)
 
     def work(progress: Progress) -> list[str]:
+        if parsed.if_older and not is_older(Path(parsed.database)):
+            return [f"{parsed.database}: no earlier version built it; nothing was changed"]
         if parsed.database == default_path(os.environ):
             os.makedirs(os.path.dirname(parsed.database), exist_ok=True)
         source = parsed.source or source_of(parsed.database)
