@@ -10,7 +10,6 @@ override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
 endif
-corrections = $(if $(CORRECTIONS),--corrections="$$CORRECTIONS")
 
 # The tests run in parallel. For one file, or a debugger: .venv/bin/pytest tests/test_app.py
 PARALLEL = -n auto --maxprocesses 4 --dist worksteal
@@ -36,10 +35,10 @@ install: .venv/installed  ## install the service into .venv
 
 load-data:  ## build the database: SOURCE=folder, zip, URL or jolpica (without it, the same source again), DATABASE=file, CORRECTIONS=none
 	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
-	@trap '' INT; $(PYTHON) scripts/load_data.py $(corrections) -- "$$SOURCE"
+	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections="$$CORRECTIONS" -- "$$SOURCE"
 
 refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
-	@trap '' INT; $(PYTHON) -m racedata refresh $(corrections) --from="$$FROM" --season="$$SEASON"
+	@trap '' INT; $(PYTHON) -m racedata refresh --corrections="$$CORRECTIONS" --from="$$FROM" --season="$$SEASON"
 
 check-data:  ## report contradictions in the data of the database: DATABASE=file, ALL=1 (not only ten per check)
 	@$(PYTHON) -m racedata check $(if $(ALL),--all)

@@ -1,5 +1,6 @@
 """racedata.ratelimit.stores: the limit store that the settings name."""
 
+import re
 import sys
 
 import pytest
@@ -28,5 +29,5 @@ def test_a_redis_url_that_cannot_be_used_is_refused_without_its_password():
 def test_a_redis_url_without_the_redis_package_is_refused_with_the_command_that_installs_it(monkeypatch):
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.delitem(sys.modules, "racedata.ratelimit.redis_store", raising=False)
-    with pytest.raises(SettingError, match=r"run pip install '.\[redis\]'"):
+    with pytest.raises(SettingError, match=re.escape(f"run {sys.executable} -m pip install 'racedata-f1[redis]'")):
         store_for(Settings(limit_store="redis://127.0.0.1"))

@@ -1,5 +1,7 @@
 """The interface of a limit store, and the choice of one by the settings."""
 
+import shlex
+import sys
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -43,7 +45,8 @@ def store_for(settings: Settings) -> LimitStore | None:
         return RedisStore(settings.limit_store, limits, fallback=local)
     except ImportError:
         raise SettingError(
-            "RACEDATA_LIMIT_STORE names a Redis, but the redis package is not installed: run pip install '.[redis]'"
+            "RACEDATA_LIMIT_STORE names a Redis, but the redis package is not installed: "
+            f"run {shlex.quote(sys.executable)} -m pip install 'racedata-f1[redis]'"
         ) from None
     except ValueError as error:  # the message omits the URL, which may contain a password
         raise SettingError(f"RACEDATA_LIMIT_STORE: {error}") from None

@@ -2,9 +2,12 @@
 
 import configparser
 import os
+import re
 import shlex
-import shutil
+import sqlite3
 import subprocess
+import sys
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -21,9 +24,10 @@ TIMER = ROOT / "deploy" / "racedata-refresh.timer"
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """A folder with the units, with this project's folder in place of /opt/racedata."""
+    """A folder with the units, with this project and this environment in place of those in /opt/racedata."""
     for path in (ROOT / "deploy").glob("racedata*"):
-        (tmp_path / path.name).write_text(path.read_text().replace("/opt/racedata", str(ROOT)))
+        text = path.read_text().replace("/opt/racedata/.venv/bin", str(Path(sys.executable).parent))
+        (tmp_path / path.name).write_text(text.replace("/opt/racedata", str(ROOT)))
     return tmp_path
 
 
@@ -52,41 +56,49 @@ def test_systemd_rates_the_units_as_safe(units: Path, name: str) -> None:
     assert analyze("security", "--offline=yes", "--threshold=20", units / name).returncode == 0
 
 
-def start_command(unit: Path) -> list[str]:
-    """The command of a service, which may have several lines."""
-    return shlex.split(options(unit, "Service")["ExecStart"].replace("\\\n", ""))
+def command(unit: Path, option: str = "ExecStart", **environ: str) -> list[str]:
+    """The command of a service, which may have several lines, with the values of its variables."""
+    words = shlex.split(options(unit, "Service")[option].replace("\\\n", "").lstrip("-+"))
+    return [re.sub(r"\$\{(\w+)\}", lambda name: environ[name[1]], word) for word in words]
 
 
 def test_nginx_uses_the_sockets_of_the_service() -> None:
-    command = start_command(ROOT / "deploy" / "racedata.service")
-    bound = [option.removeprefix("unix:") for option in command if option.startswith("unix:")]
+    words = command(ROOT / "deploy" / "racedata.service")
+    bound = [option.removeprefix("unix:") for option in words if option.startswith("unix:")]
     assert bound == [str(path) for path in nginx_sockets(Path("/run/racedata"))] != []
 
 
 def test_gunicorn_accepts_the_command_of_the_service(units: Path, sample_database: Path) -> None:
-    command = [*start_command(units / "racedata.service"), "--check-config"]
+    checking = [*command(units / "racedata.service"), "--check-config"]
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
-    checked = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True)
+    checked = subprocess.run(checking, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert (checked.returncode, checked.stderr) == (0, "")
+
+
+def test_before_the_start_the_service_builds_an_older_database_again(units: Path, database: Path) -> None:
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("PRAGMA user_version = 3")
+    environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database)}
+    subprocess.run(command(units / "racedata.service", "ExecStartPre"), env=environ, check=True)
+    client(database).get("/ergast/f1/2023/18/results", status=200)
 
 
 def test_the_command_of_the_refresh_refreshes_and_fails_without_an_api(
     units: Path, sample_database: Path, tmp_path: Path
 ) -> None:
-    service = options(units / "racedata-refresh.service", "Service")
+    unit = units / "racedata-refresh.service"
     database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
-    program, *arguments = shlex.split(service["ExecStart"])
-    command = [program, *arguments, f"PYTHON={shutil.which('python3')}"]
 
     def run(url: str) -> subprocess.CompletedProcess[str]:
-        environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database), "FROM": url}
-        return subprocess.run(command, cwd=service["WorkingDirectory"], env=environ, capture_output=True, text=True)
+        environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database)}
+        refresh = command(unit, FROM=url, CORRECTIONS="")
+        return subprocess.run(refresh, cwd=tmp_path, env=environ, capture_output=True, text=True)
 
     with served(answers_of(client(sample_database))) as server:
         assert run(server.url).returncode == 0
     assert rows_of(database) == rows_of(sample_database)
     ended = run(server.url)
-    assert ended.returncode == 2
+    assert ended.returncode == 1
     assert "Connection refused" in ended.stderr
 
 
