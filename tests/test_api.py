@@ -12,7 +12,7 @@ from support.limits import Clock
 
 from racedata.loader import api
 from racedata.loader.api import Api
-from racedata.loader.dump import LoadError
+from racedata.loader.errors import LoadError
 
 
 def envelope(records, total=None, limit=100, offset=0, table="SeasonTable", name="Seasons", **echo):

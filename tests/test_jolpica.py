@@ -13,7 +13,8 @@ import pytest
 from support.answers import by_place, client, differences
 from support.loads import built
 
-from racedata.loader import build, dump
+from racedata.loader import build
+from racedata.loader.errors import LoadError
 
 # A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are mostly made up.
 TABLES = {
@@ -436,7 +437,7 @@ def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
 def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, said):
     header, *records = source.tables[name]
     source.tables[name] = [[f"old_{field}" if field == column else field for field in header], *records]
-    with pytest.raises(dump.LoadError, match=said):
+    with pytest.raises(LoadError, match=said):
         source.load()
 
 
@@ -460,7 +461,7 @@ def test_a_file_that_is_not_a_regular_one_is_refused(source):
     source.write()
     (source.folder / "formula_one_lap.csv").unlink()
     (source.folder / "formula_one_lap.csv").mkdir()
-    with pytest.raises(dump.LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"):
+    with pytest.raises(LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"):
         build.load(str(source.folder), str(source.database), None, lambda text: None)
 
 
@@ -552,18 +553,16 @@ def test_a_file_that_is_not_a_regular_one_is_refused(source):
 )
 def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(source, name, id, fields, said):
     source.change(name, id, **fields)
-    with pytest.raises(dump.LoadError, match=re.escape(f"formula_one_{name}.csv, {said}")):
+    with pytest.raises(LoadError, match=re.escape(f"formula_one_{name}.csv, {said}")):
         source.load()
 
 
 def test_a_dump_that_lacks_a_table_or_has_an_empty_one_is_refused(source):
     table = source.tables.pop("team")
-    with pytest.raises(
-        dump.LoadError, match=r"source: no formula_one_team\.csv in it; expected formula_one_season\.csv, "
-    ):
+    with pytest.raises(LoadError, match=r"source: no formula_one_team\.csv in it; expected formula_one_season\.csv, "):
         source.load()
     source.tables["team"] = table[:1]
-    with pytest.raises(dump.LoadError, match=r"formula_one_team\.csv: no rows; expected at least one"):
+    with pytest.raises(LoadError, match=r"formula_one_team\.csv: no rows; expected at least one"):
         source.load()
 
 

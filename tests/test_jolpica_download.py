@@ -12,7 +12,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 from support.loads import run_loader
 
-from racedata.loader.dump import LoadError
+from racedata.loader.errors import LoadError
 from racedata.loader.sources.jolpica_download import INDEX, Token, dump_in_index, published_dump
 
 TOKEN = "s3cret-t0ken"
@@ -88,7 +88,7 @@ def storage():
 
 def fetched(api, token=None):
     """The names of the files in the dump that the index names."""
-    with published_dump(token, lambda text: None, f"{api.url}/index/") as folder:
+    with published_dump(token, ["races.csv"], lambda text: None, f"{api.url}/index/") as folder:
         return [file.name for file in folder.iterdir()]
 
 

@@ -12,8 +12,8 @@ from support.answers import bodies, client
 from support.apis import answers_of, refreshed, served
 from support.loads import built, edited, race_ids, rows_of, run_loader, without
 
-from racedata.loader import overlay
-from racedata.loader.dump import LoadError
+from racedata.loader import overlay, values
+from racedata.loader.errors import LoadError
 from racedata.loader.overlay import CalendarRace, Season
 
 AFTER_ROUND_9, AFTER_ROUND_18 = 1_688_400_000, 1_698_100_000  # 2023-07-03, 2023-10-23
@@ -81,7 +81,7 @@ def results(*records, kind="results"):
 
 def load(tmp_path, season, source=SAMPLE):
     """The loader, run over an overlay of one season; and the path of the database."""
-    overlay.write(tmp_path / "racedata.overlay", [season])
+    overlay.write_seasons(tmp_path / "racedata.overlay", [season])
     return run_loader(source, tmp_path / "racedata.db"), tmp_path / "racedata.db"
 
 
@@ -163,7 +163,7 @@ def test_a_wrong_clock_does_not_make_what_was_fetched_older_than_the_dump(tmp_pa
     database = built(old_dump, tmp_path / "racedata.db")
     refreshed(database, api, now=0)
     assert rows_of(database) == rows_of(sample_database)
-    assert overlay.read(tmp_path / "racedata.overlay")[0].fetched_at == "2023-10-22T00:00:00Z"
+    assert overlay.read_seasons(tmp_path / "racedata.overlay")[0].fetched_at == "2023-10-22T00:00:00Z"
 
 
 # Values.
@@ -218,13 +218,13 @@ def test_a_new_status_has_the_id_of_the_api_if_that_is_free(tmp_path, sample_dat
     [("23.251", 23_251), ("23.2", 23_200), ("23", 23_000), ("1:04.278", 64_278), ("1:02:03.456", 3_723_456)],
 )
 def test_durations_become_milliseconds(text, milliseconds):
-    assert overlay.duration(text) == milliseconds
+    assert values.duration(text) == milliseconds
 
 
 @pytest.mark.parametrize("text", ["", "x", "-1.000", "1:", ":1", "1.0000", "1:2:3:4", "１"])  # noqa: RUF001
 def test_other_texts_are_no_duration(text):
     with pytest.raises(ValueError):
-        overlay.duration(text)
+        values.duration(text)
 
 
 @pytest.mark.parametrize(
@@ -324,18 +324,18 @@ def test_a_file_that_is_no_season_is_refused_by_its_name(tmp_path, name):
     ],
 )
 def test_a_season_of_another_shape_is_refused(tmp_path, changes):
-    overlay.write(tmp_path, [season_of()])
-    assert len(overlay.read(tmp_path)) == 1
+    overlay.write_seasons(tmp_path, [season_of()])
+    assert len(overlay.read_seasons(tmp_path)) == 1
     path = tmp_path / "2023.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), **changes}))
     with pytest.raises(LoadError, match="not a season that refresh has written; delete the file"):
-        overlay.read(tmp_path)
+        overlay.read_seasons(tmp_path)
 
 
 def test_a_folder_that_is_none_is_not_taken_for_an_absent_one(tmp_path):
     (tmp_path / "racedata.overlay").write_text("")
     with pytest.raises(NotADirectoryError):
-        overlay.read(tmp_path / "racedata.overlay")
+        overlay.read_seasons(tmp_path / "racedata.overlay")
 
 
 @pytest.mark.parametrize(
@@ -357,16 +357,16 @@ def test_blanks_around_a_value_are_ignored_and_a_lap_below_a_minute_may_lack_its
 def test_what_is_written_is_read_again_and_other_files_are_ignored(tmp_path):
     folder = tmp_path / "racedata.overlay"
     seasons = [season_of(facts={"season": year, "url": "é\ud800"}) for year in ("2023", "2024")]
-    overlay.write(folder, list(reversed(seasons)))
+    overlay.write_seasons(folder, list(reversed(seasons)))
     for name in (".2025.writing", "notes.txt", "2025.json.bak"):
         (folder / name).write_text("{")
-    assert overlay.read(folder) == seasons
-    assert overlay.read(tmp_path / "missing") == []
+    assert overlay.read_seasons(folder) == seasons
+    assert overlay.read_seasons(tmp_path / "missing") == []
 
 
 def test_a_failed_write_leaves_all_old_files_and_no_others(tmp_path, monkeypatch):
     seasons = [season_of(facts={"season": year}) for year in ("2023", "2024")]
-    overlay.write(tmp_path, seasons)
+    overlay.write_seasons(tmp_path, seasons)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert {*before} == {"2023.json", "2024.json"}
     calls = iter([None, OSError(28, "No space left on device")])
@@ -377,7 +377,7 @@ def test_a_failed_write_leaves_all_old_files_and_no_others(tmp_path, monkeypatch
 
     monkeypatch.setattr(os, "fsync", full_at_the_second_file)
     with pytest.raises(OSError, match="No space left"):
-        overlay.write(tmp_path, [season._replace(licence="CC0 1.0") for season in seasons])
+        overlay.write_seasons(tmp_path, [season._replace(licence="CC0 1.0") for season in seasons])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -393,7 +393,7 @@ def test_a_failed_write_leaves_all_old_files_and_no_others(tmp_path, monkeypatch
     ],
 )
 def test_the_licence_names_that_of_the_dump_and_that_of_what_was_fetched(of_dump, fetched, expected):
-    assert overlay.licence(of_dump, [season_of(licence=licence) for licence in fetched]) == expected
+    assert overlay.joined(of_dump, fetched) == expected
 
 
 # Calendars.
@@ -409,7 +409,7 @@ def test_a_race_is_the_same_if_its_name_its_article_or_its_circuit_and_date_are(
         CalendarRace("c", "Emilia Romagna Grand Prix", None, "Imola", "2023-05-21"),
         CalendarRace("d", "New Grand Prix", None, "imola", "2023-05-22"),
     ]
-    assert overlay.match([spa, monza, imola], others) == {1: "b", 2: "a", 3: "c"}
+    assert overlay.match_races([spa, monza, imola], others) == {1: "b", 2: "a", 3: "c"}
 
 
 def test_the_same_name_counts_before_the_same_article():
@@ -418,4 +418,4 @@ def test_the_same_name_counts_before_the_same_article():
         CalendarRace(2, "Second", "http://x/2", "spa", "2023-01-02"),
     ]
     others = [CalendarRace(3, "Second", "http://x/1", "", ""), CalendarRace(4, "First", "http://x/2", "", "")]
-    assert overlay.match(races, others) == {1: 4, 2: 3}
+    assert overlay.match_races(races, others) == {1: 4, 2: 3}

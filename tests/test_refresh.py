@@ -1,6 +1,5 @@
 """scripts/refresh.py: what an API has that the database lacks is fetched with few requests; all of it or nothing."""
 
-import hashlib
 import json
 import os
 import sqlite3
@@ -12,10 +11,11 @@ import pytest
 from support import ROOT, SAMPLE
 from support.answers import bodies, client
 from support.apis import FAULTS, answers_of, refreshed, served
-from support.loads import RECORDS, built, edited, race_ids, rows_of, without
+from support.loads import RECORDS, built, changed, edited, race_ids, rows_of, without
 
 from racedata.loader import overlay, refresh
-from racedata.loader.dump import LoadError
+from racedata.loader.errors import LoadError
+from racedata.loader.tables import RECORDS as LOADER_RECORDS
 
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
 
@@ -135,7 +135,7 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, sample_dat
     behind = built(edited(SAMPLE, tmp_path / "dump", **edits), tmp_path / "racedata.db")
     refreshed(behind, api.url)
     paths = [
-        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in overlay.KINDS),
+        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in LOADER_RECORDS),
         *("2023/races", "2023/status", "2023/drivers", "2023/constructors", "2023/circuits"),
     ]
     addresses = [f"/ergast/f1/{path}.json?limit=2000" for path in paths]
@@ -287,7 +287,7 @@ def test_a_season_without_races_is_left_out(behind, sample_database, tmp_path):
         assert said[0].startswith("2023: ")
         assert rows_of(behind) == rows_of(sample_database)
         # What was written can be read.
-        assert [season.year for season in overlay.read(behind.with_suffix(".overlay"))] == ["2023"]
+        assert [season.year for season in overlay.read_seasons(behind.with_suffix(".overlay"))] == ["2023"]
         assert "nothing new" in refreshed(behind, server.url)[0][-1]
         before = state(behind.parent)
         with pytest.raises(LoadError) as caught:
@@ -457,7 +457,7 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
         (1, b'"season":"2023","round":"9"', b'"season":"2022","round":"9"', "a race of season '2022'; expected '2023'"),
         (2, b'"Austrian Grand Prix"', b'"Styrian Grand Prix"', "'Styrian Grand Prix' in round '9'; the calendar does"),
         (2, b'"round":"9"', b'"round":"8"', "'Austrian Grand Prix' in round '8'; the calendar does not have that race"),
-        (5, b'"season":"2023","round":"9","url"', b'"season":"2023","round":"8","url"', "round '8'; expected"),
+        (6, b'"season":"2023","round":"9","url"', b'"season":"2023","round":"8","url"', "round '8'; expected"),
     ],
 )
 def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right, wrong, said):
@@ -566,22 +566,15 @@ def damaged(path):
     path.write_bytes(content)
 
 
-def other_version(path):
-    content = bytearray(path.read_bytes()[:-32])
-    content[60:64] = (2).to_bytes(4, "big")
-    path.write_bytes(content + hashlib.sha256(content).digest())
-
-
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda path: path.unlink(), "not found; build it with racedata load, then refresh it"),
-        (damaged, "damaged; build it again with racedata load"),
-        (lambda path: path.write_bytes(b""), "damaged; build it again with racedata load"),
-        (lambda path: path.write_bytes(b"text"), "exists and is not a racedata database"),
-        (other_version, "made by another version of the loader; build it again with racedata load"),
+        (lambda path: path.unlink(), "is missing; to build it, run: racedata load SOURCE"),
+        (damaged, "is damaged (it is not as it was built: its checksum differs)"),
+        (lambda path: path.write_bytes(b""), "is not an SQLite database"),
+        (lambda path: changed(path, "PRAGMA user_version = 5"), "has schema version 5, newer than this program's, 4"),
     ],
-    ids=["no file", "damaged", "empty", "another file", "another version"],
+    ids=["no file", "damaged", "empty", "a newer version"],
 )
 def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, change, said):
     change(behind)

@@ -4,7 +4,6 @@ Requests, their pace, pages and the check of each page belong here. What the rec
 """
 
 import json
-import re
 import time
 import urllib.error
 import urllib.request
@@ -17,9 +16,11 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from racedata import __version__
-from racedata.loader.dump import CREDENTIALS, HTTP, LoadError, Progress, Redirects, time_limit
-
-Json = dict[str, Any]
+from racedata.loader.api_rows import Json
+from racedata.loader.archives import CREDENTIALS, HTTP, Redirects, time_limit
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.tables import ENDPOINTS
+from racedata.loader.values import whole_number
 
 JOLPICA = "https://api.jolpi.ca/ergast/f1"
 
@@ -33,26 +34,12 @@ MAX_WAIT_SECONDS = 600
 ANSWER_SECONDS = 60
 ANSWER_BYTES = 20_000_000
 MAX_RECORDS = 100_000
-PAGE = 2000  # more records than any race has; an API lowers it to its own maximum
-
-# The key of each endpoint's table, and the keys of the lists inside, down to the list of the records that are counted.
-LISTS = {
-    "seasons": ("SeasonTable", "Seasons"),
-    "status": ("StatusTable", "Status"),
-    "races": ("RaceTable", "Races"),
-    "results": ("RaceTable", "Races", "Results"),
-    "qualifying": ("RaceTable", "Races", "QualifyingResults"),
-    "sprint": ("RaceTable", "Races", "SprintResults"),
-    "pitstops": ("RaceTable", "Races", "PitStops"),
-    "laps": ("RaceTable", "Races", "Laps", "Timings"),
-    "driverstandings": ("StandingsTable", "StandingsLists", "DriverStandings"),
-    "constructorstandings": ("StandingsTable", "StandingsLists", "ConstructorStandings"),
-}
+PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
 Record = tuple[Json, ...]  # the objects that the record is nested in, and the record: `(race, lap, timing)`
 
 
-class Page(NamedTuple):
+class AnswerPage(NamedTuple):
     """A page: the `limit` that the API applied, the `total` of all records, and the records of the page."""
 
     limit: int
@@ -80,7 +67,7 @@ class Api:
             raise LoadError("the address of the API has a user or password in it; expected one without")
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
-        self.requests, self.limit = 0, PAGE
+        self.requests, self.limit = 0, PAGE_LIMIT
         self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
         self.opener = urllib.request.build_opener(PacedRedirects(self))
         self.headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
@@ -96,11 +83,11 @@ class Api:
                 what = f"a total of {page.total:,}, after {total:,} on the page before; expected the same on each page"
                 raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
             records += page.records
-        if len(set(map(identity, records))) < len(records):
+        if len(set(map(record_key, records))) < len(records):
             raise LoadError(f"{self.address(path, offset)}: a record is there twice; expected each once")
         return records
 
-    def page(self, path: str, offset: int) -> Page:
+    def page(self, path: str, offset: int) -> AnswerPage:
         """One page. Raises LoadError if the answer is not what was requested."""
         url = self.address(path, offset)
         self.progress(f"{path}: {self.requests:,} requests")
@@ -113,7 +100,7 @@ class Api:
         return page
 
     def address(self, path: str, offset: int = 0) -> str:
-        return f"{self.url}/{path}.json?limit={PAGE}&offset={offset}"
+        return f"{self.url}/{path}.json?limit={PAGE_LIMIT}&offset={offset}"
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
@@ -122,7 +109,7 @@ class Api:
             self.requests += 1
             try:
                 with errors_named(url), time_limit(ANSWER_SECONDS):
-                    return self.read(url)
+                    return self.request(url)
             except urllib.error.HTTPError as error:
                 error.close()
                 status, seconds = error.code, self.retry_after(error.headers.get("Retry-After"))
@@ -139,7 +126,7 @@ class Api:
             self.sleep(seconds)
         raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
 
-    def read(self, url: str) -> bytes:
+    def request(self, url: str) -> bytes:
         with self.opener.open(urllib.request.Request(url, headers=self.headers), timeout=30) as response:
             if response.status != 200:
                 raise LoadError(f"{url}: status {response.status}; expected 200")
@@ -166,7 +153,7 @@ class Api:
         """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3)."""
         if value is None:
             return WAIT_SECONDS
-        if re.fullmatch("[0-9]{1,9}", value.strip(), re.ASCII):
+        if whole_number.fullmatch(value.strip()):
             return int(value)
         try:
             date = parsedate_to_datetime(value)
@@ -189,10 +176,10 @@ class PacedRedirects(Redirects):
         return request
 
 
-def identity(record: Record) -> tuple[object, ...]:
+def record_key(record: Record) -> tuple[object, ...]:
     """What no two records share: the numbers of the objects that the record is nested in, and the record."""
-    *parents, own = record
-    return *((parent.get("round"), parent.get("number")) for parent in parents), json.dumps(own, sort_keys=True)
+    *parents, innermost = record
+    return *((parent.get("round"), parent.get("number")) for parent in parents), json.dumps(innermost, sort_keys=True)
 
 
 @contextmanager
@@ -211,13 +198,13 @@ def errors_named(url: str) -> Iterator[None]:
         raise LoadError(f"{url}: {text}; expected an answer of an API") from None
 
 
-def read_page(path: str, offset: int, body: bytes) -> Page:
+def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     """The page that an answer has. Raises ValueError if it is not the page of `path` that begins at `offset`."""
     envelope = read_envelope(body)
-    limit, total = envelope_number(envelope, "limit", 1, PAGE), envelope_number(envelope, "total", 0, MAX_RECORDS)
+    limit, total = envelope_number(envelope, "limit", 1, PAGE_LIMIT), envelope_number(envelope, "total", 0, MAX_RECORDS)
     envelope_number(envelope, "offset", offset, offset)
     *place, endpoint = path.split("/")
-    name, *lists = LISTS[endpoint]
+    name, *lists = ENDPOINTS[endpoint].lists
     table = envelope.get(name)
     if not isinstance(table, dict):
         raise ValueError(f"no object {name} in MRData; expected the answer of {endpoint}")
@@ -230,7 +217,7 @@ def read_page(path: str, offset: int, body: bytes) -> Page:
     expected = max(0, min(limit, total - offset))
     if len(records) != expected:
         raise ValueError(f"{len(records):,} records; expected {expected:,}, because MRData.total is {total:,}")
-    return Page(limit, total, [parents[1:] for parents in records])
+    return AnswerPage(limit, total, [parents[1:] for parents in records])
 
 
 def read_envelope(body: bytes) -> Json:
@@ -248,7 +235,7 @@ def read_envelope(body: bytes) -> Json:
 def envelope_number(envelope: Json, name: str, least: int, most: int) -> int:
     """The number in a field of MRData, which is a string."""
     text = envelope.get(name)
-    if not (isinstance(text, str) and re.fullmatch("[0-9]{1,9}", text, re.ASCII) and least <= int(text) <= most):
+    if not (isinstance(text, str) and whole_number.fullmatch(text) and least <= int(text) <= most):
         expected = f"{least}" if least == most else f"{least} to {most}"
         raise ValueError(f"MRData.{name} is {str(text)[:40]!r}; expected a string with a number, {expected}")
     return int(text)

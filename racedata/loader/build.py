@@ -1,44 +1,30 @@
-"""Builds the database from a dump: `racedata load`.
+"""Builds the database from a source: `racedata load`.
 
-SOURCE is a folder of CSV files, a zip of them, the http(s) URL of such a zip, or `jolpica`: the dump that Jolpica
-publishes (the latest if the environment has a JOLPICA_TOKEN). ergast.py or jolpica.py reads the files into a Stage
-(stage.py); here, the Stage becomes a database, with the tables of racedata/schema.sql. The loader needs only Python,
-and imports nothing from the service.
+A source is a folder of CSV files, a zip of them, the http(s) URL of such a zip, or `jolpica`: the dump that Jolpica
+publishes (the latest if the environment has a JOLPICA_TOKEN). A reader in sources/ fills a Stage (stage.py); here, the
+Stage becomes a database, with the tables of schema.sql, in a new file that replaces the old one at the very end.
 
-It writes the new file into the folder of the old one, and replaces the old one at the very end.
+Without a source, it is the one of the database that is there; if that cannot be read, the database's own tables.
 """
 
 import argparse
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
 from racedata.database import SCHEMA, default_path, is_older, write_checksum
 from racedata.loader import overlay
-from racedata.loader.corrections import add_corrections_argument, correct
-from racedata.loader.dump import LoadError, Progress, dump_folder
+from racedata.loader.corrections import add_corrections_argument, apply_corrections
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.replacement import add_database_argument, replacement, run
-from racedata.loader.sources import ergast, jolpica
-from racedata.loader.sources.jolpica_download import published_dump
-from racedata.loader.stage import COMPUTED, NUMBERED, REQUIRED, TABLES, Reader, Source, Stage, read_only
+from racedata.loader.sources import earlier, fill_stage, open_dump
+from racedata.loader.stage import Origin, Stage
+from racedata.loader.tables import COMPUTED, TABLES, Table
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
-
-FINAL = "round = (SELECT max(round) FROM races WHERE races.year = race.year)"
-CONSTRUCTORS = """
-    ifnull((SELECT constructors FROM constructors_so_far AS so_far
-            WHERE so_far.year = race.year AND so_far.driverId = staged.driverId AND so_far.round <= race.round
-            ORDER BY so_far.round DESC, so_far.resultId DESC LIMIT 1), '')
-"""
-
-# The columns of COMPUTED but `record`, by table.
-COMPUTED_AS: Mapping[str, Mapping[str, str]] = {
-    "driver_standings": {"final": FINAL, "constructors": CONSTRUCTORS},
-    "constructor_standings": {"final": FINAL},
-}
 
 # One row per season, driver and constructor: the driver's first result with it, and all constructors up to that result.
 CONSTRUCTORS_SO_FAR = (
@@ -53,21 +39,14 @@ CONSTRUCTORS_SO_FAR = (
 )
 
 
-# Columns that are usually known: the report counts the rows in which they are not.
-USUALLY_KNOWN = {
-    "results": ("positionText", "points", "grid", "laps", "statusId"),
-    "sprint_results": ("positionText", "points", "grid", "laps", "statusId"),
-    "lap_times": ("time",),
-    "pit_stops": ("lap", "time"),
-    "driver_standings": ("positionText", "points", "wins"),
-    "constructor_standings": ("positionText", "points", "wins"),
-}
-
-
 def build(
-    path: Path, read: Reader, corrections: Path | None, fetched: Sequence[overlay.Season], progress: Progress
+    path: Path,
+    fill: Callable[[Stage], Origin],
+    corrections: Path | None,
+    seasons: Sequence[overlay.Season],
+    progress: Progress,
 ) -> list[str]:
-    """Builds the database at `path` from what `read` puts into a Stage, and what refresh.py has `fetched`.
+    """Builds the database at `path` from what `fill` puts into a Stage, and the `seasons` that a refresh has fetched.
 
     Returns the lines of a report, the last from `seasons_of`. Raises LoadError, sqlite3.Error or OSError.
     """
@@ -77,22 +56,22 @@ def build(
         db.executescript(SCHEMA)
         stage = Stage(db, progress)
         db.execute("BEGIN")
-        source = read(stage)
-        changes = correct(stage, corrections) if corrections else []
-        changes += overlay.apply(stage, fetched)
+        origin = fill(stage)
+        changes = apply_corrections(stage, corrections) if corrections else []
+        changes += overlay.apply_seasons(stage, seasons)
         if corrections:
-            correct(stage, corrections)  # again: an API may have the same errors as a dump
+            apply_corrections(stage, corrections)  # again: an API may have the same errors as a dump
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:
-            progress(f"numbering {table}")
+            progress(f"numbering {table.name}")
             store(stage, table)
         db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
-        for table in REQUIRED:
-            if db.execute(f"SELECT 1 FROM {table}").fetchone() is None:
-                raise LoadError(f"{source.name}: no {table} that can be served; expected at least one")
-        describe(db, source, fetched)
-        lines = [*table_of_rows(stage), *source.remarks, *changes, *unknown_values(db), seasons_of(db)]
+        for table in TABLES:
+            if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
+                raise LoadError(f"{origin.source}: no {table.name} that can be served; expected at least one")
+        describe(db, origin, seasons)
+        lines = [*table_of_rows(stage), *origin.remarks, *changes, *unknown_values(db), seasons_of(db)]
         db.execute("COMMIT")
         db.execute("DETACH dump")
         db.execute("ANALYZE")  # statistics for the query planner
@@ -101,50 +80,50 @@ def build(
     return lines
 
 
-def store(stage: Stage, table: str) -> None:
+def store(stage: Stage, table: Table) -> None:
     """Copies a staged table into the database, in order and with its computed columns."""
     db = stage.db
-    columns = [name for _, name, *_ in db.execute(f"PRAGMA main.table_info({table})") if name not in COMPUTED]
-    names = ", ".join(columns)
-    if table not in NUMBERED:
-        db.execute(f"INSERT INTO {table} ({names}) SELECT {names} FROM dump.{table}")
+    stored = earlier.names_of(db, table.name)
+    names = ", ".join(name for name in table.names if name in stored)
+    if not table.is_numbered:
+        db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM dump.{table.name}")
         return
     # SQLite numbers from 1 what is inserted into an empty table without a value for its INTEGER PRIMARY KEY.
-    numbered = NUMBERED[table]
-    if numbered.per_race:
+    if table.per_race:
         db.execute(f"CREATE TEMP TABLE numbered (record INTEGER PRIMARY KEY, {names})")
         for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
             db.execute(
                 f"""INSERT INTO numbered ({names})
-                    SELECT {names} FROM dump.{table} WHERE raceId = ? ORDER BY {numbered.order}""",
+                    SELECT {names} FROM dump.{table.name} WHERE raceId = ? ORDER BY {table.order}""",
                 race,
             )
-            db.execute(f"INSERT INTO {table} (record, {names}) SELECT record, {names} FROM numbered ORDER BY record")
+            sql = f"INSERT INTO {table.name} (record, {names}) SELECT record, {names} FROM numbered ORDER BY record"
+            db.execute(sql)
             db.execute("DELETE FROM numbered")
         db.execute("DROP TABLE numbered")
     else:
-        computed = COMPUTED_AS.get(table, {})
+        computed = {name: sql for name, sql in COMPUTED.items() if name in stored}
         db.execute(
-            f"""INSERT INTO {table} ({", ".join([names, *computed])})
+            f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
                 SELECT {", ".join([names, *computed.values()])}
-                FROM dump.{table} AS staged JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
-                ORDER BY {numbered.order}"""
+                FROM dump.{table.name} AS staged JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
+                ORDER BY {table.order}"""
         )
 
 
-def describe(db: sqlite3.Connection, source: Source, fetched: Sequence[overlay.Season]) -> None:
+def describe(db: sqlite3.Connection, origin: Origin, seasons: Sequence[overlay.Season]) -> None:
     """Fills the tables that describe the database."""
     for table in TABLES:
-        db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table}", (table,))
-    # In a path, replace bytes that are not UTF-8 with `?`.
-    name = source.name.encode("utf-8", "replace").decode()
-    refreshed_from = ", ".join(dict.fromkeys(season.source for season in fetched)) or None
-    licence = overlay.licence(source.licence, fetched)
-    built_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    db.execute(
-        "INSERT INTO build VALUES (?, ?, ?, ?, ?, ?)",
-        (name, source.is_sample, refreshed_from, licence, source.checksum, built_at),
-    )
+        db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
+    row = {
+        "source": origin.source.encode("utf-8", "replace").decode(),  # in a path, `?` for bytes that are not UTF-8
+        "isSample": origin.is_sample,
+        "refreshedFrom": overlay.joined(origin.refreshed_from, (season.source for season in seasons)),
+        "licence": overlay.joined(origin.licence, (season.licence for season in seasons)),
+        "sourceChecksum": origin.checksum,
+        "builtAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    }
+    db.execute(f"INSERT INTO build ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
 
 
 def table_of_rows(stage: Stage) -> Iterator[str]:
@@ -152,21 +131,21 @@ def table_of_rows(stage: Stage) -> Iterator[str]:
     yield f"{'table':<22}{'rows read':>12}{'rows stored':>13}"
     stored = dict(stage.db.execute("SELECT name, rows FROM row_counts"))
     for table in TABLES:
-        rows_read = f"{stage.rows[table]:,}" if table in stage.rows else "no file"
-        yield f"{table:<22}{rows_read:>12}{stored[table]:>13,}"
+        rows_read = f"{stage.rows[table.name]:,}" if table.name in stage.rows else "no file"
+        yield f"{table.name:<22}{rows_read:>12}{stored[table.name]:>13,}"
 
 
 def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
-    """A line that counts the unknown values of USUALLY_KNOWN, if there are any."""
+    """A line that counts the unknown values of columns that are usually known, if there are any."""
     counts = []
-    for table, columns in USUALLY_KNOWN.items():
-        for column in columns:
+    for table in TABLES:
+        for column in table.usually_known:
             rows, last = db.execute(
-                f"""SELECT count(*), max(year * 1000 + round) FROM {table} JOIN races USING (raceId)
-                    WHERE {table}.{column} IS NULL"""
+                f"""SELECT count(*), max(year * 1000 + round) FROM {table.name} JOIN races USING (raceId)
+                    WHERE {table.name}.{column} IS NULL"""
             ).fetchone()
             if rows:
-                counts.append(f"{table}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})")
+                counts.append(f"{table.name}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})")
     if counts:
         yield f"unknown: {', '.join(counts)}"
 
@@ -177,33 +156,49 @@ def seasons_of(db: sqlite3.Connection) -> str:
     return "{} to {} ({} seasons, {:,} races)".format(*counts)
 
 
-def source_of(database: str) -> str:
-    """The source that the file at `database` was built from; the sample if there is no file."""
+def recorded_source(database: str) -> str:
+    """The source that the file at `database` was built from; the sample if there is no file. Raises LoadError."""
     if not os.path.exists(database):
         return SAMPLE
-    try:
-        with closing(read_only(Path(database))) as db:
-            source: str = db.execute("SELECT source FROM build").fetchone()[0]
-            return source
-    except (sqlite3.Error, TypeError, UnicodeDecodeError):
-        raise LoadError(f"{database}: does not say what it was built from; name a source") from None
+    with closing(earlier.open_checked(Path(database), earlier.OLDEST)) as db:
+        origin = earlier.origin(db)
+    return SAMPLE if origin.is_sample else origin.source
 
 
 def load(source: str, database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError."""
-    token = os.environ.get("JOLPICA_TOKEN")
-    dump = published_dump(token, progress) if source == "jolpica" else dump_folder(source, progress)
+    is_sample = os.path.realpath(source) == os.path.realpath(SAMPLE)
+    dump = open_dump(source, os.environ.get("JOLPICA_TOKEN"), progress)
     with replacement(database) as new, dump as folder:
-        read = jolpica.read if (folder / jolpica.RECOGNISED_BY).exists() else ergast.read
-        fetched = overlay.read(overlay.folder_beside(database))
-        is_sample = os.path.realpath(source) == os.path.realpath(SAMPLE)
+        seasons = overlay.read_seasons(overlay.folder_beside(database))
         return build(
             new,
-            lambda stage: read(folder, source, stage)._replace(is_sample=is_sample),
+            lambda stage: fill_stage(folder, source, stage)._replace(is_sample=is_sample),
             corrections,
-            fetched,
+            seasons,
             progress,
         )
+
+
+def rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
+    """Builds `database` from its own tables, which may be of an older schema version. Returns what `build` does."""
+    path = Path(os.path.realpath(database))
+    with replacement(database) as new, closing(earlier.open_checked(path, earlier.OLDEST)) as old:
+        seasons = overlay.read_seasons(overlay.folder_beside(database))
+        return build(new, lambda stage: earlier.read(old, stage), corrections, seasons, progress)
+
+
+def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
+    """Builds `database` from its recorded source; from its own tables if that fails. Returns lines for a report."""
+    source = recorded_source(database)
+    try:
+        *lines, seasons = load(source, database, corrections, progress)
+    except (LoadError, OSError) as error:
+        if not os.path.exists(database):
+            raise
+        *lines, seasons = rebuild(database, corrections, progress)
+        return [*lines, f"{database}: {seasons} from its own tables, because its source failed: {error}"]
+    return [*lines, f"{database}: {seasons} from {source}"]
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -229,8 +224,9 @@ def main(arguments: Sequence[str]) -> None:
             return [f"{parsed.database}: no earlier version built it; nothing was changed"]
         if parsed.database == default_path(os.environ):
             os.makedirs(os.path.dirname(parsed.database), exist_ok=True)
-        source = parsed.source or source_of(parsed.database)
-        *lines, seasons = load(source, parsed.database, parsed.corrections, progress)
-        return [*lines, f"{parsed.database}: {seasons} from {source}"]
+        if not parsed.source:
+            return load_or_rebuild(parsed.database, parsed.corrections, progress)
+        *lines, seasons = load(parsed.source, parsed.database, parsed.corrections, progress)
+        return [*lines, f"{parsed.database}: {seasons} from {parsed.source}"]
 
     run("load", parsed.database, work)

@@ -2,7 +2,7 @@
 
 A doubt is two facts that hardly both hold: each check is a query whose rows are the doubts, with a sentence that
 says what they mean. Some doubts are errors of the dump; others are history, such as shared cars and penalties.
-data/corrections.csv is the place for errors that are proven. The script needs only Python, and changes nothing.
+corrections.csv is the place for errors that are proven. It changes nothing.
 """
 
 import argparse
@@ -15,9 +15,10 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 
-from racedata.database import SCHEMA
+from racedata.loader.errors import LoadError
 from racedata.loader.replacement import add_database_argument
-from racedata.loader.stage import read_only
+from racedata.loader.sources.earlier import open_checked
+from racedata.loader.values import milliseconds
 
 ROWS_SHOWN = 10
 
@@ -390,18 +391,7 @@ CHECKS = (
 )
 
 
-def milliseconds(time: str | None) -> int | None:
-    """A time such as `1:07.012` or `1:02:03.456` in milliseconds."""
-    if time is None:
-        return None
-    *longer, seconds = time.split(":")
-    minutes = 0
-    for part in longer:
-        minutes = minutes * 60 + int(part)
-    return minutes * 60_000 + int(seconds.replace(".", ""))
-
-
-def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
+def aligned(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
     """The lines of a table with aligned columns."""
     cells = [list(heads), *(["-" if value is None else str(value) for value in row] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells)]
@@ -412,18 +402,10 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[st
 def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     """The lines of the report: a paragraph per check that found something.
 
-    `rows_shown` limits the rows of each; None shows all. Raises sqlite3.Error for a file that is not such a database.
+    `rows_shown` limits the rows of each; None shows all. Raises LoadError for a file that is not such a database.
     """
-    with closing(read_only(path)) as db:
-        with closing(sqlite3.connect(":memory:")) as empty:
-            empty.executescript(SCHEMA)
-            for number, fault in (
-                ("application_id", "not a database of racedata"),
-                ("user_version", "of another version"),
-            ):
-                if db.execute(f"PRAGMA {number}").fetchone() != empty.execute(f"PRAGMA {number}").fetchone():
-                    raise sqlite3.DatabaseError(fault)
-        db.create_function("milliseconds", 1, milliseconds, deterministic=True)
+    with closing(open_checked(path)) as db:
+        db.create_function("milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True)
         db.executescript(VIEWS)
         for of in ("driver", "constructor"):
             db.execute(SUMS.format(of=of))
@@ -436,9 +418,9 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
             checks, doubts = checks + 1, doubts + len(rows)
             yield f"{len(rows):,}: {check.title}"
             yield from wrap(check.meaning, 118, initial_indent="  ", subsequent_indent="  ")
-            yield from table((column[0] for column in found.description), rows[:rows_shown])
+            yield from aligned((column[0] for column in found.description), rows[:rows_shown])
             if rows_shown is not None and len(rows) > rows_shown:
-                yield f"  and {len(rows) - rows_shown:,} more; ALL=1 (or --all) shows them"
+                yield f"  and {len(rows) - rows_shown:,} more; --all shows them"
             yield ""
         yield f"{doubts:,} doubts by {checks} of {len(CHECKS)} checks; the others found nothing"
 
@@ -452,13 +434,12 @@ def main(arguments: Sequence[str]) -> None:
     add_database_argument(parser)
     parser.add_argument("--all", action="store_true", help=f"show every doubt, not only {ROWS_SHOWN} per check")
     parsed = parser.parse_args(arguments)
-    path = Path(parsed.database)
-    if not path.is_file():  # also a FIFO: opening one would block
-        sys.exit(f"racedata check: {path}: no such file; `racedata load` builds a database")
     try:
-        lines = list(report(path, None if parsed.all else ROWS_SHOWN))
+        lines = list(report(Path(parsed.database), None if parsed.all else ROWS_SHOWN))
+    except LoadError as error:
+        sys.exit(f"racedata check: {error}")
     except sqlite3.Error as error:
-        sys.exit(f"racedata check: {path}: {error}; `racedata load` builds a database")
+        sys.exit(f"racedata check: {parsed.database}: {error}")
     try:
         print("\n".join(lines), flush=True)
     except (OSError, UnicodeError) as error:

@@ -3,38 +3,27 @@
 from argparse import ArgumentParser
 from pathlib import Path
 
-from racedata.loader.dump import MISSING, Column, LoadError, Table, Text
-from racedata.loader.stage import Stage, plain_text
+from racedata.loader.csvfile import MISSING, CsvFile, Field
+from racedata.loader.errors import LoadError
+from racedata.loader.stage import Stage
+from racedata.loader.tables import BY_NAME, TABLES, Table
+from racedata.loader.values import one_of, plain_text, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 
-RACE = "raceId = (SELECT raceId FROM dump.races WHERE year = ? AND round = ?)"
-DRIVER = "driverId = (SELECT driverId FROM dump.drivers WHERE driverRef = ?)"
-CONSTRUCTOR = "constructorId = (SELECT constructorId FROM dump.constructors WHERE constructorRef = ?)"
-# The SQL that finds a row by the parts of a key, such as `2023/18/alonso`.
-KEYS = {
-    "circuits": "circuitRef = ?",
-    "constructors": "constructorRef = ?",
-    "drivers": "driverRef = ?",
-    "seasons": "year = ?",
-    "races": "year = ? AND round = ?",
-    "sessions": f"{RACE} AND session = ?",
-    "results": f"{RACE} AND {DRIVER}",
-    "sprint_results": f"{RACE} AND {DRIVER}",
-    "qualifying": f"{RACE} AND {DRIVER}",
-    "lap_times": f"{RACE} AND {DRIVER} AND lap = ?",
-    "pit_stops": f"{RACE} AND {DRIVER} AND stop = ?",
-    "driver_standings": f"{RACE} AND {DRIVER}",
-    "constructor_standings": f"{RACE} AND {CONSTRUCTOR}",
+# The SQL for a column in a key. A key has years, rounds and references instead of ids: `2023/18/alonso`.
+IN_KEY = {
+    "raceId": "raceId = (SELECT raceId FROM dump.races WHERE year = ? AND round = ?)",
+    "driverId": "driverId = (SELECT driverId FROM dump.drivers WHERE driverRef = ?)",
+    "constructorId": "constructorId = (SELECT constructorId FROM dump.constructors WHERE constructorRef = ?)",
 }
-
-COLUMNS = [
-    Column("table", Text("|".join(KEYS), ""), f"one of {', '.join(KEYS)}", required=True),
-    Column("key", plain_text, "the key of a row, such as alonso or 2023/18/alonso", required=True),
-    Column("column", plain_text, "the name of a column", required=True),
-    Column("wrong", plain_text, "", required=False),
-    Column("right", plain_text, "", required=False),
-    Column("source", plain_text, "how we know that the value is wrong", required=True),
+FIELDS = [
+    Field("table", one_of([table.name for table in TABLES if table.key]), required=True),
+    Field("key", text("the key of a row, such as alonso or 2023/18/alonso"), required=True),
+    Field("column", text("the name of a column"), required=True),
+    Field("wrong", plain_text, required=False),
+    Field("right", plain_text, required=False),
+    Field("source", text("how we know that the value is wrong"), required=True),
 ]
 
 
@@ -48,43 +37,44 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     )
 
 
-def correct(stage: Stage, path: Path) -> list[str]:
+def apply_corrections(stage: Stage, path: Path) -> list[str]:
     """Applies the corrections in the file at `path`. Returns a line for each one that concerns the dump.
 
     Raises LoadError for a file that is not such a list.
     """
     if not path.is_file():
         raise LoadError(f"{path}: no such file; expected a list of corrections, or none")
-    said = []
-    file = Table(path, COLUMNS, stage.progress)
-    for batch in file.batches():
+    lines = []
+    for batch in CsvFile(path, FIELDS, stage.progress).batches():
         for row in zip(*batch):
-            table, key, column, wrong, right, _ = map(str, [value if value is not None else r"\N" for value in row])
-            said += apply(stage, path, table, key, column, wrong, right)
-    return said
+            table, key, column, wrong, right, _ = (r"\N" if value is None else str(value) for value in row)
+            lines += correct_value(stage, path, BY_NAME[table], key, column, wrong, right)
+    return lines
 
 
-def apply(stage: Stage, path: Path, table: str, key: str, column: str, wrong: str, right: str) -> list[str]:
+def correct_value(
+    stage: Stage, path: Path, table: Table, key: str, column_name: str, wrong: str, right: str
+) -> list[str]:
     """Applies one correction, which names a row by its `key`. Returns lines for the report."""
-    place = f"{path.name}: {table} {key} {column}"
-    fields = {field.name: field for field in stage.fields(table) if not field.name.endswith("Id")}
-    if column not in fields:
-        raise LoadError(f"{place}: no such column; expected one of {', '.join(fields)}")
+    place = f"{path.name}: {table.name} {key} {column_name}"
+    columns = {column.name: column for column in table.columns if not column.name.endswith("Id")}
+    if column_name not in columns:
+        raise LoadError(f"{place}: no such column; expected one of {', '.join(columns)}")
+    where = " AND ".join(IN_KEY.get(name, f"{name} = ?") for name in table.key)
     parts = key.split("/")
-    if len(parts) != KEYS[table].count("?"):
-        raise LoadError(f"{place}: a key of {len(parts)} parts; expected {KEYS[table].count('?')}")
-    field = fields[column]
+    if len(parts) != where.count("?"):
+        raise LoadError(f"{place}: a key of {len(parts)} parts; expected {where.count('?')}")
+    parse = columns[column_name].parse
     try:
-        values = [None if value in MISSING else field.parse(value) for value in (right, wrong)]
+        new, old = (None if value in MISSING else parse(value) for value in (right, wrong))
     except ValueError:
-        raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {field.parse.__doc__}") from None
-    there = f"dump.{table} WHERE {KEYS[table]}"
-    actual = stage.db.execute(f"SELECT {column} FROM {there}", parts).fetchone()
-    if actual is None:  # the dump does not have that row
+        raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {parse.expected}") from None
+    stored = stage.db.execute(f"SELECT {column_name} FROM dump.{table.name} WHERE {where}", parts).fetchone()
+    if stored is None:  # the dump does not have that row
         return []
     changed = stage.db.execute(
-        f"UPDATE dump.{table} SET {column} = ? WHERE {KEYS[table]} AND {column} IS ?", [values[0], *parts, values[1]]
+        f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {column_name} IS ?", [new, *parts, old]
     )
     if changed.rowcount:
-        return [f"corrected: {table} {key} {column}: {wrong} to {right}"]
-    return [f"obsolete correction, not applied: {table} {key} {column} is {actual[0]}, not {wrong}"]
+        return [f"corrected: {table.name} {key} {column_name}: {wrong} to {right}"]
+    return [f"obsolete correction, not applied: {table.name} {key} {column_name} is {stored[0]}, not {wrong}"]

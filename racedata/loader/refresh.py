@@ -8,10 +8,8 @@ What to fetch is decided here. Like the loader, this needs only Python.
 """
 
 import argparse
-import hashlib
 import os
 import re
-import sqlite3
 import urllib.parse
 from collections import Counter
 from collections.abc import Sequence
@@ -21,40 +19,34 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 
-from racedata.database import SCHEMA
+from racedata.database import SCHEMA_VERSION
 from racedata.loader import overlay
-from racedata.loader.api import JOLPICA, Api, Json
-from racedata.loader.build import build
+from racedata.loader.api import JOLPICA, Api
+from racedata.loader.api_rows import Json, rows_of
+from racedata.loader.build import build, rebuild
 from racedata.loader.corrections import add_corrections_argument
-from racedata.loader.dump import LoadError, Progress, Table, Value
-from racedata.loader.overlay import KINDS, CalendarRace, Season
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.overlay import CalendarRace, Season
 from racedata.loader.replacement import add_database_argument, replacement, run
-from racedata.loader.sources import jolpica
-from racedata.loader.stage import COMPUTED, NUMBERED, TABLES, Source, Stage, read_only
+from racedata.loader.sources import JOLPICA_LICENCE, earlier
+from racedata.loader.tables import RECORDS, TABLES, Table
+from racedata.loader.values import Value
 
-LICENCES = {"api.jolpi.ca": jolpica.LICENCE}  # of the data, by host
+LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
 
 LAST_RUN = 3  # races that are fetched again each time
 NEW_RECORDS = 30  # more than a race adds to a list of its season
-OF_RACE = ("pitstops", "driverstandings", "constructorstandings", "laps")
 
 
 class NothingNew(Exception):
     """The new database would have the same rows as the old one."""
 
 
-class Database:
-    """The old database, read only. Raises LoadError if it is damaged, or of another schema version."""
+class OldDatabase:
+    """The database that is refreshed, read only. Raises LoadError if it is damaged."""
 
-    def __init__(self, path: Path, progress: Progress) -> None:
-        check(path)
-        self.db = read_only(path)
-        with closing(sqlite3.connect(":memory:")) as empty:
-            empty.executescript(SCHEMA)
-            if pragma(self.db, "user_version") != pragma(empty, "user_version"):
-                raise LoadError(f"{path}: made by another version of the loader; build it again with racedata load")
-            stage = Stage(empty, progress)
-            self.fields = {kind: overlay.fields(stage, KINDS[kind].table) for kind in KINDS}
+    def __init__(self, path: Path) -> None:
+        self.db = earlier.open_checked(path)
 
     def close(self) -> None:
         self.db.close()
@@ -85,18 +77,19 @@ class Database:
             (season,),
         ).fetchall()
 
-    def count(self, kind: str, race_id: int | None) -> int:
-        """How many records of a kind a race has."""
-        (rows,) = self.db.execute(f"SELECT count(*) FROM {KINDS[kind].table} WHERE raceId = ?", (race_id,)).fetchone()
+    def count(self, table: Table, race_id: int | None) -> int:
+        """How many rows of a table a race has."""
+        (rows,) = self.db.execute(f"SELECT count(*) FROM {table.name} WHERE raceId = ?", (race_id,)).fetchone()
         return int(rows)
 
-    def rows(self, kind: str, race_id: int | None) -> list[dict[str, Value]]:
-        """The records of a race in a classification, as overlay.rows has them: references and texts instead of ids."""
-        names = list(KINDS[kind].paths)
+    def rows(self, table: Table, race_id: int | None) -> list[dict[str, Value]]:
+        """The rows of a race in a classification, as api_rows.py makes them: references and texts instead of ids."""
+        names = list(table.paths)
         texts = {"driverId": "driverRef", "constructorId": "constructorRef", "statusId": "status"}
         found = self.db.execute(
-            f"""SELECT {", ".join(texts.get(name) or f"own.{name}" for name in names)}
-                FROM {KINDS[kind].table} AS own JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+            f"""SELECT {", ".join(texts.get(name) or f"classified.{name}" for name in names)}
+                FROM {table.name} AS classified
+                JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
                 {"LEFT JOIN status USING (statusId)" * ("statusId" in names)} WHERE raceId = ?""",
             (race_id,),
         )
@@ -105,56 +98,28 @@ class Database:
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
-    def read(self, stage: Stage) -> Source:
-        """Fills a stage with the tables of this database; `record` takes the place of ids that it does not have."""
-        for table in TABLES:
-            own = [name for _, name, *_ in self.db.execute(f"PRAGMA table_info({table})") if name not in COMPUTED]
-            names, columns = own, own
-            if table in NUMBERED and not NUMBERED[table].per_race and NUMBERED[table].key not in own:
-                names, columns = [NUMBERED[table].key, *own], ["record", *own]
-            found = self.db.execute(f"SELECT {', '.join(columns)} FROM {table}")
-            while rows := found.fetchmany(Table.BATCH):
-                stage.insert(table, names, list(zip(*rows)))
-        return Source(*self.db.execute("SELECT source, licence, sourceChecksum, isSample FROM build").fetchone())
-
     def differences(self, path: Path) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""
         lines = []
-        with closing(read_only(path)) as new:
+        with closing(earlier.open_read_only(path)) as new:
             for table in TABLES:
-                before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (self.db, new))
-                rows = zip_longest(*(db.execute(f"SELECT * FROM {table}") for db in (self.db, new)))
+                before, now = (db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0] for db in (self.db, new))
+                rows = zip_longest(*(db.execute(f"SELECT * FROM {table.name}") for db in (self.db, new)))
                 changed = sum(old != other for old, other in rows)
                 if now != before:
-                    lines.append(f"{table:<22}{now:>12,} rows ({now - before:+,})")
+                    lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")
                 elif changed:
-                    lines.append(f"{table:<22}{now:>12,} rows, {changed:,} changed")
+                    lines.append(f"{table.name:<22}{now:>12,} rows, {changed:,} changed")
         return lines
 
 
-def pragma(db: sqlite3.Connection, name: str) -> object:
-    return db.execute(f"PRAGMA {name}").fetchone()[0]
-
-
-def check(path: Path) -> None:
-    """Raises LoadError if there is no file, or its checksum is wrong; see schema.sql."""
-    if not path.is_file():
-        raise LoadError(f"{path}: not found; build it with racedata load, then refresh it")
-    size, digest = path.stat().st_size - 32, hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(min(1 << 20, max(0, size - file.tell()))):
-            digest.update(block)
-        if file.read() != digest.digest():
-            raise LoadError(f"{path}: damaged; build it again with racedata load")
-
-
 @dataclass(eq=False)
-class Race:
+class FetchedRace:
     """A race of a calendar that was fetched, and what was fetched of it."""
 
     facts: Json
     id: int | None  # the raceId in the old database; None if the race is new
-    records: dict[str, list[Json]] = field(default_factory=dict)  # by kind
+    records: dict[str, list[Json]] = field(default_factory=dict)  # by endpoint
 
     @property
     def name(self) -> str:
@@ -168,14 +133,14 @@ class Race:
 class SeasonFetch:
     """Fetches a season: `whole`, or only what is new."""
 
-    def __init__(self, api: Api, old: Database, facts: Json, calendar: Sequence[Json], whole: bool) -> None:
+    def __init__(self, api: Api, old: OldDatabase, facts: Json, calendar: Sequence[Json], whole: bool) -> None:
         self.api, self.old, self.facts, self.whole = api, old, facts, whole
         self.year = str(facts["season"])
-        ids = overlay.match(overlay.fetched_calendar(calendar), old.calendar(self.year))
-        self.races = [Race(race, ids.get(race["raceName"])) for race in calendar]
+        ids = overlay.match_races(overlay.fetched_calendar(calendar), old.calendar(self.year))
+        self.races = [FetchedRace(race, ids.get(race["raceName"])) for race in calendar]
         self.by_name = {race.name: race for race in self.races}
-        self.completed: list[Race] = []  # races that have results
-        self.chosen: list[Race] = []  # races whose records are taken
+        self.completed: list[FetchedRace] = []  # races that have results
+        self.chosen: list[FetchedRace] = []  # races whose records are taken
 
     def fetch(self) -> None:
         """Fetches the lists of the season, then the other records of the races that are chosen."""
@@ -189,7 +154,7 @@ class SeasonFetch:
         self.completed = [
             race
             for index, race in enumerate(self.races)
-            if "results" in race.records or (index < first and self.old.count("results", race.id))
+            if "results" in race.records or (index < first and self.old.count(RECORDS["results"], race.id))
         ]
         latest = self.completed[-LAST_RUN:]
         self.chosen = [
@@ -209,14 +174,14 @@ class SeasonFetch:
 
     def first_race(self) -> int:
         """The index of the first race to fetch: the third-last with results here or, if earlier, the first without."""
-        completed = [bool(self.old.count("results", race.id)) for race in self.races]
+        completed = [bool(self.old.count(RECORDS["results"], race.id)) for race in self.races]
         indexes = [index for index, has_results in enumerate(completed) if has_results]
         return min([*indexes[-LAST_RUN:], *(index for index, has in enumerate(completed) if not has)], default=0)
 
-    def fetch_list(self, kind: str, start: int) -> int:
+    def fetch_list(self, endpoint: str, start: int) -> int:
         """Fetches records from race `start` on; or all, if they fit on a page. Returns the index of the first race."""
-        path = f"{self.year}/{kind}"
-        stored = [self.old.count(kind, race.id) for race in self.races]
+        path = f"{self.year}/{endpoint}"
+        stored = [self.old.count(RECORDS[endpoint], race.id) for race in self.races]
         # Begin one record before race `start`: if it belongs to an earlier race, no record of `start` is missed.
         offset = max(0, sum(stored[:start]) - 1)
         if sum(stored) + NEW_RECORDS <= self.api.limit:
@@ -228,10 +193,10 @@ class SeasonFetch:
         for facts, record in records:
             race = self.race(facts, path)
             if race in self.races[first:]:
-                race.records.setdefault(kind, []).append(record)
+                race.records.setdefault(endpoint, []).append(record)
         return first
 
-    def race(self, facts: Json, path: str) -> Race:
+    def race(self, facts: Json, path: str) -> FetchedRace:
         """The race that an answer is about. Raises LoadError if the calendar does not have it."""
         race = self.by_name.get(str(facts.get("raceName")))
         if not race or facts.get("round") != race.round:
@@ -239,44 +204,44 @@ class SeasonFetch:
             raise LoadError(f"{self.api.address(path)}: {what}")
         return race
 
-    def changed(self, race: Race) -> bool:
+    def changed(self, race: FetchedRace) -> bool:
         """Whether the records of a race differ from those stored."""
         return any(
-            Counter(tuple(row.values()) for row in self.rows(race, kind))
-            != Counter(tuple(row.values()) for row in self.old.rows(kind, race.id))
-            for kind in race.records
+            Counter(tuple(row.values()) for row in self.rows(race, endpoint))
+            != Counter(tuple(row.values()) for row in self.old.rows(RECORDS[endpoint], race.id))
+            for endpoint in race.records
         )
 
-    def rows(self, race: Race, kind: str) -> list[dict[str, Value]]:
-        """The fetched records of a race as rows, like Database.rows."""
+    def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
+        """The fetched records of a race as rows, like OldDatabase.rows."""
         place = f"{self.api.url}, {self.year}, {race.name}"
-        return list(overlay.rows(kind, race.records[kind], self.old.fields[kind], place))
+        return list(rows_of(race.records[endpoint], RECORDS[endpoint], place))
 
-    def fetch_details(self, race: Race) -> None:
+    def fetch_details(self, race: FetchedRace) -> None:
         """Fetches what no list of the season has: pit stops, standings, laps."""
-        for kind in OF_RACE:
-            if kind == "laps" and not self.needs_laps(race):
+        for endpoint in (table.endpoint for table in RECORDS.values()):
+            if not endpoint or endpoint.of_season or (endpoint.name == "laps" and not self.needs_laps(race)):
                 continue
-            path = f"{self.year}/{race.round}/{kind}"
+            path = f"{self.year}/{race.round}/{endpoint.name}"
             found = self.api.records(path)
             for parent, *_ in found:
                 if parent.get("round") != race.round:
                     what = f"round {parent.get('round')!r}; expected that of the address"
                     raise LoadError(f"{self.api.address(path)}: {what}")
-            if kind == "laps":
+            if endpoint.name == "laps":
                 records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
             else:
                 records = [record for _, record in found]
             if records:  # an API without laps of a race does not delete those here
-                race.records[kind] = records
+                race.records[endpoint.name] = records
 
-    def needs_laps(self, race: Race) -> bool:
+    def needs_laps(self, race: FetchedRace) -> bool:
         """Whether to fetch laps, which take many requests: if few are stored, or a driver drove another number."""
-        stored = self.old.count("laps", race.id)
+        stored = self.old.count(RECORDS["laps"], race.id)
         # Penalties change times and positions, not laps.
         here, there = (
             Counter((row["driverId"], row["laps"]) for row in rows)
-            for rows in (self.old.rows("results", race.id), self.rows(race, "results"))
+            for rows in (self.old.rows(RECORDS["results"], race.id), self.rows(race, "results"))
         )
         return self.whole or stored <= self.api.limit or here != there
 
@@ -296,7 +261,8 @@ class SeasonFetch:
             statuses=self.fetch_statuses(),
             races={
                 race.name: {
-                    kind: {"fetched_at": fetched_at, "records": records} for kind, records in race.records.items()
+                    endpoint: {"fetched_at": fetched_at, "records": records}
+                    for endpoint, records in race.records.items()
                 }
                 for race in self.chosen
             },
@@ -307,9 +273,9 @@ class SeasonFetch:
         used = {
             row["statusId"]
             for race in self.chosen
-            for kind in ("results", "sprint")
-            if kind in race.records
-            for row in self.rows(race, kind)
+            for endpoint in ("results", "sprint")
+            if endpoint in race.records
+            for row in self.rows(race, endpoint)
         }
         new = used - self.old.statuses() - {None}
         if not new:
@@ -340,7 +306,7 @@ def fetch_calendar(api: Api, year: str) -> list[Json]:
     return sorted(races, key=lambda race: int(race["round"]))
 
 
-def fetch(api: Api, old: Database, season: str | None) -> list[SeasonFetch]:
+def fetch(api: Api, old: OldDatabase, season: str | None) -> list[SeasonFetch]:
     """Fetches `season` whole; or what is new in the latest one, and in the one before if that may have news too."""
     seasons = {str(found.get("season")): found for (found,) in api.records("seasons")}
     if not seasons or not all(re.fullmatch("[1-9][0-9]{3}", name, re.ASCII) for name in seasons):
@@ -376,37 +342,43 @@ def merge(old: Season | None, new: Season) -> Season:
     """What the overlay has of a season, and what was fetched now. Races that the new calendar lacks are dropped."""
     if old is None:
         return new
-    names = overlay.match(overlay.fetched_calendar(new.calendar), overlay.fetched_calendar(old.calendar))
+    names = overlay.match_races(overlay.fetched_calendar(new.calendar), overlay.fetched_calendar(old.calendar))
     races = {
         race["raceName"]: {**old.races.get(names.get(race["raceName"], ""), {}), **new.races.get(race["raceName"], {})}
         for race in new.calendar
     }
-    races = {name: kinds for name, kinds in races.items() if kinds}
-    licence = overlay.licence(old.licence, [new])
+    races = {name: fetched for name, fetched in races.items() if fetched}
+    licence = overlay.joined(old.licence, [new.licence])
     return new._replace(licence=licence, statuses={**old.statuses, **new.statuses}, races=races)
 
 
 def refresh(database: str, api: Api, season: str | None, corrections: Path | None, progress: Progress) -> list[str]:
     """Refreshes the database. Returns lines for a report. Raises LoadError, sqlite3.Error or OSError."""
-    folder = overlay.folder_beside(database)
-    said = []
+    path, folder = Path(os.path.realpath(database)), overlay.folder_beside(database)
+    lines = []
+    with closing(earlier.open_checked(path, earlier.OLDEST)) as db:
+        version = earlier.schema_version(db)
+    if version < SCHEMA_VERSION:
+        rebuild(database, corrections, progress)
+        lines.append(f"{database}: rebuilt from its own tables, which had schema version {version}")
     with suppress(NothingNew), replacement(database) as new:
-        with closing(Database(Path(os.path.realpath(database)), progress)) as old:
-            seasons = {stored.year: stored for stored in overlay.read(folder)}
+        with closing(OldDatabase(path)) as old:
+            seasons = {stored.year: stored for stored in overlay.read_seasons(folder)}
             fetches = fetch(api, old, season)
             for fetched in fetches:
                 seasons[fetched.year] = merge(seasons.get(fetched.year), fetched.to_season())
-                said.append(fetched.report())
-            build(new, old.read, corrections, [seasons[name] for name in sorted(seasons)], progress)
+                lines.append(fetched.report())
+            in_order = [seasons[year] for year in sorted(seasons)]
+            build(new, lambda stage: earlier.read(old.db, stage), corrections, in_order, progress)
             changes = old.differences(new)
-        said += [
+        lines += [
             *changes,
             f"{database}: {'new data' if changes else 'nothing new'} after {api.requests} requests to {api.url}",
         ]
         if not changes:
             raise NothingNew  # `replacement` then removes the new file, and the old one stays
-        overlay.write(folder, [seasons[fetched.year] for fetched in fetches])
-    return said
+        overlay.write_seasons(folder, [seasons[fetched.year] for fetched in fetches])
+    return lines
 
 
 def main(arguments: Sequence[str]) -> None:

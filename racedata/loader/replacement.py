@@ -1,11 +1,10 @@
 """Programs that replace the database: the new file takes the place of the old one at the very end, or not at all.
 
-Signals, limits and messages of such a program belong here. What it builds does not.
+Signals and messages of such a program belong here. What it builds does not.
 """
 
 import fcntl
 import os
-import resource
 import signal
 import sqlite3
 import stat
@@ -18,10 +17,7 @@ from types import FrameType
 from typing import Never
 
 from racedata.database import default_path, is_replaceable
-from racedata.loader.dump import LoadError, Progress
-
-# A full dump needs a third of it. No dump may make the loader use up the memory of a service on the same machine.
-MEMORY_BYTES = 120_000_000
+from racedata.loader.errors import LoadError, Progress
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -69,7 +65,7 @@ def lock(folder: int, path: Path) -> None:
         ) from None
 
 
-def identity(path: str) -> tuple[int, int, int] | None:
+def file_identity(path: str) -> tuple[int, int, int] | None:
     """Attributes that differ between a file and the one that replaces it; None if there is no file."""
     try:
         status = os.stat(path)
@@ -80,14 +76,6 @@ def identity(path: str) -> tuple[int, int, int] | None:
 
 def show_progress(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
-
-
-def limit_memory() -> tuple[int, int]:
-    """Makes Python raise MemoryError instead of using more than MEMORY_BYTES. Returns the limits before."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
-    if soft == resource.RLIM_INFINITY or soft > MEMORY_BYTES:
-        resource.setrlimit(resource.RLIMIT_DATA, (MEMORY_BYTES, hard))
-    return soft, hard
 
 
 def ignore_end_signals() -> None:
@@ -103,35 +91,32 @@ def interrupt(number: int, frame: FrameType | None) -> Never:
 
 def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> None:
     """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails."""
-    limits = limit_memory()
     progress = show_progress if sys.stderr.isatty() else lambda text: None
-    before = identity(database)
-    said: list[str] = []
+    before = file_identity(database)
+    lines: list[str] = []
     fault = ""
     try:
         try:
             for number in END_SIGNALS:
                 signal.signal(number, interrupt)
-            said = work(progress)
+            lines = work(progress)
         finally:
-            # First: whatever has used up the memory is there until the error is handled, which needs memory too.
-            resource.setrlimit(resource.RLIMIT_DATA, limits)
             ignore_end_signals()
     except LoadError as error:
         fault = str(error)
     except KeyboardInterrupt:
         fault = "interrupted"
     except MemoryError:
-        fault = f"{database}: needs more than {MEMORY_BYTES:,} bytes of memory; a full dump needs a third of it"
+        fault = f"{database}: not enough memory"
     except sqlite3.Error as error:
         fault = f"{database}: {error}"
     except OSError as error:
         fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     progress("")
     if not fault:
-        fault = report("\n".join([*said, ""]))
+        fault = report("\n".join([*lines, ""]))
     if fault:
-        outcome = "nothing was changed" if identity(database) == before else "the new database is in place"
+        outcome = "nothing was changed" if file_identity(database) == before else "the new database is in place"
         line = "".join(character if character.isprintable() else " " for character in fault)
         sys.exit(f"racedata {program}: {line}; {outcome}")
 

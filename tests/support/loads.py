@@ -10,6 +10,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from racedata.database import CHECKSUM_BYTES, write_checksum
+
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
 Row = dict[str, str]
@@ -52,6 +54,16 @@ def is_whole(path: Path) -> bool:
     """Whether the checksum that the loader appends (schema.sql) is that of the file before it."""
     content = path.read_bytes()
     return hashlib.sha256(content[:-32]).digest() == content[-32:]
+
+
+def changed(database: Path, *statements: str) -> Path:
+    """The path of a database, after statements of SQL that leave it undamaged."""
+    database.write_bytes(database.read_bytes()[:-CHECKSUM_BYTES])
+    with closing(sqlite3.connect(database)) as db, db:
+        for statement in statements:
+            assert db.execute(statement).rowcount, statement  # 0: no row is as the test expects
+    write_checksum(database)
+    return database
 
 
 def edit(path: Path, old: str, new: str) -> None:

@@ -20,7 +20,7 @@ from support.processes import OFF, service
 from racedata.loader import overlay, refresh
 from racedata.loader.api import Api
 from racedata.loader.corrections import CORRECTIONS
-from racedata.loader.dump import LoadError
+from racedata.loader.errors import LoadError
 
 LAST = 21  # the latest round of 2025 in the dump that was run
 
@@ -174,7 +174,7 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_over
                 assert rows_of(database) == rows
                 outcomes["new"] += 1
                 latest /= 1.1
-            overlay.read(overlay.folder_beside(database))
+            overlay.read_seasons(overlay.folder_beside(database))
         print(outcomes)
         assert min(outcomes.values()) > 0
         process = start()

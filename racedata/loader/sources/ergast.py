@@ -4,8 +4,22 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from racedata.loader.dump import AnyPath, Column, LoadError, Parse, Table, Value, checksum, files_of
-from racedata.loader.stage import REQUIRED, SESSIONS, TABLES, Source, Stage, day, reference, time_of_day
+from racedata.loader.archives import checksum, files_of
+from racedata.loader.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.errors import LoadError
+from racedata.loader.stage import Origin, Stage, ids_of
+from racedata.loader.tables import BY_NAME, SESSIONS, TABLES, Table
+from racedata.loader.values import Value, id_in
+
+RECOGNISED_BY = "races.csv"
+
+# The columns of races.csv with the dates and times of sessions, which are a table of their own here.
+SESSION_FIELDS = [
+    Field(f"{session}_{what}", BY_NAME["sessions"].parse[what], required=False)
+    for session in SESSIONS
+    for what in ("date", "time")
+]
+RARE = ("sq_date", "sq_time")
 
 # Since 2023, this layout has the session that sets the sprint's grid in the columns of the second practice, which
 # these weekends do not have.
@@ -16,13 +30,10 @@ SPRINT_GRID = """
         AND (raceId IN (SELECT raceId FROM dump.sessions WHERE session = 'sprint' AND date NOT NULL)
              OR raceId IN (SELECT raceId FROM dump.sprint_results))
 """
-# The columns of races.csv with the date and time of a session.
-SESSION_COLUMNS = [
-    Column(f"{session}_{what}", parse, parse.__doc__ or "", required=False)
-    for session in SESSIONS
-    for what, parse in (("date", day), ("time", time_of_day))
-]
-RARE = ("sq_date", "sq_time")
+# Ergast writes rank 0 if no lap of the driver counts.
+NO_FASTEST_LAP = """
+    UPDATE dump.{} SET {} rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0
+"""
 
 LICENCES = {
     # what the project's pages say about its dump
@@ -30,25 +41,32 @@ LICENCES = {
 }
 
 
-def read(folder: AnyPath, source: str, stage: Stage) -> Source:
+def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
     """Fills the stage from the CSV files in `folder`. Raises LoadError."""
-    files = files_of({table: folder / f"{table}.csv" for table in TABLES if table != "sessions"}, REQUIRED, source)
+    tables = [table for table in TABLES if table.name != "sessions"]
+    files = files_of(
+        {table.name: folder / f"{table.name}.csv" for table in tables},
+        [table.name for table in tables if table.required],
+        source,
+    )
     remarks = []
-    for table, path in files.items():
-        columns = [*columns_of(stage, table), *(SESSION_COLUMNS if table == "races" else [])]
-        file = Table(path, columns, stage.progress)
+    for name, path in files.items():
+        table = BY_NAME[name]
+        fields = [*fields_of(stage, table), *(SESSION_FIELDS if name == "races" else [])]
+        file = CsvFile(path, fields, stage.progress)
         insert(stage, table, file)
-        if table in REQUIRED and not file.rows_read:
+        if table.required and not file.rows_read:
             raise LoadError(f"{path.name}: no rows; expected at least one")
         remarks += file.remarks(RARE)
+    make_uniform(stage)
+    return Origin(source, licence(folder, source), checksum(files.values()), remarks)
+
+
+def make_uniform(stage: Stage) -> None:
+    """Changes what this layout writes in its own way to what the database has for all sources."""
     stage.db.execute(SPRINT_GRID)
-    # Ergast writes rank 0 if no lap of the driver counts.
-    for table in ("results", "sprint_results"):
-        speed = "fastestLapSpeed = NULL, " * (table == "results")
-        stage.db.execute(
-            f"UPDATE dump.{table} SET {speed}rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0"
-        )
-    return Source(source, licence(folder, source), checksum(files.values()), remarks=remarks)
+    stage.db.execute(NO_FASTEST_LAP.format("results", "fastestLapSpeed = NULL,"))
+    stage.db.execute(NO_FASTEST_LAP.format("sprint_results", ""))
 
 
 def licence(folder: AnyPath, source: str) -> str | None:
@@ -60,36 +78,33 @@ def licence(folder: AnyPath, source: str) -> str | None:
     return next((name for start, name in LICENCES.items() if source.startswith(start)), None)
 
 
-def columns_of(stage: Stage, table: str) -> Iterator[Column]:
-    """The columns of a staged table, and how to read them."""
-    for field in stage.fields(table):
-        parse: Parse
-        if field.parent:
-            ids = {id for (id,) in stage.db.execute(f"SELECT {field.name} FROM dump.{field.parent}")}
-            parse, expected = reference(ids), f"a {field.name} of {field.parent}.csv"
-        else:
-            parse, expected = field.parse, field.parse.__doc__ or ""
-        yield Column(field.name, parse, expected, field.required)
+def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
+    """How the columns of a table are read from its file."""
+    for column in table.columns:
+        parse = column.parse
+        if column.parent:
+            ids = ids_of(stage.db, f"dump.{column.parent}", column.name)
+            parse = id_in(ids, f"a {column.name} of {column.parent}.csv")
+        yield Field(column.name, parse, column.required)
 
 
-def insert(stage: Stage, table: str, file: Table) -> None:
+def insert(stage: Stage, table: Table, file: CsvFile) -> None:
     """Inserts the rows of a file. Raises LoadError for a duplicate."""
-    names = [column.name for column in file.columns if column not in SESSION_COLUMNS]
-    stage.insert(table, names, [])
+    names = table.names
+    stage.insert(table.name, names, [])
     try:
         for values in file.batches():
-            stage.insert(table, names, values[: len(names)])
-            if table == "races":
+            stage.insert(table.name, names, values[: len(names)])
+            if table.name == "races":
                 insert_sessions(stage, values[0], values[len(names) :])
     except sqlite3.IntegrityError as error:
         # Such as `UNIQUE constraint failed: races.year, races.round`.
-        (inserted,) = stage.db.execute(f"SELECT count(*) FROM dump.{table}").fetchone()
+        (inserted,) = stage.db.execute(f"SELECT count(*) FROM dump.{table.name}").fetchone()
         raise file.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None
 
 
 def insert_sessions(stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]) -> None:
-    """Inserts the sessions of some races, whose dates and times are in SESSION_COLUMNS."""
-    for index, session in enumerate(SESSIONS):
-        dates_and_times = zip(race_ids, *columns[2 * index : 2 * index + 2])
-        known = [(race, session, *when) for race, *when in dates_and_times if any(when)]
+    """Inserts the sessions of some races, whose dates and times are in SESSION_FIELDS."""
+    for session, dates, times in zip(SESSIONS, columns[::2], columns[1::2]):
+        known = [(id, session, date, time) for id, date, time in zip(race_ids, dates, times) if date or time]
         stage.insert("sessions", ["raceId", "session", "date", "time"], list(zip(*known)))

@@ -7,20 +7,29 @@ name; other columns and files are ignored. jolpica_download.py downloads the dum
 import re
 import sqlite3
 from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
 from itertools import compress
 
-from racedata.loader.dump import AnyPath, Column, LoadError, Parse, Table, Text, Value, checksum, files_of
-from racedata.loader.stage import (
-    Source,
-    Stage,
+from racedata.loader.archives import checksum, files_of
+from racedata.loader.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.errors import LoadError
+from racedata.loader.stage import Origin, Stage, ids_of
+from racedata.loader.values import (
+    Parser,
+    Value,
+    clock_duration,
+    clock_lap_time,
     day,
+    degrees,
+    flag,
     from_one,
+    id_in,
+    moment,
     number,
     plain_text,
     points,
-    ref,
     reference,
+    row_id,
+    time_with_fraction,
     whole_number,
     year,
 )
@@ -29,7 +38,7 @@ RECOGNISED_BY = "formula_one_round.csv"
 LICENCE = "CC BY-NC-SA 4.0"
 
 # The files, in the order of loading: each comes after those that it refers to. An empty field is NULL.
-TABLES = """
+CREATE_TABLES = """
 CREATE TEMP TABLE season (
     id INTEGER PRIMARY KEY, year INTEGER NOT NULL UNIQUE, wikipedia TEXT
 );
@@ -87,69 +96,27 @@ CREATE TEMP TABLE teamchampionship (
     UNIQUE (round_id, team_id)
 );
 """
-REQUIRED = ("season", "circuit", "team", "driver", "round", "session", "teamdriver", "roundentry", "sessionentry")
-OPTIONAL = ("lap", "pitstop", "driverchampionship", "teamchampionship")
+REQUIRED_FILES = ("season", "circuit", "team", "driver", "round", "session", "teamdriver", "roundentry", "sessionentry")
+OPTIONAL_FILES = ("lap", "pitstop", "driverchampionship", "teamchampionship")
 LAP_TIMES = ("raceId", "driverId", "lap", "position", "time")
 
-
-# Parsers, as in stage.py.
-
-
-def flag(text: str) -> int:
-    """t or f"""
-    return ("f", "t").index(text)
-
-
-def moment(text: str) -> str:
-    """a time with an offset such as 2023-07-02 13:00:00+00"""
-    time = datetime.fromisoformat(text)
-    if not time.tzinfo:
-        raise ValueError
-    try:
-        return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
-    except OverflowError:  # in UTC it is before year 1, or after 9999
-        raise ValueError from None
-
-
-# Trailing zeros of the fraction are omitted.
-DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-
-
-def to_milliseconds(text: str) -> int:
-    return ((int(text[:2]) * 60 + int(text[3:5])) * 60 + int(text[6:8])) * 1000 + int(f"{text[9:12]:0<3}")
-
-
-def to_lap_time(text: str) -> str:
-    """`1:31.500` from `00:01:31.5`."""
-    seconds = f"{text[6:8]}.{text[9:12]:0<3}"
-    return f"{int(text[3:5])}:{seconds}" if text[:2] == "00" else f"{int(text[:2])}:{text[3:5]}:{seconds}"
-
-
-# Jolpica's API answers with seven significant digits.
-degrees = Text(r"-?[0-9]{1,3}(\.[0-9]+)?", "degrees such as -22.9", lambda text: f"{float(text):.7g}")
-milliseconds = Text(DURATION, "a duration such as 01:31:31.531", to_milliseconds)
-lap_time = Text(DURATION, "a duration such as 00:01:31.531", to_lap_time)
-row_id = Text("[0-9]{1,18}", "a whole number such as 25", int)
-
-
-def clock(text: str) -> str:
-    """a time of day such as 14:19:22"""
-    if not re.fullmatch(r"([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]+)?", text):
-        raise ValueError
-    return text[:8]
-
-
 # Of columns that are not just whole numbers or plain text.
-PARSERS: dict[str, dict[str, Parse]] = {
+PARSERS: dict[str, dict[str, Parser]] = {
     "season": {"year": year},
-    "circuit": {"reference": ref, "latitude": degrees, "longitude": degrees},
-    "team": {"reference": ref},
-    "driver": {"reference": ref, "date_of_birth": day},
+    "circuit": {"reference": reference, "latitude": degrees, "longitude": degrees},
+    "team": {"reference": reference},
+    "driver": {"reference": reference, "date_of_birth": day},
     "round": {"number": from_one, "is_cancelled": flag},
     "session": {"timestamp": moment, "has_time_data": flag},
-    "sessionentry": {"is_classified": flag, "points": points, "time": milliseconds},
-    "lap": {"id": row_id, "time": lap_time, "average_speed": number, "is_entry_fastest_lap": flag, "is_deleted": flag},
-    "pitstop": {"local_timestamp": clock, "duration": milliseconds},
+    "sessionentry": {"is_classified": flag, "points": points, "time": clock_duration},
+    "lap": {
+        "id": row_id,
+        "time": clock_lap_time,
+        "average_speed": number,
+        "is_entry_fastest_lap": flag,
+        "is_deleted": flag,
+    },
+    "pitstop": {"local_timestamp": time_with_fraction, "duration": clock_duration},
     "driverchampionship": {"points": points, "is_eligible": flag},
     "teamchampionship": {"points": points, "is_eligible": flag},
 }
@@ -157,7 +124,7 @@ PARSERS: dict[str, dict[str, Parse]] = {
 
 # Statements that fill the tables of the Stage, by table.
 
-LISTS = {
+FILL_LISTS = {
     "seasons": "INSERT INTO dump.seasons (year, url) SELECT year, wikipedia FROM season",
     "circuits": """
         INSERT INTO dump.circuits (circuitId, circuitRef, name, location, country, lat, lng, url)
@@ -175,15 +142,15 @@ LISTS = {
 
 # A cancelled round, or one without a number, is no race. Its date is that of the race, in UTC; `round.date` is local.
 DATE_AND_TIME = "substr(timestamp, 1, 10), CASE WHEN has_time_data THEN substr(timestamp, 12) END"
-LISTS["races"] = f"""
+FILL_LISTS["races"] = f"""
     INSERT INTO dump.races (raceId, year, round, circuitId, name, url, date, time)
     SELECT round.id, year, round.number, circuit_id, name, round.wikipedia, {DATE_AND_TIME}
     FROM round JOIN season ON season.id = season_id JOIN session ON round_id = round.id
     WHERE is_cancelled IS NOT 1 AND round.number NOT NULL AND type = 'R' AND timestamp NOT NULL"""
-LISTS["sessions"] = f"""
+FILL_LISTS["sessions"] = f"""
+    INSERT INTO dump.sessions (raceId, session, date, time)
     WITH names (type, session) AS (
         VALUES ('FP1', 'fp1'), ('FP2', 'fp2'), ('FP3', 'fp3'), ('Q1', 'quali'), ('SR', 'sprint'), ('SQ1', 'sq'))
-    INSERT INTO dump.sessions (raceId, session, date, time)
     SELECT raceId, names.session, {DATE_AND_TIME}
     FROM session JOIN names USING (type) JOIN dump.races ON raceId = round_id WHERE timestamp NOT NULL"""
 
@@ -216,7 +183,7 @@ STATUS_NAMES = {
     41: "Did not prequalify",
 }
 
-VIEWS = (
+CREATE_VIEWS = (
     "CREATE TEMP TABLE status_name (status INTEGER PRIMARY KEY, name TEXT NOT NULL)",
     # A driver in a session of a race, if both are in the Stage.
     """CREATE TEMP VIEW entry AS
@@ -233,7 +200,7 @@ VIEWS = (
         FROM lap WHERE is_entry_fastest_lap GROUP BY session_entry_id""",
 )
 
-NEW_STATUSES = """
+FILL_STATUS = """
     INSERT INTO dump.status (statusId, status)
     SELECT (SELECT max(statusId) FROM dump.status) + row_number() OVER (ORDER BY min(id)), status_text
     FROM entry WHERE type IN ('R', 'SR') AND status_text NOT IN (SELECT status FROM dump.status)
@@ -256,7 +223,7 @@ STANDINGS = """
             WHEN is_eligible = 0 THEN '-' ELSE position END,
         win_count
     FROM {file}championship JOIN dump.races ON raceId = round_id JOIN dump.{of}s ON {of}Id = {file}_id"""
-RECORDS = {
+FILL_RECORDS = {
     "results": RESULTS.format(table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"),
     "sprint_results": RESULTS.format(table="sprint_results", type="SR", speed="", average_speed=""),
     # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2. The position is
@@ -305,61 +272,59 @@ LEFT_OUT = {
 }
 
 
-def read(folder: AnyPath, source: str, stage: Stage) -> Source:
+def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
     """Fills the stage from the files in `folder`. Raises LoadError."""
     db = stage.db
-    paths = {name: folder / f"formula_one_{name}.csv" for name in REQUIRED + OPTIONAL}
-    files = files_of(paths, REQUIRED, source)
-    for statement in TABLES.split(";"):  # executescript() would commit
+    paths = {name: folder / f"formula_one_{name}.csv" for name in REQUIRED_FILES + OPTIONAL_FILES}
+    files = files_of(paths, REQUIRED_FILES, source)
+    for statement in CREATE_TABLES.split(";"):  # executescript() would commit
         db.execute(statement)
-    remarks = [remark for name in REQUIRED for remark in load(stage, name, files)]
-    for table, statement in LISTS.items():
+    remarks = [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
+    for table, statement in FILL_LISTS.items():
         stage.rows[table] = db.execute(statement).rowcount
     texts = {id: text for id, text in enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1) if text}
     stage.insert("status", ["statusId", "status"], [list(texts), list(texts.values())])
-    for statement in VIEWS:
+    for statement in CREATE_VIEWS:
         db.execute(statement)
     db.executemany("INSERT INTO status_name VALUES (?, ?)", STATUS_NAMES.items())
-    stage.rows["status"] += db.execute(NEW_STATUSES).rowcount
+    stage.rows["status"] += db.execute(FILL_STATUS).rowcount
     if "lap" in files:
         remarks += load_laps(stage, files)
-    remarks += [remark for name in OPTIONAL[1:] if name in files for remark in load(stage, name, files)]
-    for table, statement in RECORDS.items():
+    remarks += [remark for name in OPTIONAL_FILES[1:] if name in files for remark in load(stage, name, files)]
+    for table, statement in FILL_RECORDS.items():
         if FILE_OF.get(table, "round") in files:
             stage.rows[table] = db.execute(statement).rowcount
     for what, statement in LEFT_OUT.items():
         (rows,) = db.execute(statement).fetchone()
         if rows:
             remarks.append(f"left out: {rows:,} {what}")
-    return Source(source, LICENCE, checksum(files.values()), remarks=remarks)
+    return Origin(source, LICENCE, checksum(files.values()), remarks)
 
 
-def columns_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Column]:
-    """The columns of a file, and how to read them."""
+def fields_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Field]:
+    """How the columns of a file are read."""
     parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({name})")}
-    for _, column, kind, not_null, _, key in db.execute(f"PRAGMA temp.table_info({name})").fetchall():
-        parse: Parse
+    for _, column, type, not_null, _, key in db.execute(f"PRAGMA temp.table_info({name})").fetchall():
         if column in parents and parents[column] in files:
-            ids = {id for (id,) in db.execute(f"SELECT id FROM {parents[column]}")}
-            parse, expected = reference(ids), f"an id of {files[parents[column]].name}"
+            ids = ids_of(db, f"temp.{parents[column]}", "id")
+            parse = id_in(ids, f"an id of {files[parents[column]].name}")
         else:
-            parse = PARSERS.get(name, {}).get(column, whole_number if kind == "INTEGER" else plain_text)
-            expected = parse.__doc__ or ""
-        yield Column(column, parse, expected, required=bool(not_null or key))
+            parse = PARSERS.get(name, {}).get(column, whole_number if type == "INTEGER" else plain_text)
+        yield Field(column, parse, required=bool(not_null or key))
 
 
 def load(stage: Stage, name: str, files: dict[str, AnyPath]) -> list[str]:
     """Loads a file into its temporary table. Returns remarks."""
     db = stage.db
-    file = Table(files[name], list(columns_of(db, name, files)), stage.progress)
-    statement = f"INSERT OR FAIL INTO temp.{name} VALUES ({', '.join('?' * len(file.columns))})"
+    file = CsvFile(files[name], list(fields_of(db, name, files)), stage.progress)
+    statement = f"INSERT OR FAIL INTO temp.{name} VALUES ({', '.join('?' * len(file.fields))})"
     try:
         for batch in file.batches():
             db.executemany(statement, zip(*batch))
     except sqlite3.IntegrityError as error:
         # Such as `UNIQUE constraint failed: round.season_id, round.number`.
         raise file.duplicate(count(db, f"temp.{name}") + 1, re.findall(r"\.(\w+)", str(error))) from None
-    if name in REQUIRED and not file.rows_read:
+    if name in REQUIRED_FILES and not file.rows_read:
         raise LoadError(f"{file.path.name}: no rows; expected at least one")
     return file.remarks()
 
@@ -372,13 +337,12 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
     db = stage.db
     with_stop: set[Value] = set()
     if "pitstop" in files:
-        column = Column("lap_id", row_id, row_id.__doc__ or "", required=False)
-        for (lap_ids,) in Table(files["pitstop"], [column], stage.progress).batches():
+        for (lap_ids,) in CsvFile(files["pitstop"], [Field("lap_id", row_id, False)], stage.progress).batches():
             with_stop.update(lap_ids)
     entries = "SELECT id, raceId, driverId FROM entry WHERE type = 'R'"
     in_race: dict[Value, tuple[int, int]] = {id: (race, driver) for id, race, driver in db.execute(entries)}
-    file = Table(files["lap"], list(columns_of(db, "lap", files)), stage.progress)
-    statement = f"INSERT OR FAIL INTO temp.lap VALUES ({', '.join('?' * len(file.columns))})"
+    file = CsvFile(files["lap"], list(fields_of(db, "lap", files)), stage.progress)
+    statement = f"INSERT OR FAIL INTO temp.lap VALUES ({', '.join('?' * len(file.fields))})"
     needed_before = 0
     stage.insert("lap_times", LAP_TIMES, [])
     for batch in file.batches():

@@ -7,20 +7,26 @@ import re
 import tempfile
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from http.client import HTTPMessage
 from typing import IO, Any
 
-from racedata.loader.dump import HTTP, AnyPath, LoadError, Progress, download, unzipped
+from racedata.loader.archives import HTTP, download, unzipped
+from racedata.loader.csvfile import AnyPath
+from racedata.loader.errors import LoadError, Progress
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
 INDEX_BYTES = 1_000_000
 
 
 @contextmanager
-def published_dump(token: str | None, progress: Progress, index: str = INDEX) -> Iterator[AnyPath]:
+def published_dump(
+    token: str | None, known: Collection[str], progress: Progress, index: str = INDEX
+) -> Iterator[AnyPath]:
     """The folder of CSV files of the dump in the index at a URL: with a token the latest, else one 14 days old.
+
+    It has a file with one of the `known` names.
 
     Raises LoadError, in which the token does not appear.
     """
@@ -38,7 +44,7 @@ def published_dump(token: str | None, progress: Progress, index: str = INDEX) ->
             file.seek(0)
             if (actual := hashlib.file_digest(file, "sha256").hexdigest()) != expected:
                 raise LoadError(f"{url}: its SHA-256 is {actual}; expected {expected}, as {index} says")
-            with unzipped(file, url) as folder:
+            with unzipped(file, url, known) as folder:
                 yield folder
     except LoadError as error:
         raise LoadError(str(error).replace(token, "…") if token else str(error)) from None

@@ -15,12 +15,13 @@ from email.message import Message
 import pytest
 from support import SAMPLE
 
-from racedata.loader import dump
+from racedata.loader import archives
+from racedata.loader.errors import LoadError
 
 
 def contents(source):
     """The files of a dump: `{name: bytes}`."""
-    with dump.dump_folder(str(source), lambda text: None) as folder:
+    with archives.dump_folder(str(source), ["races.csv"], lambda text: None) as folder:
         return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
@@ -33,7 +34,7 @@ def zipped(path, inside=""):
 
 def refused(*said):
     """The block is refused with a message that has these words in this order."""
-    return pytest.raises(dump.LoadError, match="(?s)" + ".*".join(map(re.escape, said)))
+    return pytest.raises(LoadError, match="(?s)" + ".*".join(map(re.escape, said)))
 
 
 @pytest.mark.parametrize("inside", ["", "RaceData-main/"])
@@ -87,7 +88,7 @@ def test_an_unusual_zip_is_refused(tmp_path, name, options, said):
 
 
 def test_a_zip_that_unpacks_to_too_much_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(dump, "UNPACKED_BYTES", 50_000)
+    monkeypatch.setattr(archives, "UNPACKED_BYTES", 50_000)
     with refused("unpacks to more than 50,000 bytes"):
         contents(zipped(tmp_path / "data.zip"))
 
@@ -174,7 +175,7 @@ def test_a_redirect_away_from_http_is_refused(server):
 
 def test_a_redirect_from_https_to_http_is_refused():
     request = urllib.request.Request("https://127.0.0.1/data.zip")
-    redirect = functools.partial(dump.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message())
+    redirect = functools.partial(archives.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message())
     with pytest.raises(urllib.error.URLError, match=r"redirects from https to 'http'; expected https"):
         redirect("http://127.0.0.1/data.zip")
     assert redirect("https://127.0.0.1/data.zip").full_url == "https://127.0.0.1/data.zip"
@@ -193,11 +194,11 @@ def test_a_download_has_a_limit_of_size_and_of_time(server):
     folder, address = server
     (folder / "large").write_bytes(bytes(100_000))
     with refused("more than 99,999 bytes"):
-        dump.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
+        archives.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
     with refused("not complete in 0.2 seconds, or no data for 30; got 0 bytes"):
-        dump.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
+        archives.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
     file = io.BytesIO()
     shown = []
-    dump.download(f"{address}/large", file, shown.append)
+    archives.download(f"{address}/large", file, shown.append)
     assert file.getvalue() == bytes(100_000)
     assert shown[-1] == "downloading: 100,000 bytes"

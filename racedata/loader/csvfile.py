@@ -1,0 +1,264 @@
+"""Reads a CSV file row by row, and checks each field. Errors name the file, the line and the column.
+
+What the fields mean does not belong here; how a text becomes a value is in values.py.
+"""
+
+import codecs
+import csv
+import io
+import re
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import islice
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.values import Parser, Value
+
+if TYPE_CHECKING:
+    from _csv import Reader
+
+    from _typeshed import WriteableBuffer
+
+AnyPath = Path | zipfile.Path
+
+MISSING = frozenset(["", r"\N"])  # fields without a value
+BATCH = 400  # rows that are read together, column by column: much faster than row by row
+
+# Limits of memory, far above what any dump needs.
+LINE_BYTES = 1_000_000
+BATCH_BYTES = 5_000_000
+COLUMNS = 1_000
+BLANK_LINES = 1_000  # in a row
+
+
+class TooMuch(Exception):
+    """More bytes than a limit allows, in the line with this number."""
+
+    def __init__(self, what: str, line: int) -> None:
+        super().__init__(what)
+        self.line = line
+
+
+class LimitedBytes(io.RawIOBase):
+    """The bytes of a file. Raises TooMuch before more than the limits are in memory."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file = file
+        self.line, self.length = 1, 0  # the line that is being read: its number, and how many bytes it has so far
+        self.of_batch: int | None = None  # bytes since a batch began; None outside of batches
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "WriteableBuffer") -> int:
+        target = memoryview(buffer)
+        block = self.file.read(len(target))
+        target[: len(block)] = block
+        first, last = block.find(b"\n"), block.rfind(b"\n")
+        if self.length + (len(block) if first < 0 else first) > LINE_BYTES:
+            raise TooMuch(f"longer than {LINE_BYTES:,} bytes; expected a row", self.line)
+        if self.of_batch is not None:
+            self.of_batch += len(block)
+            if self.of_batch > BATCH_BYTES:
+                raise TooMuch(f"more than {BATCH_BYTES:,} bytes in {BATCH} rows; expected shorter rows", self.line)
+        self.line += block.count(b"\n")
+        self.length = self.length + len(block) if last < 0 else len(block) - last - 1
+        return len(block)
+
+
+class Remembered(dict[str, Value]):
+    """The values of fields that were read before. Faster than lru_cache."""
+
+    def __init__(self, value_of: Callable[[str], Value]) -> None:
+        self.value_of = value_of
+
+    def __missing__(self, text: str) -> Value:
+        value = self.value_of(text)
+        if len(self) > 4096:  # keeps the memory flat
+            self.clear()
+        if len(text) < 100:
+            self[text] = value
+        return value
+
+
+class Field(NamedTuple):
+    """A column of a CSV file, by its name in the header."""
+
+    name: str
+    parse: Parser
+    required: bool
+
+    def value_of(self, text: str) -> Value:
+        """The value of a field. Raises ValueError."""
+        text = text.strip(" ")  # published dumps have `Argentinian `
+        if text not in MISSING:
+            return self.parse(text)
+        if self.required:
+            raise ValueError
+        return None
+
+    def values_of_many(self) -> Callable[[Sequence[str]], Sequence[Value]]:
+        """The function that returns the values of many fields at once."""
+        parse = self.parse
+        if parse.repeats:
+            remembered = Remembered(self.value_of)
+            return lambda texts: list(map(remembered.__getitem__, texts))
+
+        def values_of(texts: Sequence[str]) -> Sequence[Value]:
+            if MISSING.isdisjoint(texts):
+                present = texts
+            elif self.required:
+                raise ValueError
+            else:
+                present = [text for text in texts if text not in MISSING]
+            if not all(map(parse.fullmatch, present)):
+                return list(map(self.value_of, texts))
+            values = present if parse.convert is str else list(map(parse.convert, present))
+            if present is texts:
+                return values
+            known = iter(values)
+            return [None if text in MISSING else next(known) for text in texts]
+
+        return values_of
+
+
+class CsvFile:
+    """A CSV file of which some columns are read. `rows_read` counts its rows, without the header and blank lines."""
+
+    def __init__(self, path: AnyPath, fields: Sequence[Field], progress: Progress) -> None:
+        self.path, self.fields, self.progress = path, fields, progress
+        self.header: list[str] = []
+        self.rows_read = 0
+
+    def batches(self) -> Iterator[list[Sequence[Value]]]:
+        """The rows, up to BATCH at a time: for each of `fields`, its values."""
+        with self.open_rows() as reader:
+            self.header = next(reader, [])
+            self.check_header()
+            plan = [(index, field.values_of_many()) for index, field in zip(self.indexes(), self.fields)]
+            blank = 0
+            while batch := self.next_batch(reader):
+                rows = batch if all(batch) else list(filter(None, batch))  # a blank line has no fields
+                blank = 0 if rows else blank + len(batch)
+                if blank > BLANK_LINES:
+                    raise self.fault(f"more than {BLANK_LINES:,} blank lines; expected rows", line=reader.line_num)
+                if not rows:
+                    continue
+                try:
+                    texts = self.columns_of(rows)
+                    values = [values_of(texts[index]) for index, values_of in plan]
+                except ValueError:
+                    raise self.first_wrong_value() from None
+                self.rows_read += len(rows)
+                yield values
+                self.progress(f"{self.path.name}: {self.rows_read:,} rows")
+
+    def next_batch(self, reader: "Reader") -> list[list[str]]:
+        self.limited.of_batch = 0
+        return list(islice(reader, BATCH))
+
+    @contextmanager
+    def open_bytes(self) -> Iterator["io.BufferedReader[LimitedBytes]"]:
+        """The bytes of the file without a byte order mark. Beyond a limit, raises a LoadError that names the line."""
+        with self.path.open("rb") as file:
+            self.limited = LimitedBytes(file)
+            try:
+                lines = io.BufferedReader(self.limited, 1 << 16)
+                if lines.peek(3)[:3] == codecs.BOM_UTF8:
+                    lines.read(3)
+                yield lines
+            except TooMuch as error:
+                raise self.fault(str(error), line=error.line) from None
+
+    @contextmanager
+    def open_rows(self) -> Iterator["Reader"]:
+        """A csv.reader of the file. Turns its errors into a LoadError that names the line."""
+        with self.open_bytes() as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+            reader = csv.reader(text, strict=True)
+            try:
+                yield reader
+            except csv.Error as error:
+                what = f"broken CSV ({error}); expected fields separated by commas"
+                raise self.fault(what, line=reader.line_num) from None
+            except UnicodeDecodeError:
+                raise self.not_utf8() from None
+
+    def check_header(self) -> None:
+        if len(self.header) > COLUMNS:
+            raise self.fault(f"{len(self.header):,} columns; expected at most {COLUMNS:,}")
+        for field in self.fields:
+            if field.required and field.name not in self.header:
+                raise self.fault(
+                    f"not in the header, which has {', '.join(self.header)[:300] or 'nothing'}", field.name
+                )
+            if self.header.count(field.name) > 1:
+                raise self.fault("twice in the header; expected once", field.name)
+
+    def remarks(self, rare: Sequence[str] = ()) -> list[str]:
+        """A line for each column that the file lacks, except those that are `rare`."""
+        absent = [field.name for field in self.fields if field.name not in [*self.header, *rare]]
+        return [f"{self.path.name}: no column {name}, so it is unknown in all rows" for name in absent]
+
+    def indexes(self) -> list[int]:
+        """The index of each of `fields` in a row; for one that the file lacks, the index after the last."""
+        indexes = {name: index for index, name in enumerate(self.header)}
+        return [indexes.get(field.name, len(self.header)) for field in self.fields]
+
+    def columns_of(self, rows: list[list[str]]) -> list[tuple[str, ...]]:
+        """The texts of some rows, column by column, and after the last a column of missing ones.
+
+        If a row is short, its last columns are missing. Raises ValueError if a row is too long.
+        """
+        if len(set(map(len, rows))) > 1:
+            width = max(map(len, rows))
+            rows = [row + [""] * (width - len(row)) for row in rows]
+        columns = list(zip(*rows))
+        if len(columns) > len(self.header):
+            raise ValueError
+        return columns + [("",) * len(rows)] * (len(self.header) + 1 - len(columns))
+
+    def first_wrong_value(self) -> LoadError:
+        """The cause of a ValueError in `batches`. Reads the file again, row by row, to find the line and column."""
+        with self.open_rows() as reader:
+            next(reader)
+            for row in reader:
+                if len(row) > len(self.header):
+                    what = f"{len(row)} fields; expected {len(self.header)}, as in the header"
+                    return self.fault(what, line=reader.line_num)
+                for field, index in zip(self.fields, self.indexes()) if row else ():
+                    text = row[index] if index < len(row) else ""
+                    try:
+                        field.value_of(text)
+                    except ValueError:
+                        what = f"{text[:80]!r}; expected {field.parse.expected}"
+                        return self.fault(what, field.name, reader.line_num)
+        raise AssertionError(f"{self.path.name} has changed while it was read")
+
+    def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
+        """The error for row `number`, counted from 1, whose columns `names` equal those of an earlier row."""
+        with self.open_rows() as reader:
+            next(reader)
+            row = dict(zip(self.header, next(islice(filter(None, reader), number - 1, None))))
+            key = ", ".join(row[name] for name in names)
+            what = f"{key[:80]!r} is there twice; expected each once"
+            return self.fault(what, ", ".join(names), reader.line_num)
+
+    def not_utf8(self) -> LoadError:
+        """The cause of a UnicodeDecodeError, which has only a position in a buffer."""
+        with self.open_bytes() as file:
+            for number, line in enumerate(file, 1):
+                try:
+                    line.decode()
+                except UnicodeDecodeError as error:
+                    # The column's index is the number of commas before it that are outside quotes.
+                    index = re.sub(rb'"[^"]*"?', b"", line[: error.start]).count(b",")
+                    column = self.header[index] if index < len(self.header) else None
+                    return self.fault(f"{line[error.start : error.end]!r}; expected UTF-8", column, number)
+                self.header = self.header or line.decode().strip().replace('"', "").split(",")
+        raise AssertionError(f"{self.path.name} has changed while it was read")
+
+    def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
+        return LoadError(f"{self.path.name}, line {line}{f', column {column}' if column else ''}: {what}")

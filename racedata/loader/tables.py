@@ -1,0 +1,294 @@
+"""What the loader knows of each table beyond schema.sql: one record per table, and nothing about a table elsewhere.
+
+How fields are read, how rows are identified and ordered, and where an API in Ergast's format has their values.
+"""
+
+import sqlite3
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import NamedTuple
+
+from racedata.database import SCHEMA
+from racedata.loader.values import (
+    Parser,
+    day,
+    duration,
+    from_one,
+    lap_time,
+    number,
+    one_of,
+    plain_text,
+    points,
+    reference,
+    short_lap_time,
+    status_text,
+    time_of_day,
+    utc_time,
+    whole_number,
+    year,
+)
+
+# The sessions of a weekend other than the race, and their keys in a race of an API.
+SESSIONS = {
+    "fp1": "FirstPractice",
+    "fp2": "SecondPractice",
+    "fp3": "ThirdPractice",
+    "quali": "Qualifying",
+    "sprint": "Sprint",
+    "sq": "SprintQualifying",
+}
+
+# Columns of the database that no dump has, and the SQL that computes them; see build.py. `record` is one more.
+COMPUTED = {
+    "final": "round = (SELECT max(round) FROM races WHERE races.year = race.year)",
+    "constructors": """
+        ifnull((SELECT constructors FROM constructors_so_far AS so_far
+                WHERE so_far.year = race.year AND so_far.driverId = staged.driverId AND so_far.round <= race.round
+                ORDER BY so_far.round DESC, so_far.resultId DESC LIMIT 1), '')""",
+}
+
+
+@cache
+def _empty_database() -> sqlite3.Connection:
+    db = sqlite3.connect(":memory:")
+    db.executescript(SCHEMA)
+    return db
+
+
+class Column(NamedTuple):
+    """A column of a staged table."""
+
+    name: str
+    type: str  # INTEGER or TEXT
+    required: bool
+    parent: str | None  # the table that it refers to, by a column of the same name
+    parse: Parser  # if it refers to another table: of the number alone
+    parse_api: Parser  # of what an API has, which is a reference or a text if the column is an id
+
+
+class Endpoint(NamedTuple):
+    """An endpoint of an API in Ergast's format."""
+
+    name: str  # also what the overlay and the API client call the rows
+    lists: tuple[str, ...]  # the key of its table in MRData, and the keys of the lists inside, down to the rows
+    of_season: bool = True  # whether it is fetched for a season; else for each race
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table of the database that a dump fills."""
+
+    name: str
+    key: tuple[
+        str, ...
+    ] = ()  # columns that identify a row, in corrections too; in some old races two rows have one key
+    parse: Mapping[str, Parser] = field(default_factory=dict)  # columns that are not just whole numbers or plain text
+    parse_api: Mapping[str, Parser] = field(default_factory=dict)  # columns that an API writes in another way
+    usually_known: tuple[str, ...] = ()  # columns: the report counts the rows in which they are not
+    required: bool = False  # a database without rows of it would be of no use
+    id: str = ""  # the dump's id of a row, if `record` takes its place in the database
+    order: str = ""  # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
+    per_race: bool = False  # whether `record` restarts at 1 in each race
+    endpoint: Endpoint | None = None
+    paths: Mapping[str, str] = field(default_factory=dict)  # where an object of an API has the value of a column
+
+    @property
+    def is_numbered(self) -> bool:
+        return bool(self.order)
+
+    @cached_property
+    def columns(self) -> tuple[Column, ...]:
+        """The columns of the staged table: those of the database that a dump has, and `id`."""
+        db = _empty_database()
+        parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({self.name})")}
+        found = [
+            self._column(name, type, bool(not_null or primary), parents.get(name))
+            for _, name, type, not_null, _, primary in db.execute(f"PRAGMA table_info({self.name})")
+            if name not in COMPUTED and name != "record"
+        ]
+        if self.id and self.id not in (column.name for column in found):
+            found.insert(0, self._column(self.id, "INTEGER", True, None))
+        return tuple(found)
+
+    def _column(self, name: str, type: str, required: bool, parent: str | None) -> Column:
+        parse = self.parse.get(name, whole_number if type == "INTEGER" else plain_text)
+        parse_api = status_text if parent == "status" else reference if parent else parse
+        return Column(name, type, required, parent, parse, self.parse_api.get(name, parse_api))
+
+    @property
+    def names(self) -> list[str]:
+        return [column.name for column in self.columns]
+
+
+_LAP_TIME_API = {"fastestLapTime": short_lap_time}
+_CLASSIFIED = {"driverId": "Driver.driverId", "constructorId": "Constructor.constructorId", "number": "number"}
+_RESULT = {
+    **_CLASSIFIED,
+    "grid": "grid",
+    "positionText": "positionText",
+    "positionOrder": "position",
+    "points": "points",
+    "laps": "laps",
+    "milliseconds": "Time.millis",
+    "fastestLap": "FastestLap.lap",
+    "rank": "FastestLap.rank",
+    "fastestLapTime": "FastestLap.Time.time",
+    "statusId": "status",
+}
+_USUAL_RESULT = ("positionText", "points", "grid", "laps", "statusId")
+_STANDING = {name: name for name in ("points", "position", "positionText", "wins")}
+
+# In the order of loading: each table comes after those that it refers to.
+TABLES = (
+    Table(
+        "circuits",
+        key=("circuitRef",),
+        parse={"circuitRef": reference, "lat": number, "lng": number},
+        required=True,
+        paths={
+            "circuitRef": "circuitId",
+            "name": "circuitName",
+            "location": "Location.locality",
+            "country": "Location.country",
+            "lat": "Location.lat",
+            "lng": "Location.long",
+            "url": "url",
+        },
+    ),
+    Table(
+        "constructors",
+        key=("constructorRef",),
+        parse={"constructorRef": reference},
+        required=True,
+        paths={"constructorRef": "constructorId", "name": "name", "nationality": "nationality", "url": "url"},
+    ),
+    Table(
+        "drivers",
+        key=("driverRef",),
+        parse={"driverRef": reference, "dob": day},
+        required=True,
+        paths={
+            "driverRef": "driverId",
+            "number": "permanentNumber",
+            "code": "code",
+            "forename": "givenName",
+            "surname": "familyName",
+            "dob": "dateOfBirth",
+            "nationality": "nationality",
+            "url": "url",
+        },
+    ),
+    Table("status", required=True, endpoint=Endpoint("status", ("StatusTable", "Status"))),
+    Table(
+        "races",
+        key=("year", "round"),
+        parse={"year": year, "round": from_one, "date": day, "time": time_of_day},
+        parse_api={"time": utc_time},
+        required=True,
+        endpoint=Endpoint("races", ("RaceTable", "Races")),
+        paths={
+            "year": "season",
+            "round": "round",
+            "name": "raceName",
+            "date": "date",
+            "time": "time",
+            "url": "url",
+        },
+    ),
+    Table(
+        "results",
+        key=("raceId", "driverId"),
+        parse={"points": points, "fastestLapTime": lap_time, "fastestLapSpeed": number},
+        parse_api=_LAP_TIME_API,
+        usually_known=_USUAL_RESULT,
+        required=True,
+        id="resultId",
+        order="year, round, positionOrder, resultId",
+        endpoint=Endpoint("results", ("RaceTable", "Races", "Results")),
+        paths={**_RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
+    ),
+    Table(
+        "sessions",
+        key=("raceId", "session"),
+        parse={"session": one_of(SESSIONS), "date": day, "time": time_of_day},
+        parse_api={"time": utc_time},
+        paths={"date": "date", "time": "time"},
+    ),
+    Table(
+        "seasons",
+        key=("year",),
+        parse={"year": year},
+        endpoint=Endpoint("seasons", ("SeasonTable", "Seasons")),
+        paths={"url": "url"},
+    ),
+    Table(
+        "qualifying",
+        key=("raceId", "driverId"),
+        parse={"q1": lap_time, "q2": lap_time, "q3": lap_time},
+        parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
+        id="qualifyId",
+        order="year, round, position NULLS LAST, qualifyId",
+        endpoint=Endpoint("qualifying", ("RaceTable", "Races", "QualifyingResults")),
+        paths={**_CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
+    ),
+    Table(
+        "sprint_results",
+        key=("raceId", "driverId"),
+        parse={"points": points, "fastestLapTime": lap_time},
+        parse_api=_LAP_TIME_API,
+        usually_known=_USUAL_RESULT,
+        id="resultId",
+        order="year, round, positionOrder, resultId",
+        endpoint=Endpoint("sprint", ("RaceTable", "Races", "SprintResults")),
+        paths=_RESULT,
+    ),
+    Table(
+        "lap_times",
+        key=("raceId", "driverId", "lap"),
+        parse={"time": lap_time},
+        parse_api={"time": short_lap_time},
+        usually_known=("time",),
+        order="lap, position NULLS LAST, driverId",
+        per_race=True,
+        endpoint=Endpoint("laps", ("RaceTable", "Races", "Laps", "Timings"), of_season=False),
+        paths={"driverId": "driverId", "lap": "lap", "position": "position", "time": "time"},
+    ),
+    Table(
+        "pit_stops",
+        key=("raceId", "driverId", "stop"),
+        parse={"time": time_of_day},
+        parse_api={"milliseconds": duration},
+        usually_known=("lap", "time"),
+        order="time NULLS LAST, lap NULLS LAST, stop, driverId",
+        per_race=True,
+        endpoint=Endpoint("pitstops", ("RaceTable", "Races", "PitStops"), of_season=False),
+        paths={"driverId": "driverId", "stop": "stop", "lap": "lap", "time": "time", "milliseconds": "duration"},
+    ),
+    Table(
+        "driver_standings",
+        key=("raceId", "driverId"),
+        parse={"points": points},
+        usually_known=("positionText", "points", "wins"),
+        id="driverStandingsId",
+        order="year, round, position NULLS LAST, driverStandingsId",
+        endpoint=Endpoint("driverstandings", ("StandingsTable", "StandingsLists", "DriverStandings"), of_season=False),
+        paths={"driverId": "Driver.driverId", **_STANDING},
+    ),
+    Table(
+        "constructor_standings",
+        key=("raceId", "constructorId"),
+        parse={"points": points},
+        usually_known=("positionText", "points", "wins"),
+        id="constructorStandingsId",
+        order="year, round, position NULLS LAST, constructorStandingsId",
+        endpoint=Endpoint(
+            "constructorstandings", ("StandingsTable", "StandingsLists", "ConstructorStandings"), of_season=False
+        ),
+        paths={"constructorId": "Constructor.constructorId", **_STANDING},
+    ),
+)
+BY_NAME = {table.name: table for table in TABLES}
+# Tables with the records of a race, by the name of the endpoint that has them.
+RECORDS = {table.endpoint.name: table for table in TABLES if table.endpoint and table.is_numbered}
+ENDPOINTS = {table.endpoint.name: table.endpoint for table in TABLES if table.endpoint}

@@ -1,0 +1,132 @@
+"""Parsers: what the text of a field must look like, and how it becomes the value that is stored. All are here."""
+
+import re
+from collections.abc import Callable, Collection
+from datetime import UTC, date, datetime
+
+Value = int | str | None
+
+
+class Parser:
+    """A function from a text to the value that is stored. Raises ValueError for a text that is not as expected."""
+
+    def __init__(
+        self,
+        expected: str,
+        pattern: str,
+        convert: Callable[[str], int | str] = str,
+        repeats: bool = False,
+    ) -> None:
+        self.expected = expected  # for messages: `expected …`
+        self.fullmatch = re.compile(pattern).fullmatch
+        self.convert = convert  # turns a text that matches into the value; may raise ValueError too
+        self.repeats = repeats  # whether the texts of a column are mostly the same few, so that values are remembered
+
+    def __call__(self, text: str) -> int | str:
+        if not self.fullmatch(text):
+            raise ValueError
+        return self.convert(text)
+
+
+def milliseconds(text: str) -> int:
+    """A duration such as `1:02:03.4`, `1:07.012` or `23.251` in milliseconds."""
+    *longer, seconds = text.split(":")
+    whole, _, fraction = seconds.partition(".")
+    minutes = 0
+    for part in longer:
+        minutes = minutes * 60 + int(part)
+    return (minutes * 60 + int(whole)) * 1000 + int(f"{fraction[:3]:0<3}")
+
+
+def _without_last_zeros(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _existing_day(text: str) -> str:
+    date.fromisoformat(text)
+    return text
+
+
+def _in_utc(text: str) -> str:
+    time = datetime.fromisoformat(text)
+    if not time.tzinfo:
+        raise ValueError
+    try:
+        return time.astimezone(UTC).replace(tzinfo=None).isoformat(" ", "seconds")
+    except OverflowError:  # in UTC it is before year 1, or after 9999
+        raise ValueError from None
+
+
+def _to_lap_time(text: str) -> str:
+    """`1:31.500` from `00:01:31.5`."""
+    seconds = f"{text[6:8]}.{text[9:12]:0<3}"
+    return f"{int(text[3:5])}:{seconds}" if text[:2] == "00" else f"{int(text[:2])}:{text[3:5]}:{seconds}"
+
+
+# int() alone accepts signs, spaces and underscores. 18 digits always fit into SQLite's 64 bits.
+_DIGITS = "[0-9]{1,18}"
+_NUMBER = r"-?[0-9]+(\.[0-9]+)?"
+_TIME_OF_DAY = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+_LAP_TIME = r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}"
+# Trailing zeros of the fraction are omitted.
+_CLOCK_DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+# Half a surrogate pair, which JSON can have, is no character either.
+_PLAIN_TEXT = r"[^\x00-\x20\x7f\ud800-\udfff]([^\x00-\x1f\x7f\ud800-\udfff]*[^\x00-\x20\x7f\ud800-\udfff])?"
+
+whole_number = Parser("a whole number such as 25", _DIGITS, int, repeats=True)
+from_one = Parser("a whole number from 1", f"(?!0+$){_DIGITS}", int, repeats=True)
+row_id = Parser("a whole number such as 25", _DIGITS, int)  # of a long file, each once
+year = Parser("a year of four digits", "[1-9][0-9]{3}", int, repeats=True)
+number = Parser("a number such as 25 or 8.14", _NUMBER)
+points = Parser("points such as 25 or 12.5", _NUMBER, _without_last_zeros, repeats=True)
+day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _existing_day, repeats=True)
+time_of_day = Parser("a time of day such as 13:00:00", _TIME_OF_DAY)
+lap_time = Parser("a time such as 1:07.012", _LAP_TIME)
+plain_text = Parser("text without control characters", _PLAIN_TEXT)
+# What an address can name; see racedata/addresses.py.
+reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]+")
+
+# In Jolpica's dump.
+flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
+moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", _in_utc, repeats=True)
+degrees = Parser("degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}")  # as its API
+time_with_fraction = Parser("a time of day such as 14:19:22", rf"{_TIME_OF_DAY}(\.[0-9]+)?", lambda text: text[:8])
+clock_duration = Parser("a duration such as 01:31:31.531", _CLOCK_DURATION, milliseconds)
+clock_lap_time = Parser("a duration such as 00:01:31.531", _CLOCK_DURATION, _to_lap_time)
+
+# In answers of an API.
+utc_time = Parser("a time of day such as 13:00:00Z", f"{_TIME_OF_DAY}Z?", lambda text: text.removesuffix("Z"))
+duration = Parser(
+    "a duration such as 23.251 or 1:04.278",
+    r"(([0-9]{1,4}:)?[0-9]{1,4}:)?[0-9]{1,6}(\.[0-9]{1,3})?",
+    milliseconds,
+)
+short_lap_time = Parser(
+    "a time such as 1:07.012",
+    rf"{_LAP_TIME}|[0-5][0-9]\.[0-9]{{3}}",
+    lambda text: text if ":" in text else f"0:{text}",
+)
+# Jolpica-F1 writes some statuses as its code names them: Did_not_start.
+status_text = Parser("a status such as Finished", _PLAIN_TEXT, lambda text: text.replace("_", " "))
+
+
+def text(expected: str) -> Parser:
+    """A parser of plain text that a message calls `expected`."""
+    return Parser(expected, _PLAIN_TEXT)
+
+
+def one_of(words: Collection[str]) -> Parser:
+    """A parser of words."""
+    return Parser(f"one of {', '.join(words)}", "|".join(map(re.escape, words)))
+
+
+def id_in(ids: Collection[int], expected: str) -> Parser:
+    """A parser of numbers that must be among `ids`."""
+
+    def convert(text: str) -> int:
+        number = int(text)
+        if number not in ids:
+            raise ValueError
+        return number
+
+    return Parser(expected, _DIGITS, convert, repeats=True)
