@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 from support import SAMPLE
-from support.loads import LOAD, assert_refused, built, edit, refused, rows_of, run_loader
+from support.loads import LOAD, assert_refused, built, changed, edit, refused, rows_of, run_loader
 
 from racedata.loader.archives import checksum as checksum_of
 from racedata.loader.tables import TABLES
@@ -236,8 +236,7 @@ def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(data
         assert (ended.returncode, ended.stderr) == (0, "")
         assert ended.stdout == f"{path}: no earlier version built it; nothing was changed\n"
         assert (path.is_file() and path.read_bytes()) == before
-    with closing(sqlite3.connect(database)) as db:
-        db.execute("PRAGMA user_version = 3")
+    changed(database, "PRAGMA user_version = 3")
     subprocess.run([*LOAD, "--if-older", "--database", database], check=True, timeout=60)
     assert rows_of(database) == rows_of(built(SAMPLE, tmp_path / "new.db"))
 

@@ -60,9 +60,9 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Pat
     [
         (["load-data", f"SOURCE={NAME}.zip"], f"racedata load: {NAME}.zip: "),
         (["load-data", f"SOURCE={NAME}", f"CORRECTIONS={NAME}.csv"], f"racedata load: {NAME}.csv: "),
-        (["refresh", f"DATABASE={NAME}.none"], f"{NAME}.none: not found"),
+        (["refresh", f"DATABASE={NAME}.none"], f"{NAME}.none is missing; "),
         (["refresh", f"FROM={NAME}", f"DATABASE={NAME}.db"], f"racedata refresh: {NAME}"),
-        (["check-data", f"DATABASE={NAME}.none"], f"racedata check: {NAME}.none: "),
+        (["check-data", f"DATABASE={NAME}.none"], f"racedata check: {NAME}.none is missing; "),
         (["serve", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
         (["routes", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
         (["serve", "WEB_CONCURRENCY=many"], "racedata: WEB_CONCURRENCY='many': expected a whole number "),

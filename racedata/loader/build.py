@@ -182,8 +182,7 @@ def load(source: str, database: str, corrections: Path | None, progress: Progres
 
 def rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from its own tables, which may be of an older schema version. Returns what `build` does."""
-    path = Path(os.path.realpath(database))
-    with replacement(database) as new, closing(earlier.open_checked(path, earlier.OLDEST)) as old:
+    with replacement(database) as new, closing(earlier.open_checked(Path(database), earlier.OLDEST)) as old:
         seasons = overlay.read_seasons(overlay.folder_beside(database))
         return build(new, lambda stage: earlier.read(old, stage), corrections, seasons, progress)
 

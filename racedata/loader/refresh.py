@@ -8,7 +8,6 @@ What to fetch is decided here. Like the loader, this needs only Python.
 """
 
 import argparse
-import os
 import re
 import urllib.parse
 from collections import Counter
@@ -354,7 +353,7 @@ def merge(old: Season | None, new: Season) -> Season:
 
 def refresh(database: str, api: Api, season: str | None, corrections: Path | None, progress: Progress) -> list[str]:
     """Refreshes the database. Returns lines for a report. Raises LoadError, sqlite3.Error or OSError."""
-    path, folder = Path(os.path.realpath(database)), overlay.folder_beside(database)
+    path, folder = Path(database), overlay.folder_beside(database)
     lines = []
     with closing(earlier.open_checked(path, earlier.OLDEST)) as db:
         version = earlier.schema_version(db)
