@@ -1,17 +1,27 @@
-"""README.md and CONTRIBUTING.md against the code: tables are complete, and example requests are answered with data."""
+"""The documents against the code: tables are complete, example requests are answered, and commands exist."""
 
 import os
 import re
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
 from falcon.inspect import inspect_routes
-from support import ROOT
+from support import PACKAGE, ROOT
 from webtest import TestApp
 
+from racedata import __version__
+from racedata.cli import COMMANDS, option
 from racedata.settings import Settings
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+RACEDATA = [sys.executable, "-m", "racedata"]
+
+DOCUMENTS = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("README.md", "docs/interface.md", "data/README.md", "deploy/README.md", "CONTRIBUTING.md")
+}
+README, INTERFACE = DOCUMENTS["README.md"], DOCUMENTS["docs/interface.md"]
 BASE = Settings().base_address
 
 # A value that each filter accepts.
@@ -32,7 +42,7 @@ VALUES = {
 }
 
 
-def table(heading: str, document: str = README) -> list[list[str]]:
+def table(heading: str, document: str = INTERFACE) -> list[list[str]]:
     """The rows of the first table with this text in its head, its head first, as lists of cells."""
     rows = re.search(rf"^\| *{re.escape(heading)} *\|.*\n\|[-| ]+\|\n(?:\|.*\n)+", document, re.M)
     assert rows, f"no table {heading!r}"
@@ -45,18 +55,15 @@ def in_code(text: str) -> list[str]:
     return re.findall("`([^`]+)`", text)
 
 
-def section(heading: str) -> str:
-    found = re.search(rf"^## {heading}\n(.*?)^## ", README, re.M | re.S)
-    assert found, f"README.md has no section {heading!r}"
-    return found[1]
-
-
 HEAD, *ROWS = table("Endpoint")
 ENDPOINTS = {in_code(row[0])[0]: row for row in ROWS}
-# Every address that the section gives as an example.
 OUTSIDE = {"/", "/healthz", "/openapi.json"}
-EXAMPLES = {BASE + text for text in in_code(section("Endpoints")) if text[0] == "/" and text not in {BASE, *OUTSIDE}}
-REQUESTS = re.findall(r"curl '?http://127.0.0.1:8000([^\s']+)", README)
+EXAMPLES = {
+    BASE + text
+    for text in in_code(INTERFACE.partition("## Caching")[0]) + in_code(README.partition("## Use it with")[0])
+    if text[0] == "/" and text not in {BASE, *OUTSIDE}
+}
+REQUESTS = re.findall(r"curl '?http://127.0.0.1:8000(/ergast[^\s']+)", README + INTERFACE)
 
 
 def listed(endpoint: str) -> set[str]:
@@ -85,7 +92,7 @@ def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(sam
 
 
 @pytest.mark.parametrize("endpoint", [name for name in ENDPOINTS if "circuits" in listed(name)])
-def test_filters_with_the_first_footnote_and_no_others_refuse_a_circuit_beside_them(
+def test_a_place_in_a_championship_refuses_a_circuit_beside_it_and_other_filters_do_not(
     sample: TestApp, endpoint: str
 ) -> None:
     for name in listed(endpoint) - {"season", "round"}:
@@ -100,17 +107,19 @@ def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes() -> None:
     assert described == used - {"season", "round"} == {*VALUES}
 
 
-def test_the_table_of_settings_has_every_variable_and_its_default() -> None:
-    documented = {row[0].strip("`"): row[1].strip("`") for row in table("Variable")[1:]}
-    settings = {each.metadata["variable"]: str(each.default) for each in fields(Settings)}
-    settings["WEB_CONCURRENCY"] = "one per core, at most 8"
-    settings = {variable: default or "(empty)" for variable, default in settings.items()}
-    assert documented == settings
+def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it() -> None:
+    documented = [[cell.replace("`", "") for cell in row] for row in table("Variable", README)[1:]]
+    special = {"WEB_CONCURRENCY": "one per core, at most 8", "RACEDATA_DATABASE": "see above"}
+    assert documented == [
+        [variable, option(each.name), special.get(variable, str(each.default) or "(empty)"), each.metadata["text"]]
+        for each in fields(Settings)
+        for variable in [each.metadata["variable"]]
+    ]
     assert Settings().workers == min(os.cpu_count() or 1, 8)
 
 
 @pytest.mark.parametrize("address", sorted({*EXAMPLES, *REQUESTS}))
-def test_a_request_in_the_readme_is_answered_with_data(sample: TestApp, address: str) -> None:
+def test_a_request_in_a_document_is_answered_with_data(sample: TestApp, address: str) -> None:
     assert sample.get(address, status=200).json["MRData"]["total"] != "0"
 
 
@@ -120,21 +129,62 @@ def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
         assert f"/{endpoint}" in example
 
 
-@pytest.mark.parametrize("folder", ["racedata", "scripts"])
+COMMAND = re.compile(r"^ +(?:sudo (?:--\S+ )?)?(?:\.venv/bin/)?racedata (\w+)([^#\n]*)", re.M)
+HELP = {name: subprocess.run([*RACEDATA, name, "--help"], capture_output=True, text=True).stdout for name in COMMANDS}
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_command_that_a_document_shows_exists_with_its_options(document: str) -> None:
+    lines = "\n".join(f"  {text}" for text in in_code(DOCUMENTS[document])) + DOCUMENTS[document]
+    shown = COMMAND.findall(lines)
+    assert shown or document not in ("README.md", "deploy/README.md")
+    for command, arguments in shown:
+        assert command in HELP
+        for name in re.findall(r"(?<= )--[a-z-]+", arguments.partition(" -- ")[0]):
+            assert name in HELP[command]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(document: str) -> None:
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    for text in re.findall(
+        r"(?:`|^ +(?:\w+=\S+ )?(?:sudo )?(?:--\S+ )?)make ([a-z][^`#\n]*)", DOCUMENTS[document], re.M
+    ):
+        for word in text.split():
+            if word in ("&&", "|"):
+                break
+            name, has_value, _ = word.partition("=")
+            assert re.search(rf"\b{name}\b" if has_value else rf"^{name}:", makefile, re.M), word
+
+
+def test_the_readme_names_the_wheel_of_this_version() -> None:
+    assert set(re.findall(r"racedata_f1-([\d.]+)-py3", README)) == {__version__}
+
+
+FOLDERS = {
+    "racedata": PACKAGE,
+    "racedata/loader": PACKAGE / "loader",
+    "racedata/loader/sources": PACKAGE / "loader" / "sources",
+    "scripts": ROOT / "scripts",
+}
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
 def test_the_table_of_files_has_every_file_of_a_folder(folder: str) -> None:
-    contributing = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    rows = table(f"File in `{folder}/`", contributing)[1:]
+    rows = table(f"File in `{folder}/`", DOCUMENTS["CONTRIBUTING.md"])[1:]
     documented = {name.rstrip("/") for row in rows for name in in_code(row[0])}
-    present = {path.name for path in (ROOT / folder).iterdir()}
+    present = {path.name for path in FOLDERS[folder].iterdir()}
     assert documented == present - {"__init__.py", "__pycache__", "py.typed"}
 
 
-@pytest.mark.parametrize("document", ["README.md", "CONTRIBUTING.md", "deploy/README.md"])
+@pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_file_that_a_document_names_exists(document: str) -> None:
-    text = (ROOT / document).read_text(encoding="utf-8")
-    named = {ROOT / name for name in re.findall(r"`((?:racedata|scripts|data|tests|deploy)/[\w./-]+)`", text)}
-    linked = {(ROOT / document).parent / name for name in re.findall(r"\]\(([\w./-]+)\)", text)}
-    assert [path for path in named | linked if not path.exists() and path != ROOT / "data/racedata.db"] == []
+    text = DOCUMENTS[document]
+    named = {name for name in re.findall(r"`((?:racedata|scripts|data|docs|tests|deploy)/[\w./-]+)`", text)}
+    linked = {(ROOT / document).parent / name for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)}
+    paths = linked | {(PACKAGE.parent if name.startswith("racedata/") else ROOT) / name for name in named}
+    built = {ROOT / "data/racedata.db", PACKAGE / "racedata.db"}
+    assert [path for path in paths - built if not path.exists()] == []
 
 
 def test_the_readme_is_short_enough_to_read() -> None:
