@@ -1,0 +1,97 @@
+"""racedata.loader.sources.earlier: an update of the program never ends the data, whatever became of the source.
+
+expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, and the last program with schema version
+3, built from their samples in a folder `dump`, which is not there any more.
+"""
+
+import lzma
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support import SAMPLE
+from support.answers import bodies, client
+from support.apis import answers_of, refreshed, served
+from support.loads import assert_refused, built, changed, rows_of, run_loader
+
+from racedata.loader.build import rebuild
+
+EXPECTED = Path(__file__).resolve().parent / "expected"
+REASON = "from its own tables, because its source failed: dump: not found; expected a folder of CSV files, "
+
+
+@pytest.fixture
+def old(tmp_path):
+    """Returns the path of a database of a schema version."""
+
+    def old(version):
+        path = tmp_path / "racedata.db"
+        path.write_bytes(lzma.decompress((EXPECTED / f"schema-{version}.db.xz").read_bytes()))
+        return path
+
+    return old
+
+
+def stored(path, sql):
+    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
+        return db.execute(sql).fetchall()
+
+
+def test_a_database_of_version_0_1_is_rebuilt_from_its_own_tables_and_serves_the_same(old, sample_database, tmp_path):
+    path = old(1)
+    before = dict(stored(path, "SELECT name, rows FROM row_counts"))
+    run = run_loader("", path, cwd=tmp_path)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.splitlines()[-1].startswith(f"{path}: 1957 to 2023 (4 seasons, 71 races) {REASON}")
+    after = dict(stored(path, "SELECT name, rows FROM row_counts"))
+    missing = {"pit_stops", "driver_standings", "constructor_standings"}
+    assert after == before | {"sessions": 176, "seasons": 4} | dict.fromkeys(missing, 0)
+    addresses = [f"/ergast/f1/2023/{round}/{kind}" for round in (9, 18) for kind in ("results", "sprint", "qualifying")]
+    addresses += [
+        "/ergast/f1/2023",
+        "/ergast/f1/2021/10",
+        "/ergast/f1/2023/9/laps?limit=2000",
+        "/ergast/f1/1957/5/results",
+    ]
+    assert bodies(path, addresses) == bodies(sample_database, addresses)
+
+
+def test_a_database_of_schema_3_is_rebuilt_from_its_own_tables_row_by_row(old, sample_database, tmp_path):
+    path = old(3)
+    assert run_loader("", path, cwd=tmp_path).returncode == 0
+    assert rows_of(path) == rows_of(sample_database)
+    assert stored(path, "SELECT source, isSample, licence FROM build") == [("dump", 0, "CC BY-NC-SA 4.0")]
+
+
+@pytest.mark.parametrize("version", [1, 3])
+def test_refresh_rebuilds_an_older_database_first(old, sample_database, version):
+    path = old(version)
+    with served(answers_of(client(sample_database))) as server:
+        said, _ = refreshed(path, server.url, "2023")
+    assert said[0] == f"{path}: rebuilt from its own tables, which had schema version {version}"
+    of_2023 = "SELECT * FROM results JOIN races USING (raceId) WHERE year = 2023"
+    assert len(stored(path, of_2023)) == len(stored(sample_database, of_2023)) == 40
+
+
+def test_an_older_database_of_the_sample_gets_the_sample_of_this_version(old, sample_database, tmp_path):
+    path = changed(old(1), "UPDATE build SET source = '/opt/racedata/data/sample'")
+    assert run_loader("", path).stdout.endswith(f" from {SAMPLE}\n")
+    assert rows_of(path) == rows_of(sample_database)
+
+
+def test_a_database_stays_one_of_the_sample_and_keeps_where_its_records_are_from(tmp_path):
+    path = built(SAMPLE, tmp_path / "racedata.db")
+    changed(path, "UPDATE build SET refreshedFrom = 'https://example.org'")
+    rebuild(str(path), None, lambda text: None)
+    assert stored(path, "SELECT isSample, refreshedFrom FROM build") == [(1, "https://example.org")]
+
+
+def test_a_source_that_is_given_and_fails_leaves_an_older_database_as_it_was(old, tmp_path):
+    path = old(3)
+    assert_refused(tmp_path / "none", path, "none: not found")
+
+
+def test_a_database_of_a_newer_program_is_refused(old):
+    path = changed(old(3), "PRAGMA user_version = 9")
+    assert_refused("", path, f"{path} has schema version 9, newer than this program's, 4")
