@@ -6,6 +6,7 @@ returns reloads the database file when it changes.
 
 import gc
 import logging
+import os
 import sys
 from collections.abc import Iterable
 from datetime import datetime
@@ -153,6 +154,9 @@ def get_app() -> ReloadingApp:
         sys.exit(CANNOT_START)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
+    # gunicorn forks its workers from this process. It looks for a new file before each fork, so a new worker has the
+    # newest good data, and shares its memory.
+    os.register_at_fork(before=app.check, after_in_child=app.watch)
     # Objects made at start are never freed: the collector does not have to visit them, and workers share their memory.
     gc.freeze()
     return app

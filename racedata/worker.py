@@ -1,10 +1,16 @@
-"""A worker class for gunicorn: how a process waits for its clients, and sends them whole responses.
+"""How a process waits for its clients, and all else that uses internals of gunicorn.
 
-It uses internals of gunicorn, so pyproject.toml limits its version.
+With a version of gunicorn that was not tested, importing this raises ImportError. Then gunicorn_conf.py falls back to
+gunicorn's own threaded worker, which sends the same answers. What is lost: slow clients can delay others, requests take
+more CPU time, a killed worker can leave half of an answer, a worker that is told to stop while it starts runs on for
+`graceful_timeout`, malformed requests can fill the log, and a certificate is accepted.
 """
 
+import os
 import selectors
+import signal
 import socket
+import sys
 import time
 from collections.abc import Callable
 from concurrent import futures
@@ -12,9 +18,18 @@ from contextlib import suppress
 from functools import partial
 from typing import Any
 
+import gunicorn
+from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.http.message import Request
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
+
+from racedata.settings import CANNOT_START, read_settings
+
+TESTED = ("27.0.1",)
+if gunicorn.__version__ not in TESTED:
+    raise ImportError(f"gunicorn {gunicorn.__version__} was not tested, only {' and '.join(TESTED)}")
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
@@ -43,14 +58,21 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     gunicorn has a pool of threads, and occupies one from the start of a request until the client has received the
     response. Handing a request over to the pool and back takes longer than most answers, and four slow clients block
     it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
-    sends, reads and closes. The pool is used only if `uses_pool` is true.
+    sends, reads and closes. The pool is used only if the setting `threads` is more than 1.
 
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
     """
 
-    uses_pool = False  # whether to make an answer may block, such as the decision of a Redis about a rate limit
-    place = 0  # from 0 to the number of workers; during a reload, an old and a new worker have the same place
+    def init_signals(self) -> None:
+        # Since the fork, the handler of the master has put this worker's signals into a copy of the master's queue.
+        # Deliver them: a worker that misses a signal to stop runs until the master kills it after `graceful_timeout`.
+        handler: Any = signal.getsignal(signal.SIGTERM)
+        received = handler.__self__.SIG_QUEUE
+        super().init_signals()
+        while not received.empty():
+            if (number := received.get()) in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
+                os.kill(os.getpid(), number)
 
     def enqueue_req(self, conn: TConn) -> None:
         if not (conn.initialized or conn.data_ready):
@@ -69,7 +91,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             except OSError:
                 closed = True
         unreader.unread(data)
-        if HEAD_END in data and self.uses_pool:
+        if HEAD_END in data and self.cfg.threads > 1:
             super().enqueue_req(conn)
         elif HEAD_END in data or closed or is_malformed(data, self.cfg.limit_request_line):
             self.handle(conn)
@@ -164,3 +186,49 @@ def is_malformed(data: bytes, limit_request_line: int) -> bool:
     """Whether gunicorn refuses a request of which it only knows this beginning."""
     line = data.partition(b"\r\n")[0]
     return len(line) > limit_request_line + 2 or data.count(b"\n") != data.count(b"\r\n")
+
+
+class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
+
+    gunicorn logs each of them in full, before the rate limits apply, so one client could fill the disk.
+    """
+
+    next_malformed = 0.0  # not before this time.monotonic()
+
+    def warning(self, msg: str, *args: object, **kwargs: object) -> None:
+        if msg.startswith("Invalid request from ip="):
+            now = time.monotonic()
+            if now < self.next_malformed:
+                return
+            self.next_malformed = now + 1
+            msg = msg[:150]  # time, process and level come before it
+        super().warning(msg, *args, **kwargs)
+
+
+def on_starting(server: Arbiter) -> None:
+    """Ends with one line if the service cannot start."""
+    if server.cfg.is_ssl:  # which Worker lacks
+        print("racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)", file=sys.stderr)
+        sys.exit(CANNOT_START)
+    if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
+        return  # the sockets are inherited
+    # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it would be reset.
+    for host, port in (address for address in server.cfg.address if isinstance(address, tuple)):
+        try:
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                tried.bind((host, port))
+        except OSError as error:
+            reason = (error.strerror or "").partition(" (")[0]
+            print(f"racedata: HOST={host} PORT={port}: cannot listen there: {reason}", file=sys.stderr)
+            sys.exit(CANNOT_START)
+
+
+def when_ready(server: Arbiter) -> None:
+    """Logs two requests to try."""
+    address = str(server.LISTENERS[0])
+    if address.startswith("http"):  # else it is a unix socket
+        base = address + read_settings().base_address
+        server.log.info("Try: curl '%s/2023/races/'", base)
+        server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)

@@ -1,6 +1,7 @@
 """racedata.gunicorn_conf: a real gunicorn that starts and answers, or says in one line why it cannot."""
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -11,16 +12,18 @@ from pathlib import Path
 
 import pytest
 from support import ROOT
-from support.processes import GUNICORN, free_port, gunicorn, until
+from support.processes import GUNICORN, OFF, free_port, gunicorn, until
 
+from racedata.settings import Settings
 
-def environment(**changes: str) -> dict[str, str]:
-    return {"PATH": os.environ["PATH"], **changes}
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+OK = b"HTTP/1.1 200 OK"
 
 
 def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
     """`command` in the project's folder, finished."""
-    return subprocess.run(command, cwd=ROOT, env=environment(**environ), capture_output=True, text=True, timeout=60)
+    environ = {"PATH": os.environ["PATH"], **environ}
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
 
 
 def with_open_files(number: int) -> list[str]:
@@ -29,20 +32,21 @@ def with_open_files(number: int) -> list[str]:
 
 
 @contextmanager
-def running(command: list[str], **environ: str) -> Iterator[list[str]]:
-    """Runs `command` in the project's folder during the block; yields the lines it has printed.
+def running(command: list[str], ready: str = "offset=45", **environ: str) -> Iterator[list[str]]:
+    """Runs `command` in the project's folder during the block, which is entered after it has printed a `ready` line.
 
-    At first these are the lines of its start, after the block all of them.
+    Yields the lines it has printed: at first up to this one, after the block all of them.
     """
+    environ = {"PATH": os.environ["PATH"], **environ}
     with subprocess.Popen(
-        command, cwd=ROOT, env=environment(**environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
         assert process.stdout
         lines = []
         try:
             for line in process.stdout:
                 lines.append(line)
-                if "offset=45" in line:  # the last line of the start
+                if ready in line:
                     break
             yield lines
         finally:
@@ -50,26 +54,9 @@ def running(command: list[str], **environ: str) -> Iterator[list[str]]:
             lines += process.communicate(timeout=30)[0].splitlines(keepends=True)
 
 
-# Deals eight sockets to two workers of a reload, when the worker of place 0 has just died and is not yet replaced.
-DEAL = """
-import runpy, socket
-from types import SimpleNamespace as Some
-
-pre_fork = runpy.run_module("racedata.gunicorn_conf")["pre_fork"]
-sockets = [Some(family=socket.AF_UNIX, getsockname=lambda n=n: f"{n}.sock") for n in range(8)]
-workers = {1: Some(age=2, place=1, sockets=sockets[1::2])}
-server = Some(app=Some(wsgi=lambda: None), cfg=Some(workers=2), WORKERS=workers)
-for age in (3, 4):
-    worker = Some(age=age, place=0, sockets=sockets)
-    pre_fork(server, worker)
-    workers[age] = worker
-print(sorted(workers[age].place for age in (3, 4)))
-"""
-
-
-def test_after_a_reload_each_socket_has_a_worker_even_if_one_died_just_before() -> None:
-    done = run([sys.executable, "-c", DEAL], WEB_CONCURRENCY="2", PYTHONPATH=str(ROOT))
-    assert (done.stdout, done.stderr) == ("[0, 1]\n", "")
+@pytest.fixture
+def one_worker(sample_database: Path) -> dict[str, str]:
+    return {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
 
 
 @pytest.mark.parametrize(
@@ -89,69 +76,67 @@ def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable: str, value: st
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
 
 
-def test_it_listens_on_an_ipv6_address_too(sample_database: Path) -> None:
+def test_it_listens_on_an_ipv6_address_too(one_worker: dict[str, str]) -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
-    port = free_port()
-    with running(GUNICORN, HOST="::1", PORT=str(port), RACEDATA_DATABASE=str(sample_database)) as lines:
-        assert any(f"Listening at: http://[::1]:{port}" in line for line in lines)
-        with urllib.request.urlopen(f"http://[::1]:{port}/ergast/f1/2023/18.json", timeout=10) as answer:
-            assert f'"url":"http://[::1]:{port}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
+    url = f"http://[::1]:{one_worker['PORT']}"
+    with running(GUNICORN, HOST="::1", **one_worker) as lines:
+        assert any(f"Listening at: {url}" in line for line in lines)
+        with urllib.request.urlopen(f"{url}/ergast/f1/2023/18.json", timeout=10) as answer:
+            assert f'"url":"{url}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
 
 
-def test_a_second_service_on_the_same_port_does_not_start(sample_database: Path) -> None:
-    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database)}
-    with running(GUNICORN, **environ):
-        second = run(GUNICORN, **environ)
+def test_a_second_service_on_the_same_port_does_not_start(one_worker: dict[str, str]) -> None:
+    with running(GUNICORN, **one_worker):
+        second = run(GUNICORN, **one_worker)
     assert second.returncode == 3
-    line = f"racedata: HOST=127.0.0.1 PORT={environ['PORT']}: cannot listen there: Address already in use"
+    line = f"racedata: HOST=127.0.0.1 PORT={one_worker['PORT']}: cannot listen there: Address already in use"
     assert line in second.stderr.splitlines()
     assert len(second.stderr.splitlines()) <= 2  # the other line is gunicorn's "Starting"
 
 
-def test_a_client_that_connects_while_it_starts_is_answered(sample_database: Path) -> None:
-    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+def test_a_client_that_connects_while_it_starts_is_answered(one_worker: dict[str, str]) -> None:
     for _ in range(5):
-        process = subprocess.Popen(GUNICORN, cwd=ROOT, env=environment(**environ), stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            GUNICORN, cwd=ROOT, env={"PATH": os.environ["PATH"], **one_worker}, stderr=subprocess.DEVNULL
+        )
         try:
             answer = b""
             while not answer:
                 with socket.socket() as connection, suppress(ConnectionRefusedError):
                     connection.settimeout(20)
-                    connection.connect(("127.0.0.1", int(environ["PORT"])))
-                    connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                    connection.connect(("127.0.0.1", int(one_worker["PORT"])))
+                    connection.sendall(HEALTH)
                     answer = connection.recv(15)
         finally:
             process.terminate()
             process.wait(timeout=20)
-        assert answer == b"HTTP/1.1 200 OK"
+        assert answer == OK
 
 
 @pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
 def test_it_does_not_start_with_more_workers_than_open_files_allow(
-    sample_database: Path, workers: str, open_files: int
+    one_worker: dict[str, str], workers: str, open_files: int
 ) -> None:
-    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": workers}
-    ended = run(with_open_files(open_files), **environ)
+    ended = run(with_open_files(open_files), **{**one_worker, "WEB_CONCURRENCY": workers})
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr == (
-        f"racedata: WEB_CONCURRENCY={workers} needs {3 * int(workers) + 100} open files: expected fewer workers, or "
+        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files: expected fewer workers, or "
         f"more than the {open_files} files that the system allows (ulimit -n)\n"
     )
 
 
-def test_more_connections_than_open_files_cause_no_errors(sample_database: Path) -> None:
-    environ = {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
-    address = ("127.0.0.1", int(environ["PORT"]))
-    with running(with_open_files(120), **environ) as lines, ExitStack() as stack:
+def test_more_connections_than_open_files_cause_no_errors(one_worker: dict[str, str]) -> None:
+    address = ("127.0.0.1", int(one_worker["PORT"]))
+    with running(with_open_files(120), **one_worker) as lines, ExitStack() as stack:
         connections = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(150)]
         for connection in connections:
-            connection.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            connection.sendall(HEALTH)
         answers = []
         for connection in connections:  # as some are closed, the next ones are accepted
             with connection:
                 answers.append(connection.recv(15))
-    assert answers == [b"HTTP/1.1 200 OK"] * 150
+    assert answers == [OK] * 150
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
 
 
@@ -159,25 +144,54 @@ def test_more_connections_than_open_files_cause_no_errors(sample_database: Path)
 EARLY = """
 import os, runpy, signal
 globals().update(runpy.run_module("racedata.gunicorn_conf"))
-deployed = post_fork
 
 def post_fork(server, worker):
-    deployed(server, worker)
     os.kill(os.getpid(), signal.SIGTERM)
 """
 
 
-def test_a_worker_that_is_told_to_stop_while_it_starts_stops(sample_database: Path, tmp_path: Path) -> None:
+def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "early.py").write_text(EARLY)
-    environ = {"RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
-    log = tmp_path / "log"
-    with log.open("w") as output, gunicorn("--config", str(tmp_path / "early.py"), environ=environ, output=output):
+    log, options = tmp_path / "log", ("--config", str(tmp_path / "early.py"))
+    del one_worker["PORT"]
+    with log.open("w") as output, gunicorn(*options, environ=one_worker, output=output):
         until(lambda: "Worker exiting" in log.read_text())
 
 
-def test_it_refuses_a_certificate(sample_database: Path, tmp_path: Path) -> None:
-    environ = {"RACEDATA_DATABASE": str(sample_database), "PORT": str(free_port())}
-    ended = run([*GUNICORN, "--certfile", __file__], **environ)
+def test_it_refuses_a_certificate(one_worker: dict[str, str]) -> None:
+    ended = run([*GUNICORN, "--certfile", __file__], **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")
     line = "racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)"
     assert ended.stderr.splitlines()[1:] == [line]  # the first is gunicorn's
+
+
+# gunicorn in a version that does not exist.
+UNTESTED = """
+import gunicorn
+gunicorn.__version__ = "27.999"
+from gunicorn.app.wsgiapp import run
+run()
+"""
+
+
+def test_with_a_version_of_gunicorn_that_was_not_tested_its_own_worker_serves_and_takes_new_data(
+    one_worker: dict[str, str], other_database: Path, tmp_path: Path
+) -> None:
+    database = shutil.copy(one_worker["RACEDATA_DATABASE"], tmp_path / "racedata.db")
+    command = [sys.executable, "-c", UNTESTED, *GUNICORN[GUNICORN.index("-c") :]]
+    url = f"http://127.0.0.1:{one_worker['PORT']}{Settings().base_address}/2023/9.json"
+
+    def answer() -> str:
+        with urllib.request.urlopen(url, timeout=20) as opened:
+            return str(opened.read())
+
+    with running(command, "Booting worker", **{**one_worker, **OFF, "RACEDATA_DATABASE": str(database)}) as lines:
+        assert "Spielberg" in answer()
+        os.replace(shutil.copy(other_database, tmp_path / "new.db"), database)
+        until(lambda: "Zeltweg" in answer())
+    said = [line for line in lines if line.startswith("racedata: ")]
+    assert said == [
+        "racedata: gunicorn 27.999 was not tested, only 27.0.1; gunicorn's own worker is used, and slow "
+        "clients can delay others\n"
+    ]
+    assert any("Using worker: gthread" in line for line in lines)

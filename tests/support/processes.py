@@ -138,7 +138,7 @@ def service(database: Path, log: Path, sockets: Sequence[Path] = (), **settings:
 
 def nginx_sockets(folder: Path) -> list[Path]:
     """The sockets that deploy/nginx.conf names, in another folder."""
-    return [folder / name for name in re.findall("unix:/run/racedata/([^ ;]+)", SITE)]
+    return [folder / name for name in sorted({*re.findall("unix:/run/racedata/([^ ;]+)", SITE)})]
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 import os
 import signal
-from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -74,23 +73,6 @@ def test_no_request_is_lost_if_either_side_closes_idle_connections(
     ):
         run(site, *idle)
     assert_nothing_lost(idle)
-
-
-@pytest.mark.parametrize("workers", ["1", "2", "3", "6"])
-def test_requests_are_spread_evenly_over_the_workers_on_kept_connections(
-    sample_database: Path, tmp_path: Path, workers: str
-) -> None:
-    # gunicorn's log has the worker of each request.
-    log = {"GUNICORN_CMD_ARGS": f"--access-logfile {tmp_path}/requests --access-logformat '%(p)s'"}
-    # With requests at the same time, nginx would send fewer to a worker that the machine slows down.
-    sent = Client(SMALL, requests=480)
-    with site_with_nginx(sample_database, tmp_path, WEB_CONCURRENCY=workers, **log, **OFF) as (site, running):
-        until(lambda: len(running.workers()) == int(workers))
-        run(site, sent)
-    shares = Counter((tmp_path / "requests").read_text().split())
-    assert len(shares) == int(workers)
-    assert max(shares.values()) < 1.1 * 480 / int(workers)
-    assert_nothing_lost([sent])
 
 
 def connections(folder: Path) -> set[str]:
