@@ -31,6 +31,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     """Adds `--corrections`: the path of a file, or None for `none`. If it is empty, it is the project's own file."""
     parser.add_argument(
         "--corrections",
+        metavar="FILE",
         default=CORRECTIONS,
         type=lambda text: None if text == "none" else Path(text) if text else CORRECTIONS,
         help="file of known errors of dumps, with the right values; none: leave the data as it is",

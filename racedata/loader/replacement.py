@@ -25,7 +25,7 @@ END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def add_database_argument(parser: ArgumentParser) -> None:
     """Adds `--database`: the path of the file."""
     default = os.environ.get("RACEDATA_DATABASE") or default_path(os.environ)
-    parser.add_argument("--database", default=default, metavar="FILE", help=f"the database file (default: {default})")
+    parser.add_argument("--database", default=default, metavar="FILE", help="the database file (default: %(default)s)")
 
 
 @contextmanager
