@@ -4,10 +4,8 @@ import configparser
 import os
 import re
 import shlex
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -15,7 +13,7 @@ import pytest
 from support import ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import built, rows_of, without
+from support.loads import built, changed, rows_of, without
 from support.processes import nginx_sockets
 
 SERVICES = ("racedata.service", "racedata-refresh.service")
@@ -76,8 +74,7 @@ def test_gunicorn_accepts_the_command_of_the_service(units: Path, sample_databas
 
 
 def test_before_the_start_the_service_builds_an_older_database_again(units: Path, database: Path) -> None:
-    with closing(sqlite3.connect(database)) as db:
-        db.execute("PRAGMA user_version = 3")
+    changed(database, "PRAGMA user_version = 3")
     environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database)}
     subprocess.run(command(units / "racedata.service", "ExecStartPre"), env=environ, check=True)
     client(database).get("/ergast/f1/2023/18/results", status=200)
