@@ -27,40 +27,38 @@ FORMS = {
     **dict.fromkeys(["driverstandings", "constructorstandings"], NUMBER),
 }
 
-# The filters that speak of a row of `results`, and those that speak of its race too, beside season and round.
-OF_AN_ENTRY = {"constructors", "drivers", "grid", "fastest", "results", "status"}
-EVERYTHING = OF_AN_ENTRY | {"circuits"}
+# The filters of each endpoint, beside season and round, which all accept: ● accepted, ○ too, also beside a place in
+# the standings, v and V the same for the endpoint's own value, S a place in the standings, - refused.
+MATRIX = """
+endpoint             circuits constructors drivers grid fastest results status laps pitstops qualifying sprint driverstandings constructorstandings
+seasons              ●        ○            ○       ●    ●       ●       ●      -    -        -          -      S               S
+circuits             v        ●            ●       ●    ●       ●       ●      -    -        -          -      -               -
+races                ●        ●            ●       ●    ●       ●       ●      -    -        -          -      -               -
+constructors         ●        V            ●       ●    ●       ●       ●      -    -        -          -      -               S
+drivers              ●        ●            V       ●    ●       ●       ●      -    -        ●          -      S               -
+results              ●        ●            ●       ●    ●       v       ●      -    -        -          -      -               -
+sprint               ●        ●            ●       ●    -       -       ●      -    -        -          v      -               -
+qualifying           ●        ●            ●       ●    ●       ●       ●      -    -        v          -      -               -
+pitstops             ●        ●            ●       ●    ●       ●       ●      ●    v        -          -      -               -
+laps                 ●        ●            ●       ●    ●       ●       ●      v    -        -          -      -               -
+driverstandings      -        -            ○       -    -       -       -      -    -        -          -      V               -
+constructorstandings -        ○            -       -    -       -       -      -    -        -          -      -               V
+status               ●        ●            ●       ●    ●       ●       v      -    -        -          -      -               -
+"""  # noqa: E501
+WORDS, *LINES = [line.split() for line in MATRIX.strip().splitlines()]
+CELLS = {endpoint: dict(zip(WORDS[1:], marks)) for endpoint, *marks in LINES}
+ACCEPTED = {endpoint: {word for word, mark in marks.items() if mark != "-"} for endpoint, marks in CELLS.items()}
+BESIDE_STANDINGS = {
+    endpoint: {word for word, mark in marks.items() if mark in "○VS"} for endpoint, marks in CELLS.items()
+}
 STANDINGS = {"driverstandings", "constructorstandings"}
 
-# The filters that each endpoint accepts, beside season and round.
-ACCEPTED = {
-    "seasons": EVERYTHING | STANDINGS,
-    "circuits": EVERYTHING,
-    "races": EVERYTHING,
-    "constructors": EVERYTHING | {"constructorstandings"},
-    "drivers": EVERYTHING | {"driverstandings", "qualifying"},
-    "results": EVERYTHING,
-    "sprint": {"circuits", "constructors", "drivers", "grid", "status", "sprint"},
-    "qualifying": EVERYTHING | {"qualifying"},
-    "pitstops": EVERYTHING | {"laps", "pitstops"},
-    "laps": EVERYTHING | {"laps"},
-    "driverstandings": {"drivers", "driverstandings"},
-    "constructorstandings": {"constructors", "constructorstandings"},
-    "status": EVERYTHING,
-}
-
-# The only filters that each endpoint accepts if a place in the standings is one of them.
-BESIDE_STANDINGS = {
-    "seasons": {"drivers", "constructors"} | STANDINGS,
-    "drivers": {"drivers", "driverstandings"},
-    "constructors": {"constructors", "constructorstandings"},
-    "driverstandings": {"drivers", "driverstandings"},
-    "constructorstandings": {"constructors", "constructorstandings"},
-}
+# The filters that speak of a row of `results`.
+OF_AN_ENTRY = {"constructors", "drivers", "grid", "fastest", "results", "status"}
 
 # The filters of a session that speak of the row of `results` of the same race and driver.
 OF_THE_RACE = {
-    "qualifying": {"grid", "fastest", "results", "status"},
+    "qualifying": OF_AN_ENTRY - {"drivers", "constructors"},
     "pitstops": OF_AN_ENTRY - {"drivers"},
     "laps": OF_AN_ENTRY - {"drivers"},
 }
@@ -89,12 +87,10 @@ FILES = {
     "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
     "pitstops": ("pit_stops", "time lap stop driverId", "pitstops=stop laps=lap"),
     "laps": ("lap_times", "lap position", "laps=lap"),
-    "driverstandings": ("driver_standings", "position driverStandingsId", "driverstandings=positionText"),
-    "constructorstandings": (
-        "constructor_standings",
-        "position constructorStandingsId",
-        "constructorstandings=positionText",
-    ),
+    **{
+        f"{thing}standings": (f"{thing}_standings", f"position {thing}StandingsId", f"{thing}standings=positionText")
+        for thing in ("driver", "constructor")
+    },
 }
 
 
@@ -152,13 +148,10 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
             raise Refused(404)
         is_id = FORMS[word] == ID
         filters[word] = value if is_id else str(int(value)) if value.isdigit() else value.upper()
-    if endpoint not in ACCEPTED:
+    if endpoint not in CELLS:
         raise Refused(404)
-    if not filters.keys() <= ACCEPTED[endpoint]:
-        raise Refused(400)
-    if filters.keys() & STANDINGS and not filters.keys() <= BESIDE_STANDINGS[endpoint]:
-        raise Refused(400)
-    if endpoint in ("laps", "pitstops") and not round:
+    accepted = BESIDE_STANDINGS if filters.keys() & STANDINGS else ACCEPTED
+    if not filters.keys() <= accepted[endpoint] or (endpoint in ("laps", "pitstops") and not round):
         raise Refused(400)
     return segments, season, round, filters, endpoint
 
@@ -178,24 +171,15 @@ def points(text: str) -> str:
 
 def clock(milliseconds: int) -> str:
     """`23.251`, `1:04.278` or `1:02:03.456`."""
-    hours, minutes = milliseconds // 3600000, milliseconds // 60000 % 60
-    seconds = f"{milliseconds // 1000 % 60:02}.{milliseconds % 1000:03}"
-    if hours:
-        return f"{hours}:{minutes:02}:{seconds}"
-    return f"{minutes}:{seconds}" if minutes else seconds.removeprefix("0")
+    text = long_clock(milliseconds).removeprefix("0:")
+    return text.removeprefix("00:").removeprefix("0")
 
 
 def long_clock(milliseconds: int, hours: bool = True) -> str:
     """`1:02:03.456` and `0:01:04.278`, or `01:04.278` if the hours are not needed."""
-    seconds = f"{milliseconds // 1000 % 60:02}.{milliseconds % 1000:03}"
-    if hours or milliseconds >= 3600000:
-        return f"{milliseconds // 3600000}:{milliseconds // 60000 % 60:02}:{seconds}"
-    return f"{milliseconds // 60000:02}:{seconds}"
-
-
-def without_accents(name: str) -> str:
-    letters = unicodedata.normalize("NFD", name)
-    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold()
+    minutes, rest = divmod(milliseconds, 60000)
+    text = f"{minutes // 60}:{minutes % 60:02}:{rest // 1000:02}.{rest % 1000:03}"
+    return text if hours else text.removeprefix("0:")
 
 
 def date_of(race: Row) -> tuple[int, int]:
@@ -207,7 +191,8 @@ def by_id(row: Row) -> bytes:
 
 
 def by_family_name(row: Row) -> tuple[str, bytes]:
-    return without_accents(row["surname"]), by_id(row)
+    letters = unicodedata.normalize("NFD", row["surname"])
+    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold(), by_id(row)
 
 
 def matching(rows: Iterable[Row], wanted: Facts) -> list[Row]:
