@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.processes import OFF, Gunicorn, nginx, nginx_sockets, service, site_with_nginx, until
-from support.traffic import SECONDS, Client, run, traffic
+from support.traffic import SECONDS, Client, assert_served, run, traffic
 
 SMALL = "/ergast/f1/2023/18.json"
 LARGE = "/ergast/f1/2023/18/laps.json?limit=2000"
@@ -25,11 +25,9 @@ def clients(seconds: float) -> list[Client]:
     ]
 
 
-def assert_nothing_lost(clients: list[Client]) -> None:
-    for each in clients:
-        assert set(each.statuses) == {200}
-        assert each.broken == 0
-        assert len(each.bodies) == 1
+def assert_nothing_lost(*clients: Client) -> None:
+    assert_served(*clients)
+    assert [len(each.bodies) for each in clients] == [1] * len(clients)
 
 
 def reload_workers(running: Gunicorn, turn: int) -> None:
@@ -57,7 +55,7 @@ def test_no_request_is_lost_and_no_answer_broken_while_workers_end(
                 end_workers(running, turns)
                 turns += 1
     assert turns >= 3
-    assert_nothing_lost(sent)
+    assert_nothing_lost(*sent)
 
 
 @pytest.mark.parametrize(("gunicorn_seconds", "nginx_seconds"), [("1", "10s"), ("15", "1s"), ("1", "1s")])
@@ -72,7 +70,7 @@ def test_no_request_is_lost_if_either_side_closes_idle_connections(
         nginx(tmp_path, ("keepalive_timeout 10s;", f"keepalive_timeout {nginx_seconds};")) as site,
     ):
         run(site, *idle)
-    assert_nothing_lost(idle)
+    assert_nothing_lost(*idle)
 
 
 def connections(folder: Path) -> set[str]:

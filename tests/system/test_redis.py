@@ -2,7 +2,6 @@
 
 import ssl
 import subprocess
-import threading
 import time
 
 import pytest
@@ -10,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.limits import NOW, SECOND, allowed, fake_redis, redis_store
 from support.processes import Redis, service
-from support.traffic import ADDRESS, FOUR_WORKERS, SECONDS, Client, assert_limited, run, traffic
+from support.traffic import ADDRESS, FOUR_WORKERS, SECONDS, Client, assert_limited, assert_served, run, traffic
 
 from racedata.ratelimit.bucket import Limit
 from racedata.ratelimit.local_store import LocalStore
@@ -39,15 +38,6 @@ def redis_cli(server, *arguments):
 TWO_WORKERS = {**FOUR_WORKERS, "WEB_CONCURRENCY": "2"}
 
 
-def run_together(*pairs):
-    """Runs each client of the (address, client) pairs, all at the same time."""
-    threads = [threading.Thread(target=run, args=pair) for pair in pairs]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-
-
 @pytest.mark.parametrize(
     ("limits", "quota", "per_second"),
     [
@@ -61,18 +51,15 @@ def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
     options = {**TWO_WORKERS, **limits, "RACEDATA_LIMIT_STORE": redis_server.url}
     floods = [Client(ADDRESS, SECONDS, connections=32) for _ in range(2)]
     others = [Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 6)]
+    others = [] if limits else others
     with (
         service(sample_database, tmp_path / "1", **options) as one,
         service(sample_database, tmp_path / "2", **options) as two,
+        traffic(two.address, floods[1]),
     ):
-        run_together(
-            (one.address, floods[0]),
-            (two.address, floods[1]),
-            *([one.address, other] for other in others if not limits),
-        )
+        run(one.address, floods[0], *others)
     assert_limited(*floods, quota=quota, per_second=per_second)
-    if not limits:
-        assert all(set(other.statuses) == {200} for other in others)
+    assert_served(*others)
 
 
 def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_database, tmp_path, redis_server):
@@ -86,8 +73,7 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
             redis_server.start()
         # Redis decides again: it has a bucket of the flooding client.
         assert redis_cli(redis_server, "KEYS", "*") == "racedata:4\x7f\0\0\1"
-    assert set(flood.statuses) == {200, 429}
-    assert flood.broken == 0
+    assert (set(flood.statuses), flood.broken) == ({200, 429}, 0)
     log = (tmp_path / "log").read_text()
     assert 1 <= log.count("limit store unavailable") <= 2  # once per worker
     assert log.count("limit store available again") == log.count("limit store unavailable")
@@ -102,17 +88,11 @@ def test_keys_expire_when_their_buckets_are_full(redis_server):
 
 
 @pytest.mark.parametrize(
-    ("command", "arguments"),
-    [
-        ("LPUSH", ["1"]),
-        ("HSET", ["1", "1"]),
-        ("SET", [""]),
-        ("SET", ["no moments: -1 and 1e5"]),
-        ("SET", ["1 " * 1000]),
-    ],
+    ("command", "values"),
+    [("LPUSH", ["1"]), ("HSET", ["1", "1"]), *(("SET", [value]) for value in ("", "no moments: -1, 1e5", "1 " * 1000))],
 )
-def test_a_key_with_a_wrong_value_is_a_full_bucket_and_no_outage(redis_server, caplog, command, arguments):
-    redis_cli(redis_server, command, "racedata:a", *arguments)
+def test_a_key_with_a_wrong_value_is_a_full_bucket_and_no_outage(redis_server, caplog, command, values):
+    redis_cli(redis_server, command, "racedata:a", *values)
     with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
         assert allowed(store, b"a", 5) == 3
     assert caplog.records == []
