@@ -3,18 +3,16 @@
 import csv
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import pytest
-from support import ROOT
 from support.apis import FAULTS, refreshed, served
-from support.loads import built, edited, race_ids, rows_of, without
+from support.loads import built, csv_rows, edited, race_ids, rows_of, without
 from support.processes import OFF, service
 
 from racedata.loader import overlay, refresh
@@ -27,15 +25,12 @@ LAST = 21  # the latest round of 2025 in the dump that was run
 
 @pytest.fixture(scope="module")
 def source(dump, tmp_path_factory):
-    """The dump with what it lacks: 1,100 laps of each of the last ten races that were run."""
+    """The dump with what it lacks: 55 laps of each driver in the last ten races that were run."""
     folder = edited(dump, tmp_path_factory.mktemp("source") / "dump")
     races = {id for round, id in race_ids(dump, 2025).items() if LAST - 10 < round <= LAST}
-    with (dump / "results.csv").open(newline="", encoding="utf-8") as file:
-        drivers = [(row["raceId"], row["driverId"]) for row in csv.DictReader(file) if row["raceId"] in races]
-    with (folder / "lap_times.csv").open(newline="", encoding="utf-8") as file:
-        header = next(csv.reader(file))
+    drivers = [(row["raceId"], row["driverId"]) for row in csv_rows(dump, "results") if row["raceId"] in races]
     with (folder / "lap_times.csv").open("a", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, header, restval=r"\N")
+        writer = csv.DictWriter(file, list(csv_rows(dump, "lap_times")[0]), restval=r"\N")
         for number, (race, driver) in enumerate(drivers):
             for lap in range(1, 56):
                 values = {"raceId": race, "driverId": driver, "lap": lap, "position": 1 + number % 20}
@@ -145,28 +140,23 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_over
     database = behind(source, tmp_path, 1)
     old, rows = database.read_bytes(), rows_of(complete)
     # Without pauses between requests.
-    program = "import api; api.PACE = ((10**6, 1),); import refresh; refresh.main()"
+    program = "import sys; from racedata.loader import api, refresh; api.PACE = [(1, 0)]; refresh.main(sys.argv[1:])"
     outcomes = {"old": 0, "new": 0}
     with api(complete, tmp_path) as url:
-        command = [sys.executable, "-c", program, database, "--from", url]
 
-        def start():
-            return subprocess.Popen(command, cwd=ROOT / "scripts", stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        def run_for(seconds):
+            """A refresh, which is killed after so many seconds. Returns its status."""
+            command = [sys.executable, "-c", program, "--from", url, "--database", database]
+            with suppress(subprocess.TimeoutExpired):
+                return subprocess.run(command, capture_output=True, timeout=seconds).returncode
 
         begin = time.monotonic()
-        process = start()
-        process.communicate(timeout=60)
+        assert run_for(60) == 0
         latest = 1.5 * (time.monotonic() - begin)
-        assert process.returncode == 0
         for _ in range(30):
             database.write_bytes(old)
             shutil.rmtree(overlay.folder_beside(database), ignore_errors=True)
-            process = start()
-            try:
-                process.communicate(timeout=random.uniform(0.1, 1) * latest)
-            except subprocess.TimeoutExpired:
-                process.send_signal(signal.SIGKILL)
-            process.communicate()
+            run_for(random.uniform(0.1, 1) * latest)
             if database.read_bytes() == old:
                 outcomes["old"] += 1
                 latest *= 1.1  # on a slow machine too, about half of the kills come after the change
@@ -177,8 +167,7 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_over
             overlay.read_seasons(overlay.folder_beside(database))
         print(outcomes)
         assert min(outcomes.values()) > 0
-        process = start()
-        process.communicate(timeout=60)
+        assert run_for(60) == 0
     assert rows_of(database) == rows
     assert sorted(path.name for path in database.parent.glob(".racedata*")) == []
 
