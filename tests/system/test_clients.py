@@ -37,16 +37,12 @@ get_seasons driver=hamilton constructor=mercedes grid_position=1 status=Finished
 get_seasons results_position=1 fastest_rank=1
 get_race_schedule season=2023
 get_race_schedule season=1957
-get_race_schedule season=2023 round=18
-get_race_schedule season=current
 get_race_schedule season=current round=last
 get_race_schedule season=2023 driver=alonso circuit=americas
 get_race_schedule season= circuit=monaco
 get_driver_info season=2023
 get_driver_info driver=hamilton
-get_driver_info season=current round=last
 get_driver_info constructor=ferrari results_position=1
-get_constructor_info season=2005
 get_constructor_info constructor=ferrari
 get_constructor_info driver=alonso
 get_constructor_info season=2023 fastest_rank=1 status=Finished
@@ -54,41 +50,31 @@ get_circuits season=2023
 get_circuits constructor=red_bull grid_position=1 results_position=1
 get_finishing_status
 get_finishing_status season=2023
-get_finishing_status season=2023 round=18
 get_finishing_status driver=alonso status=Finished
 get_race_results season=2023 round=18
 get_race_results season=1957 round=5
-get_race_results season=2023
 get_race_results season=current round=last
 get_race_results driver=alonso
-get_race_results results_position=1
 get_race_results circuit=silverstone constructor=mercedes grid_position=1 fastest_rank=1
 get_race_results season=2023 status=+1_Lap
-get_qualifying_results season=2023 round=18
 get_qualifying_results season=2005 round=1
 get_qualifying_results results_position=1
 get_qualifying_results driver=leclerc grid_position=1
 get_qualifying_results season=2023 fastest_rank=1 status=Finished
 get_sprint_results season=2023 round=18
-get_sprint_results season=2021
 get_sprint_results results_position=1
 get_sprint_results driver=max_verstappen grid_position=1 status=Finished
-get_driver_standings season=2023
 get_driver_standings season=1957
 get_driver_standings season=1997
 get_driver_standings season=2023 round=9
-get_driver_standings season=current round=last
 get_driver_standings driver=hamilton
 get_driver_standings standings_position=1
-get_constructor_standings season=2023
 get_constructor_standings season=2023 round=9
-get_constructor_standings season=current round=last
 get_constructor_standings constructor=ferrari
 get_constructor_standings standings_position=1
 get_lap_times season=2023 round=18
 get_lap_times season=2023 round=18 lap_number=7
 get_lap_times season=2023 round=18 driver=alonso
-get_pit_stops season=2023 round=18
 get_pit_stops season=2021 round=10
 get_pit_stops season=2023 round=18 stop_number=2
 get_pit_stops season=2023 round=18 lap_number=17 driver=norris
@@ -100,22 +86,18 @@ get_seasons
 get_seasons driver=alonso result=1
 get_circuits season=2023
 get_circuit circuit=silverstone
-get_circuits driver=max_verstappen grid=1
 get_races season=2023
 get_races season=1957
 get_race season=current round=last
 get_races season=2023 circuit=monaco
-get_drivers season=2023 round=18
 get_driver driver=hamilton
 get_driver season=2023 round=18 fastest=1
 get_drivers season=2023 qualifying=1
-get_constructors season=2005
 get_constructor constructor=mercedes
 get_constructors driver=alonso
 get_result season=2023 round=18
 get_result season=1957 round=5
 get_results driver=alonso
-get_results season=2023 constructor=red_bull result=1
 get_results circuit=americas fastest=1 status=Finished
 get_sprint season=2023 round=18
 get_sprints season=2023 sprint=3
@@ -126,12 +108,10 @@ get_driver_standings season=2023
 get_driver_standing season=2023 round=9
 get_driver_standings standing=1
 get_driver_standings driver=hamilton
-get_constructor_standings season=2023
 get_constructor_standing season=2005 standing=3
 get_constructor_standings constructor=ferrari
 get_lap season=2023 round=18 lap=1
 get_laps season=2023 round=18 driver=alonso
-get_laps season=2023 round=18
 get_pit_stops season=2023 round=18
 get_pit_stop season=2021 round=10 pit_stop=1
 get_pit_stops season=2023 round=18 lap=17 driver=norris
