@@ -21,8 +21,8 @@ from racedata.settings import Settings
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """`racedata` with these arguments, finished."""
     command = [sys.executable, "-m", "racedata", *arguments]
-    environ = {"PATH": os.environ["PATH"], **environ}
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
+    kept = {name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("COVERAGE")}
+    return subprocess.run(command, cwd=ROOT, env={**kept, **environ}, capture_output=True, text=True, timeout=60)
 
 
 def test_help_lists_every_command() -> None:
