@@ -14,11 +14,10 @@ import stat
 import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from importlib.resources import files
 from pathlib import Path
 from typing import NamedTuple
 
-SCHEMA = files(__package__).joinpath("schema.sql").read_text(encoding="utf-8")
+SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(_NUMBERS["application_id"], 16), int(_NUMBERS["user_version"])
 CHECKSUM_BYTES = hashlib.sha256().digest_size

@@ -5,8 +5,7 @@ How fields are read, how rows are identified and ordered, and where an API in Er
 
 import sqlite3
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cache
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
@@ -21,6 +20,7 @@ from racedata.loader.values import (
     plain_text,
     points,
     reference,
+    row_id,
     short_lap_time,
     status_text,
     time_of_day,
@@ -75,50 +75,57 @@ class Endpoint(NamedTuple):
     of_season: bool = True  # whether it is fetched for a season; else for each race
 
 
-@dataclass(frozen=True, eq=False)
-class Table:
+class Table(NamedTuple):
     """A table of the database that a dump fills."""
 
     name: str
     key: tuple[
         str, ...
     ] = ()  # columns that identify a row, in corrections too; in some old races two rows have one key
-    parse: Mapping[str, Parser] = field(default_factory=dict)  # columns that are not just whole numbers or plain text
-    parse_api: Mapping[str, Parser] = field(default_factory=dict)  # columns that an API writes in another way
+    parse: Mapping[str, Parser] = {}  # columns that are not just whole numbers or plain text
+    parse_api: Mapping[str, Parser] = {}  # columns that an API writes in another way
     usually_known: tuple[str, ...] = ()  # columns: the report counts the rows in which they are not
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` takes its place in the database
     order: str = ""  # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
     per_race: bool = False  # whether `record` restarts at 1 in each race
     endpoint: Endpoint | None = None
-    paths: Mapping[str, str] = field(default_factory=dict)  # where an object of an API has the value of a column
+    paths: Mapping[str, str] = {}  # where an object of an API has the value of a column
 
     @property
     def is_numbered(self) -> bool:
         return bool(self.order)
 
-    @cached_property
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the staged table: those of the database that a dump has, and `id`."""
-        db = _empty_database()
-        parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({self.name})")}
-        found = [
-            self._column(name, type, bool(not_null or primary), parents.get(name))
-            for _, name, type, not_null, _, primary in db.execute(f"PRAGMA table_info({self.name})")
-            if name not in COMPUTED and name != "record"
-        ]
-        if self.id and self.id not in (column.name for column in found):
-            found.insert(0, self._column(self.id, "INTEGER", True, None))
-        return tuple(found)
-
-    def _column(self, name: str, type: str, required: bool, parent: str | None) -> Column:
-        parse = self.parse.get(name, whole_number if type == "INTEGER" else plain_text)
-        parse_api = status_text if parent == "status" else reference if parent else parse
-        return Column(name, type, required, parent, parse, self.parse_api.get(name, parse_api))
+        return _columns_of(self.name)
 
     @property
     def names(self) -> list[str]:
         return [column.name for column in self.columns]
+
+
+@cache
+def _columns_of(name: str) -> tuple[Column, ...]:
+    table, db = BY_NAME[name], _empty_database()
+    parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({name})")}
+
+    def column(name: str, type: str, required: bool) -> Column:
+        parent = parents.get(name)
+        default = row_id if name == table.id else whole_number if type == "INTEGER" else plain_text
+        parse = table.parse.get(name, default)
+        parse_api = status_text if parent == "status" else reference if parent else parse
+        return Column(name, type, required, parent, parse, table.parse_api.get(name, parse_api))
+
+    found = [
+        column(name, type, bool(not_null or primary))
+        for _, name, type, not_null, _, primary in db.execute(f"PRAGMA table_info({name})")
+        if name not in COMPUTED and name != "record"
+    ]
+    if table.id and table.id not in (column.name for column in found):
+        found.insert(0, column(table.id, "INTEGER", True))
+    return tuple(found)
 
 
 _LAP_TIME_API = {"fastestLapTime": short_lap_time}
