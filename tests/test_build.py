@@ -27,181 +27,84 @@ def sample_folder():
     return SAMPLE
 
 
-FIRST_RESULT = "1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800,"
+# What is said, and what is changed in the file that it names. `\\n` is the end of a line.
+WRONG_VALUES = r"""
+results.csv, line 2, column driverId: '999'; expected a driverId of drivers.csv
+    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,999,19,20,3,1,1,1,4,90,3:06:37.8,11197800,
+races.csv, line 3, column circuitId: '99'; expected a circuitId of circuits.csv
+    \n2,1957,2,20, -> \n2,1957,2,99,
+races.csv, line 3, column raceId: '1' is there twice; expected each once
+    \n2,1957,2,20, -> \n1,1957,2,20,
+races.csv, line 3, column year, round: '1957, 1' is there twice; expected each once
+    \n2,1957,2,20, -> \n2,1957,1,20,
+drivers.csv, line 3, column driverId: '1' is there twice; expected each once
+    \n2, -> \n1,
+drivers.csv, line 3, column driverRef: 'ALBERS' is there twice; expected each once
+    \n2,albon, -> \n2,ALBERS,
+drivers.csv, line 3, column driverRef: 'a b'; expected an id of letters, digits, _ and -
+    \n2,albon, -> \n2,a b,
+lap_times.csv, line 3, column raceId, driverId, lap: '39, 36, 1' is there twice; expected each once
+    \n39,52,1,2, -> \n39,36,1,2,
+results.csv, line 3, column resultId: '1' is there twice; expected each once
+    \n2,5,43,19,20, -> \n1,5,43,19,20,
+qualifying.csv, line 3, column qualifyId: '1' is there twice; expected each once
+    \n2,9,60,18,16, -> \n1,9,60,18,16,
+results.csv, line 2, column laps: 'ninety'; expected a whole number such as 25
+    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,8,19,20,3,1,1,1,4,ninety,3:06:37.8,11197800,
+results.csv, line 2, column points: 'four'; expected points such as 25 or 12.5
+    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,8,19,20,3,1,1,1,four,90,3:06:37.8,11197800,
+results.csv, line 2, column positionOrder: '\\N'; expected a whole number such as 25
+    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,8,19,20,3,1,1,\N,4,90,3:06:37.8,11197800,
+races.csv, line 2, column date: '1957-02-30'; expected a date such as
+    1957-01-13 -> 1957-02-30
+races.csv, line 2, column date: '13.1.1957'; expected a date such as
+    1957-01-13 -> 13.1.1957
+races.csv, line 3, column year: '57'; expected a year of four
+    \n2,1957,2,20, -> \n2,57,2,20,
+races.csv, line 1, column raceId: not in the header, which has id, year, round,
+    raceId, -> id,
+races.csv, line 1, column round: twice in the header; expected once
+    quali_time -> round
+status.csv, line 3: 3 fields; expected 2, as in the header
+    \n2, -> \n2,x,
+status.csv, line 3: broken CSV
+    \n2, -> \n2,"x"y
+status.csv, line
+    \n2, -> \n2,"
+status.csv, line 3, column status: '+19\tLaps'; expected text without control characters
+    \n2,+19 Laps -> \n2,+19\tLaps
+races.csv, line 3, column round: '0'; expected a whole number from 1
+    \n2,1957,2,20, -> \n2,1957,0,20,
+status.csv, line 3, column statusId: '99999999999999999999';
+    \n2, -> \n99999999999999999999,
+qualifying.csv, line 111, column q3: 'a lap'; expected a time such as 1:07.012
+    1:35.467 -> a lap
+"""
+LINES = [line.strip() for line in WRONG_VALUES.strip().splitlines()]
+LONG = '\n2,"' + "x" * 200_000
+CHANGES = [*zip(LINES[::2], LINES[1::2]), ("status.csv, line 3: broken CSV (field larger than", f"\n2, -> {LONG}")]
+
+
+@pytest.mark.parametrize(("said", "change"), CHANGES)
+def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expected(source, database, said, change):
+    old, new = change.replace(r"\n", "\n").replace(r"\t", "\t").split(" -> ")
+    edit(source / said.partition(",")[0], old, new)
+    assert_refused(source, database, said)
 
 
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        (
-            "results.csv",
-            FIRST_RESULT,
-            "1,5,999,19,20,3,1,1,1,4,90,3:06:37.8,11197800,",
-            "results.csv, line 2, column driverId: '999'; expected a driverId of drivers.csv",
-        ),
-        (
-            "races.csv",
-            "\n2,1957,2,20,",
-            "\n2,1957,2,99,",
-            "races.csv, line 3, column circuitId: '99'; expected a circuitId of circuits.csv",
-        ),
-        (
-            "races.csv",
-            "\n2,1957,2,20,",
-            "\n1,1957,2,20,",
-            "races.csv, line 3, column raceId: '1' is there twice; expected each once",
-        ),
-        (
-            "races.csv",
-            "\n2,1957,2,20,",
-            "\n2,1957,1,20,",
-            "races.csv, line 3, column year, round: '1957, 1' is there twice; expected each once",
-        ),
-        (
-            "drivers.csv",
-            "\n2,",
-            "\n1,",
-            "drivers.csv, line 3, column driverId: '1' is there twice; expected each once",
-        ),
-        (
-            "drivers.csv",
-            "\n2,albon,",
-            "\n2,ALBERS,",
-            "drivers.csv, line 3, column driverRef: 'ALBERS' is there twice; expected each once",
-        ),
-        (
-            "drivers.csv",
-            "\n2,albon,",
-            "\n2,a b,",
-            "drivers.csv, line 3, column driverRef: 'a b'; expected an id of letters, digits, _ and -",
-        ),
-        (
-            "lap_times.csv",
-            "\n39,52,1,2,",
-            "\n39,36,1,2,",
-            "lap_times.csv, line 3, column raceId, driverId, lap: '39, 36, 1' is there twice; expected each once",
-        ),
-        (
-            "results.csv",
-            "\n2,5,43,19,20,",
-            "\n1,5,43,19,20,",
-            "results.csv, line 3, column resultId: '1' is there twice; expected each once",
-        ),
-        (
-            "qualifying.csv",
-            "\n2,9,60,18,16,",
-            "\n1,9,60,18,16,",
-            "qualifying.csv, line 3, column qualifyId: '1' is there twice; expected each once",
-        ),
-        (
-            "results.csv",
-            FIRST_RESULT,
-            "1,5,8,19,20,3,1,1,1,4,ninety,3:06:37.8,11197800,",
-            "results.csv, line 2, column laps: 'ninety'; expected a whole number such as 25",
-        ),
-        (
-            "results.csv",
-            FIRST_RESULT,
-            "1,5,8,19,20,3,1,1,1,four,90,3:06:37.8,11197800,",
-            "results.csv, line 2, column points: 'four'; expected points such as 25 or 12.5",
-        ),
-        (
-            "results.csv",
-            FIRST_RESULT,
-            r"1,5,8,19,20,3,1,1,\N,4,90,3:06:37.8,11197800,",
-            r"results.csv, line 2, column positionOrder: '\\N'; expected a whole number such as 25",
-        ),
-        (
-            "races.csv",
-            "1957-01-13",
-            "1957-02-30",
-            "races.csv, line 2, column date: '1957-02-30'; expected a date such as",
-        ),
-        (
-            "races.csv",
-            "1957-01-13",
-            "13.1.1957",
-            "races.csv, line 2, column date: '13.1.1957'; expected a date such as",
-        ),
-        (
-            "races.csv",
-            "\n2,1957,2,20,",
-            "\n2,57,2,20,",
-            "races.csv, line 3, column year: '57'; expected a year of four",
-        ),
-        (
-            "races.csv",
-            "raceId,",
-            "id,",
-            "races.csv, line 1, column raceId: not in the header, which has id, year, round, ",
-        ),
-        (
-            "races.csv",
-            "quali_time",
-            "round",
-            "races.csv, line 1, column round: twice in the header; expected once",
-        ),
-        ("status.csv", "\n2,", "\n2,x,", "status.csv, line 3: 3 fields; expected 2, as in the header"),
-        ("status.csv", "\n2,", '\n2,"x"y', "status.csv, line 3: broken CSV"),
-        ("status.csv", "\n2,", '\n2,"', "status.csv, line "),
-        (
-            "status.csv",
-            "\n2,",
-            '\n2,"' + "x" * 200_000,
-            "status.csv, line 3: broken CSV (field larger than field limit",
-        ),
-        (
-            "status.csv",
-            "\n2,+19 Laps",
-            "\n2,+19\tLaps",
-            "status.csv, line 3, column status: '+19\\tLaps'; expected text without control characters",
-        ),
-        (
-            "races.csv",
-            "\n2,1957,2,20,",
-            "\n2,1957,0,20,",
-            "races.csv, line 3, column round: '0'; expected a whole number from 1",
-        ),
-        (
-            "status.csv",
-            "\n2,",
-            "\n99999999999999999999,",
-            "status.csv, line 3, column statusId: '99999999999999999999';",
-        ),
-        ("qualifying.csv", "1:35.467", "a lap", "column q3: 'a lap'; expected a time such as 1:07.012"),
+        ("drivers.csv", "Hülkenberg", "Hülkenberg".encode("latin-1"), "line 26, column surname: b'\\xfc'"),
+        ("drivers.csv", "Räikkönen", "Räikkönen".encode("latin-1"), "line 50, column surname: b'\\xe4'"),
+        ("status.csv", "\n2,", b"\n\xe9,", "line 3, column statusId: b'\\xe9'"),
+        ("drivers.csv", "driverId,", "driverId,".encode("utf-16"), "line 1: b'\\xff'"),
     ],
 )
-def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expected(
-    source, database, file, old, new, said
-):
-    edit(source / file, old, new)
-    assert_refused(source, database, said)
-
-
-@pytest.mark.parametrize(
-    ("name", "said"),
-    [
-        ("Hülkenberg", "drivers.csv, line 26, column surname: b'\\xfc'; expected UTF-8"),
-        ("Räikkönen", "drivers.csv, line 50, column surname: b'\\xe4'; expected UTF-8"),
-    ],
-)
-def test_a_file_that_is_not_utf8_is_refused_with_its_place(source, database, name, said):
-    path = source / "drivers.csv"
-    path.write_bytes(path.read_bytes().replace(name.encode("utf-8"), name.encode("latin-1")))
-    assert_refused(source, database, said)
-
-
-def test_a_line_whose_first_byte_is_not_utf8_is_refused_with_its_first_column(source, database):
-    edit(source / "status.csv", "\n2,", "\n\u00e9,")
-    path = source / "status.csv"
-    path.write_bytes(path.read_bytes().replace("\u00e9".encode(), b"\xe9"))
-    assert_refused(source, database, "status.csv, line 3, column statusId: b'\\xe9'; expected UTF-8")
-
-
-def test_a_file_in_utf16_is_refused(source, database):
-    path = source / "drivers.csv"
-    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-16")
-    assert_refused(source, database, "drivers.csv, line 1: b'\\xff'; expected UTF-8")
+def test_a_file_that_is_not_utf8_is_refused_with_its_place(source, database, file, old, new, said):
+    path = source / file
+    path.write_bytes(path.read_bytes().replace(old.encode(), new))
+    assert_refused(source, database, f"{file}, {said}; expected UTF-8")
 
 
 @pytest.mark.parametrize("table", REQUIRED)
@@ -364,18 +267,6 @@ def test_the_report_says_which_tables_are_absent(source, tmp_path, table):
     assert rows_of(tmp_path / "x.db")[table] == []
 
 
-def rewritten(change):
-    """A change to every file of the dump: `change` turns its rows, header first, into its bytes."""
-
-    def rewrite(source):
-        for path in source.glob("*.csv"):
-            with path.open(newline="", encoding="utf-8") as file:
-                rows = list(csv.reader(file))
-            path.write_bytes(change(rows))
-
-    return rewrite
-
-
 def as_csv(rows, **options):
     text = io.StringIO()
     csv.writer(text, **{"lineterminator": "\n", **options}).writerows(rows)
@@ -388,35 +279,26 @@ def without_missing_end(row):
     return row
 
 
-@pytest.mark.parametrize(
-    "rewrite",
-    [
-        rewritten(lambda rows: b"\xef\xbb\xbf" + as_csv(rows)),
-        rewritten(lambda rows: as_csv(rows, lineterminator="\r\n")),
-        rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_ALL)),
-        rewritten(lambda rows: as_csv(rows, quoting=csv.QUOTE_NONNUMERIC)),
-        rewritten(lambda rows: as_csv([row[::-1] for row in rows])),
-        rewritten(lambda rows: as_csv([[*row, f"unknown{i}"] for i, row in enumerate(rows)])),
-        rewritten(lambda rows: as_csv([["" if value == r"\N" else value for value in row] for row in rows])),
-        rewritten(lambda rows: as_csv([without_missing_end(row) for row in rows])),
-        rewritten(lambda rows: as_csv(rows).replace(b"\n", b"\n\n")),
-        rewritten(lambda rows: as_csv([rows[0], *rows[:0:-1]])),
-    ],
-    ids=[
-        "BOM",
-        "CRLF",
-        "quoted",
-        "partly quoted",
-        "columns in another order",
-        "unknown columns",
-        "empty for missing",
-        "short rows",
-        "blank lines",
-        "rows in another order",
-    ],
-)
-def test_a_dump_written_in_another_style_gives_the_same_database(source, sample_database, tmp_path, rewrite):
-    rewrite(source)
+STYLES = {
+    "BOM": lambda rows: b"\xef\xbb\xbf" + as_csv(rows),
+    "CRLF": lambda rows: as_csv(rows, lineterminator="\r\n"),
+    "quoted": lambda rows: as_csv(rows, quoting=csv.QUOTE_ALL),
+    "partly quoted": lambda rows: as_csv(rows, quoting=csv.QUOTE_NONNUMERIC),
+    "columns in another order": lambda rows: as_csv([row[::-1] for row in rows]),
+    "unknown columns": lambda rows: as_csv([[*row, f"unknown{i}"] for i, row in enumerate(rows)]),
+    "empty for missing": lambda rows: as_csv([["" if value == r"\N" else value for value in row] for row in rows]),
+    "short rows": lambda rows: as_csv([without_missing_end(row) for row in rows]),
+    "blank lines": lambda rows: as_csv(rows).replace(b"\n", b"\n\n"),
+    "rows in another order": lambda rows: as_csv([rows[0], *rows[:0:-1]]),
+}
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_a_dump_written_in_another_style_gives_the_same_database(source, sample_database, tmp_path, style):
+    for path in source.glob("*.csv"):
+        with path.open(newline="", encoding="utf-8") as file:
+            rows = list(csv.reader(file))
+        path.write_bytes(style(rows))
     run = run_loader(source, tmp_path / "x.db")
     assert (run.returncode, run.stderr) == (0, "")
     assert rows_of(tmp_path / "x.db") == rows_of(sample_database)

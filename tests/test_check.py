@@ -1,6 +1,7 @@
 """scripts/check_data.py: a fault planted in a database is reported, with race, driver and both values."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -40,229 +41,144 @@ def faulty(sample_database, tmp_path):
     """Returns the path of a copy of the sample in which some statements of SQL have planted a fault."""
 
     def faulty(*statements):
-        return changed(Path(shutil.copy(sample_database, tmp_path / "faulty.db")), *statements)
+        return changed(Path(shutil.copy(sample_database, tmp_path / "faulty.db")), *map(sql, statements))
 
     return faulty
 
 
-def race(year, round):
-    return f"raceId = (SELECT raceId FROM races WHERE year = {year} AND round = {round})"
-
-
-def driver(ref):
-    return f"driverId = (SELECT driverId FROM drivers WHERE driverRef = '{ref}')"
-
-
-COPY_OF_ALONSO = f"""
-    INSERT INTO {{table}} SELECT {{columns}} FROM {{table}} WHERE {race(2023, 18)} AND {driver("alonso")}
-"""
-STANDINGS = f"""
-    UPDATE {{}}_standings SET {{}} WHERE {race(2005, 1)} AND {{}}Id = (SELECT {{}}Id FROM {{}}s WHERE {{}}Ref = '{{}}')
-"""
-
-
-def standings(kind, change, ref):
-    return STANDINGS.format(kind, change, *[kind] * 4, ref)
+def sql(statement):
+    """A statement in which RACE(2023/18), DRIVER(alonso) and CONSTRUCTOR(alpine) are conditions or assignments."""
+    race = r"raceId = (SELECT raceId FROM races WHERE year = \1 AND round = \2)"
+    statement = re.sub(r"RACE\((\d+)/(\d+)\)", race, statement)
+    statement = re.sub(
+        r"DRIVER\((\w+)\)", r"driverId = (SELECT driverId FROM drivers WHERE driverRef = '\1')", statement
+    )
+    constructor = r"constructorId = (SELECT constructorId FROM constructors WHERE constructorRef = '\1')"
+    return re.sub(r"CONSTRUCTOR\((\w+)\)", constructor, statement)
 
 
 # The beginning of a check's title, SQL that plants a fault, and the row that reports it.
-FAULTS = [
-    (
-        "A driver's permanent number",
-        ["UPDATE drivers SET number = 41 WHERE driverRef = 'alonso'"],
-        "alonso 41 14 2 2",
-    ),
-    (
-        "A race or sprint was run, but nobody won it.",
-        [f"UPDATE results SET positionText = 'D' WHERE {race(2023, 18)} AND positionOrder = 1"],
-        "2023/18 United States Grand Prix race 20 2",
-    ),
-    (
-        "A race or sprint was run, but nobody won it.",
-        [f"UPDATE sprint_results SET positionText = NULL WHERE {race(2021, 10)}"],
-        "2021/10 British Grand Prix sprint 20 -",
-    ),
-    (
-        "Two cars have the same place.",
-        [f"UPDATE results SET positionText = '1' WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix race 1 max_verstappen (1), norris (4)",
-    ),
-    (
-        "A place of a classification is empty.",
-        [f"UPDATE results SET positionText = 'R' WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix race 3 1",
-    ),
-    (
-        "Two drivers of one car have different results.",
-        [f"UPDATE results SET number = 4 WHERE {race(2023, 18)} AND {driver('sainz')}"],
-        "2023/18 United States Grand Prix 4 norris 2 (56 laps), sainz 3 (56 laps)",
-    ),
-    (
-        "A driver has two results in one session after 1978.",
-        [f"UPDATE qualifying SET {driver('norris')} WHERE {race(2023, 18)} AND {driver('sainz')}"],
-        "2023/18 United States Grand Prix qualifying norris 2",
-    ),
-    (
-        "A driver is classified ahead of one",
-        [f"UPDATE results SET milliseconds = 5721361 WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix race 1 max_verstappen 56 5721362 norris 56 5721361",
-    ),
-    (
-        "A driver is classified ahead of one",
-        [f"UPDATE results SET laps = 55 WHERE {race(2023, 18)} AND {driver('max_verstappen')}"],
-        "2023/18 United States Grand Prix race 1 max_verstappen 55 5721362 norris 56 5732092",
-    ),
-    (
-        "A status says how many laps",
-        [f"UPDATE results SET laps = 54 WHERE {race(2023, 18)} AND {driver('zhou')}"],
-        "2023/18 United States Grand Prix race zhou +1 Lap 54 56",
-    ),
-    (
-        "A status says how many laps",
-        [f"UPDATE results SET laps = 55 WHERE {race(2023, 18)} AND {driver('bottas')}"],
-        "2023/18 United States Grand Prix race bottas Finished 55 56",
-    ),
-    (
-        "A driver has other laps than lap timings.",
-        [f"DELETE FROM lap_times WHERE {race(2023, 18)} AND {driver('norris')} AND lap = 20"],
-        "2023/18 United States Grand Prix norris 56 55 56",
-    ),
-    (
-        "A driver has other laps than lap timings.",
-        [f"DELETE FROM lap_times WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix norris 56 - -",
-    ),
-    (
-        "The sum of a driver's lap timings",
-        [f"UPDATE results SET milliseconds = milliseconds + 11 WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix norris 5732103 5732092 11",
-    ),
-    (
-        "The sum of a driver's lap timings",
-        [f"UPDATE results SET milliseconds = milliseconds - 5000 WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix norris 5727092 5732092 -5000",
-    ),
-    (
-        "The race time is longer than the sum",
-        [f"UPDATE results SET milliseconds = milliseconds + 5000 WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix norris 5737092 5732092 5000",
-    ),
-    (
-        "Two cars have the same place on the grid.",
-        [f"UPDATE results SET grid = 2 WHERE {race(2023, 18)} AND {driver('sainz')}"],
-        "2023/18 United States Grand Prix race 2 4 norris (qualified 2), sainz (qualified 4)",
-    ),
-    (
-        "A driver starts further ahead than",
-        [f"UPDATE results SET grid = 2 WHERE {race(2023, 18)} AND {driver('sainz')}"],
-        "2023/18 United States Grand Prix sainz 4 2 1",
-    ),
-    (
-        "A driver with a faster time in Q3",
-        [f"UPDATE qualifying SET q3 = '1:33.000' WHERE {race(2023, 18)} AND {driver('sainz')}"],
-        "2023/18 United States Grand Prix sainz 4 1:33.000 1 1:34.723",
-    ),
-    (
-        "A driver has another car number or constructor",
-        [f"UPDATE qualifying SET number = 41 WHERE {race(2023, 18)} AND {driver('alonso')}"],
-        "2023/18 United States Grand Prix alonso qualifying 41 14 aston_martin aston_martin",
-    ),
-    (
-        "A driver has another car number or constructor",
-        [
-            f"""UPDATE sprint_results SET constructorId = (SELECT constructorId FROM constructors
-            WHERE constructorRef = 'alpine') WHERE {race(2023, 9)} AND {driver("alonso")}"""
-        ],
-        "2023/9 Austrian Grand Prix alonso sprint 14 14 alpine aston_martin",
-    ),
-    (
-        "A driver's points in the standings",
-        [standings("driver", "points = '6.5'", "alonso")],
-        "2005/1 Australian Grand Prix alonso 1 6.5 6 0.5",
-    ),
-    (
-        "A constructor's points in the standings",
-        [standings("constructor", "points = '15'", "renault")],
-        "2005/1 Australian Grand Prix renault 1 15.0 16 -1.0",
-    ),
-    (
-        "A driver's wins in the standings",
-        [standings("driver", "wins = 1", "alonso")],
-        "2005/1 Australian Grand Prix alonso 1 0",
-    ),
-    (
-        "A constructor's wins in the standings",
-        [standings("constructor", "wins = 0", "renault")],
-        "2005/1 Australian Grand Prix renault 0 1",
-    ),
-    (
-        "A race was run, but there are no driver standings",
-        [f"DELETE FROM driver_standings WHERE {race(1957, 5)}"],
-        "1957/5 British Grand Prix 22",
-    ),
-    (
-        "A race was run, but there are no constructor standings",
-        [f"DELETE FROM constructor_standings WHERE {race(2023, 9)}"],
-        "2023/9 Austrian Grand Prix 20",
-    ),
-    (
-        "A session is not before its race.",
-        [f"UPDATE sessions SET date = '2023-10-22', time = '19:00:00' WHERE session = 'sq' AND {race(2023, 18)}"],
-        "2023/18 United States Grand Prix sprint qualifying 2023-10-22 19:00:00 2023-10-22 19:00:00",
-    ),
-    (
-        "A session is not before its race.",
-        [f"UPDATE sessions SET date = '2023-10-23', time = NULL WHERE session = 'quali' AND {race(2023, 18)}"],
-        "2023/18 United States Grand Prix qualifying 2023-10-23 2023-10-22 19:00:00",
-    ),
-    (
-        "A race is not after the one before it",
-        [f"UPDATE races SET date = '2023-10-29' WHERE {race(2023, 18)}"],
-        "2023/19 Mexico City Grand Prix 2023-10-29 2023-10-29",
-    ),
-    (
-        "A race is not after the one before it",
-        ["UPDATE races SET date = '2024-11-26' WHERE year = 2023 AND round = 22"],
-        "2023/22 Abu Dhabi Grand Prix 2024-11-26 2023-11-19",
-    ),
-    (
-        "A driver has a pit stop or a fastest lap after",
-        [f"UPDATE pit_stops SET lap = 57 WHERE {race(2023, 18)} AND {driver('norris')} AND stop = 2"],
-        "2023/18 United States Grand Prix norris 2 56 57",
-    ),
-    (
-        "A driver has a pit stop or a fastest lap after",
-        [f"UPDATE results SET fastestLap = 11 WHERE {race(2023, 18)} AND {driver('piastri')}"],
-        "2023/18 United States Grand Prix piastri R 10 11",
-    ),
-    (
-        "A driver's pit stops are not numbered",
-        [f"DELETE FROM pit_stops WHERE {race(2023, 18)} AND {driver('norris')} AND stop = 1"],
-        "2023/18 United States Grand Prix norris 1 2",
-    ),
-    (
-        "A driver has a result, but is not in the driver standings",
-        [f"DELETE FROM driver_standings WHERE {race(2023, 18)} AND {driver('norris')}"],
-        "2023/18 United States Grand Prix 1 18 norris",
-    ),
-    (
-        "A driver has a qualifying result, but none in the race.",
-        [f"DELETE FROM results WHERE {race(2023, 18)} AND {driver('alonso')}"],
-        "2023/18 United States Grand Prix alonso 17",
-    ),
-    (
-        "Drivers share a place.",
-        [f"UPDATE results SET number = 4, positionText = '2' WHERE {race(2023, 18)} AND {driver('sainz')}"],
-        "2023/18 United States Grand Prix 2 4 norris, sainz",
-    ),
-]
+FAULTS = """
+A driver's permanent number
+    UPDATE drivers SET number = 41 WHERE driverRef = 'alonso'
+    alonso 41 14 2 2
+A race or sprint was run, but nobody won it.
+    UPDATE results SET positionText = 'D' WHERE RACE(2023/18) AND positionOrder = 1
+    2023/18 United States Grand Prix race 20 2
+A race or sprint was run, but nobody won it.
+    UPDATE sprint_results SET positionText = NULL WHERE RACE(2021/10)
+    2021/10 British Grand Prix sprint 20 -
+Two cars have the same place.
+    UPDATE results SET positionText = '1' WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix race 1 max_verstappen (1), norris (4)
+A place of a classification is empty.
+    UPDATE results SET positionText = 'R' WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix race 3 1
+Two drivers of one car have different results.
+    UPDATE results SET number = 4 WHERE RACE(2023/18) AND DRIVER(sainz)
+    2023/18 United States Grand Prix 4 norris 2 (56 laps), sainz 3 (56 laps)
+A driver has two results in one session after 1978.
+    UPDATE qualifying SET DRIVER(norris) WHERE RACE(2023/18) AND DRIVER(sainz)
+    2023/18 United States Grand Prix qualifying norris 2
+A driver is classified ahead of one
+    UPDATE results SET milliseconds = 5721361 WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix race 1 max_verstappen 56 5721362 norris 56 5721361
+A driver is classified ahead of one
+    UPDATE results SET laps = 55 WHERE RACE(2023/18) AND DRIVER(max_verstappen)
+    2023/18 United States Grand Prix race 1 max_verstappen 55 5721362 norris 56 5732092
+A status says how many laps
+    UPDATE results SET laps = 54 WHERE RACE(2023/18) AND DRIVER(zhou)
+    2023/18 United States Grand Prix race zhou +1 Lap 54 56
+A status says how many laps
+    UPDATE results SET laps = 55 WHERE RACE(2023/18) AND DRIVER(bottas)
+    2023/18 United States Grand Prix race bottas Finished 55 56
+A driver has other laps than lap timings.
+    DELETE FROM lap_times WHERE RACE(2023/18) AND DRIVER(norris) AND lap = 20
+    2023/18 United States Grand Prix norris 56 55 56
+A driver has other laps than lap timings.
+    DELETE FROM lap_times WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix norris 56 - -
+The sum of a driver's lap timings
+    UPDATE results SET milliseconds = milliseconds + 11 WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix norris 5732103 5732092 11
+The sum of a driver's lap timings
+    UPDATE results SET milliseconds = milliseconds - 5000 WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix norris 5727092 5732092 -5000
+The race time is longer than the sum
+    UPDATE results SET milliseconds = milliseconds + 5000 WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix norris 5737092 5732092 5000
+Two cars have the same place on the grid.
+    UPDATE results SET grid = 2 WHERE RACE(2023/18) AND DRIVER(sainz)
+    2023/18 United States Grand Prix race 2 4 norris (qualified 2), sainz (qualified 4)
+A driver starts further ahead than
+    UPDATE results SET grid = 2 WHERE RACE(2023/18) AND DRIVER(sainz)
+    2023/18 United States Grand Prix sainz 4 2 1
+A driver with a faster time in Q3
+    UPDATE qualifying SET q3 = '1:33.000' WHERE RACE(2023/18) AND DRIVER(sainz)
+    2023/18 United States Grand Prix sainz 4 1:33.000 1 1:34.723
+A driver has another car number or constructor
+    UPDATE qualifying SET number = 41 WHERE RACE(2023/18) AND DRIVER(alonso)
+    2023/18 United States Grand Prix alonso qualifying 41 14 aston_martin aston_martin
+A driver has another car number or constructor
+    UPDATE sprint_results SET CONSTRUCTOR(alpine) WHERE RACE(2023/9) AND DRIVER(alonso)
+    2023/9 Austrian Grand Prix alonso sprint 14 14 alpine aston_martin
+A driver's points in the standings
+    UPDATE driver_standings SET points = '6.5' WHERE RACE(2005/1) AND DRIVER(alonso)
+    2005/1 Australian Grand Prix alonso 1 6.5 6 0.5
+A constructor's points in the standings
+    UPDATE constructor_standings SET points = '15' WHERE RACE(2005/1) AND CONSTRUCTOR(renault)
+    2005/1 Australian Grand Prix renault 1 15.0 16 -1.0
+A driver's wins in the standings
+    UPDATE driver_standings SET wins = 1 WHERE RACE(2005/1) AND DRIVER(alonso)
+    2005/1 Australian Grand Prix alonso 1 0
+A constructor's wins in the standings
+    UPDATE constructor_standings SET wins = 0 WHERE RACE(2005/1) AND CONSTRUCTOR(renault)
+    2005/1 Australian Grand Prix renault 0 1
+A race was run, but there are no driver standings
+    DELETE FROM driver_standings WHERE RACE(1957/5)
+    1957/5 British Grand Prix 22
+A race was run, but there are no constructor standings
+    DELETE FROM constructor_standings WHERE RACE(2023/9)
+    2023/9 Austrian Grand Prix 20
+A session is not before its race.
+    UPDATE sessions SET date = '2023-10-22', time = '19:00:00' WHERE session = 'sq' AND RACE(2023/18)
+    2023/18 United States Grand Prix sprint qualifying 2023-10-22 19:00:00 2023-10-22 19:00:00
+A session is not before its race.
+    UPDATE sessions SET date = '2023-10-23', time = NULL WHERE session = 'quali' AND RACE(2023/18)
+    2023/18 United States Grand Prix qualifying 2023-10-23 2023-10-22 19:00:00
+A race is not after the one before it
+    UPDATE races SET date = '2023-10-29' WHERE RACE(2023/18)
+    2023/19 Mexico City Grand Prix 2023-10-29 2023-10-29
+A race is not after the one before it
+    UPDATE races SET date = '2024-11-26' WHERE year = 2023 AND round = 22
+    2023/22 Abu Dhabi Grand Prix 2024-11-26 2023-11-19
+A driver has a pit stop or a fastest lap after
+    UPDATE pit_stops SET lap = 57 WHERE RACE(2023/18) AND DRIVER(norris) AND stop = 2
+    2023/18 United States Grand Prix norris 2 56 57
+A driver has a pit stop or a fastest lap after
+    UPDATE results SET fastestLap = 11 WHERE RACE(2023/18) AND DRIVER(piastri)
+    2023/18 United States Grand Prix piastri R 10 11
+A driver's pit stops are not numbered
+    DELETE FROM pit_stops WHERE RACE(2023/18) AND DRIVER(norris) AND stop = 1
+    2023/18 United States Grand Prix norris 1 2
+A driver has a result, but is not in the driver standings
+    DELETE FROM driver_standings WHERE RACE(2023/18) AND DRIVER(norris)
+    2023/18 United States Grand Prix 1 18 norris
+A driver has a qualifying result, but none in the race.
+    DELETE FROM results WHERE RACE(2023/18) AND DRIVER(alonso)
+    2023/18 United States Grand Prix alonso 17
+Drivers share a place.
+    UPDATE results SET number = 4, positionText = '2' WHERE RACE(2023/18) AND DRIVER(sainz)
+    2023/18 United States Grand Prix 2 4 norris, sainz
+"""
+FAULTS = list(zip(*[iter(map(str.strip, FAULTS.strip().splitlines()))] * 3))
 
 
-@pytest.mark.parametrize(("title", "statements", "row"), FAULTS)
-def test_a_planted_fault_is_reported_and_the_clean_database_has_no_such_row(title, statements, row, faulty, clean):
+@pytest.mark.parametrize(("title", "statement", "row"), FAULTS)
+def test_a_planted_fault_is_reported_and_the_clean_database_has_no_such_row(title, statement, row, faulty, clean):
     [title] = [check.title for check in CHECKS if check.title.startswith(title)]
     assert row not in clean.get(title, [])
-    assert row in findings(faulty(*statements)).get(title, [])
+    assert row in findings(faulty(statement)).get(title, [])
 
 
 def test_each_check_has_a_fault_that_it_finds():
@@ -288,9 +204,9 @@ def test_of_the_sample_only_what_is_known_is_reported(clean):
 def test_what_is_unknown_is_no_doubt(faulty, clean):
     unknown = ["grid = NULL", "points = NULL", "laps = NULL", "statusId = NULL", "milliseconds = NULL", "number = NULL"]
     path = faulty(
-        f"UPDATE results SET {', '.join(unknown)} WHERE {race(2023, 18)}",
-        f"UPDATE pit_stops SET lap = NULL, time = NULL WHERE {race(2023, 18)}",
-        f"UPDATE driver_standings SET points = NULL, wins = NULL WHERE {race(2005, 1)}",
+        f"UPDATE results SET {', '.join(unknown)} WHERE RACE(2023/18)",
+        "UPDATE pit_stops SET lap = NULL, time = NULL WHERE RACE(2023/18)",
+        "UPDATE driver_standings SET points = NULL, wins = NULL WHERE RACE(2005/1)",
     )
     found = findings(path)
     assert found.keys() <= clean.keys()
@@ -298,9 +214,7 @@ def test_what_is_unknown_is_no_doubt(faulty, clean):
 
 
 def test_the_champions_number_and_seasons_before_permanent_numbers_are_no_doubt(faulty):
-    assert not any(
-        "permanent number" in title for title in findings(faulty(f"DELETE FROM results WHERE {race(2023, 9)}"))
-    )
+    assert not any("permanent number" in title for title in findings(faulty("DELETE FROM results WHERE RACE(2023/9)")))
     path = faulty("DELETE FROM results WHERE raceId IN (SELECT raceId FROM races WHERE year > 2005)")
     assert not any("permanent number" in title for title in findings(path))
 
@@ -310,13 +224,13 @@ def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
         INSERT INTO results (record, resultId, raceId, driverId, constructorId, positionOrder)
         SELECT 1000 + round, 1000 + round, raceId, 1, 1, 1 FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
     """
-    standings = f"""
+    standings = """
         INSERT INTO constructor_standings
         SELECT 1000 + there.round, there.raceId, constructorId, 15, position, positionText, wins, 0
         FROM constructor_standings AS here JOIN races AS there ON year = 2005 AND round IN (2, 10)
-        WHERE here.{race(2005, 1)} AND position = 1
+        WHERE here.RACE(2005/1) AND position = 1
     """
-    path = faulty(f"DELETE FROM results WHERE {race(2005, 7)}", results, standings)
+    path = faulty("DELETE FROM results WHERE RACE(2005/7)", results, standings)
     rows = findings(path)["A constructor's points in the standings are not the sum of the results."]
     assert "2005/2 Malaysian Grand Prix renault 2 15.0 16 -1.0" in rows
 
@@ -324,7 +238,7 @@ def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
 @pytest.fixture
 def many(faulty):
     """A database with twenty doubts of one kind."""
-    return faulty(f"UPDATE results SET fastestLap = 99 WHERE {race(2023, 18)}")
+    return faulty("UPDATE results SET fastestLap = 99 WHERE RACE(2023/18)")
 
 
 def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(sample_database):

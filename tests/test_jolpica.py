@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 import zipfile
 from contextlib import closing
+from pathlib import Path
 
 import pytest
 from support.answers import by_place, client, differences
@@ -17,150 +18,7 @@ from racedata.loader import build
 from racedata.loader.errors import LoadError
 
 # A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are mostly made up.
-TABLES = {
-    "season": """
-        id,wikipedia,year
-        10,https://en.wikipedia.org/wiki/1997_Formula_One_World_Championship,1997
-        11,,2023
-        12,,2025
-    """,
-    "circuit": """
-        id,altitude,country,latitude,locality,longitude,name,reference,wikipedia
-        20,-7,Azerbaijan,40.37250001,Baku,49.8533,Baku City Circuit,baku,https://en.wikipedia.org/wiki/Baku_City_Circuit
-        21,610,USA,,Las Vegas,,Las Vegas Strip Street Circuit,vegas,
-    """,
-    "team": """
-        id,name,nationality,reference,wikipedia
-        30,Ferrari,Italian,ferrari,http://en.wikipedia.org/wiki/Scuderia_Ferrari
-        31,Williams,British,williams,
-        32,Nameless,,,
-    """,
-    "driver": """
-        id,abbreviation,date_of_birth,forename,nationality,permanent_car_number,reference,surname,wikipedia
-        40,LEC,1997-10-16,Charles,Monegasque,16,leclerc,Leclerc,
-        41,SAI,1994-09-01,Carlos,Spanish,55,sainz,Sainz,
-        42,ALB,1996-03-23,Alexander,Thai,23,albon,Albon,
-        43,,,Logan,American,,sargeant,Sargeant,
-        44,,,Some,,,,Body,
-        45,,,Jacques,Canadian,,villeneuve,Villeneuve,
-    """,
-    "round": """
-        id,circuit_id,date,is_cancelled,name,number,race_number,season_id,wikipedia
-        50,20,2023-04-30,f,Azerbaijan Grand Prix,4,1083,11,https://en.wikipedia.org/wiki/2023_Azerbaijan_Grand_Prix
-        51,20,2023-05-21,t,Cancelled Grand Prix,5,,11,
-        52,20,2023-06-21,f,Numberless Grand Prix,,,11,
-        53,20,2023-07-21,f,Dateless Grand Prix,6,,11,
-        54,21,2025-11-22,f,Las Vegas Grand Prix,22,1147,12,
-        55,20,1997-03-09,f,Old Grand Prix,1,582,10,
-    """,
-    "session": """
-        id,has_time_data,is_cancelled,number,round_id,timestamp,timezone,type
-        60,t,f,1,50,2023-04-28 09:30:00+00,Asia/Baku,FP1
-        61,t,f,2,50,2023-04-28 13:00:00+00,Asia/Baku,Q1
-        62,t,f,3,50,2023-04-28 13:25:00+00,Asia/Baku,Q2
-        63,t,f,4,50,2023-04-28 13:48:00+00,Asia/Baku,Q3
-        64,t,f,5,50,2023-04-29 12:30:00+04,Asia/Baku,SQ1
-        65,t,f,6,50,2023-04-29 13:30:00+00,Asia/Baku,SR
-        66,t,t,7,50,2023-04-30 11:00:00+00,Asia/Baku,R
-        67,t,f,1,51,2023-05-21 13:00:00+00,Asia/Baku,R
-        68,t,f,1,52,2023-06-21 13:00:00+00,Asia/Baku,R
-        69,t,f,1,53,,Asia/Baku,R
-        70,t,f,1,54,2025-11-22 20:00:00-08,America/Los_Angeles,R
-        71,f,f,1,54,2025-11-20 00:00:00+00,America/Los_Angeles,FP1
-        72,f,f,2,55,1997-03-08 00:00:00+00,Asia/Baku,QO
-        73,f,f,,55,1997-03-08 00:00:00+00,Asia/Baku,QB
-        74,f,f,3,55,1997-03-09 00:00:00+00,Asia/Baku,R
-    """,
-    "teamdriver": """
-        id,driver_id,role,season_id,team_id
-        80,40,,11,30
-        81,41,,11,30
-        82,42,,11,31
-        83,43,,11,31
-        84,44,,11,31
-        85,45,,10,31
-        86,40,,11,32
-    """,
-    "roundentry": """
-        id,car_number,round_id,team_driver_id
-        100,16,50,80
-        101,55,50,81
-        102,23,50,82
-        103,2,50,83
-        104,99,50,84
-        105,3,55,85
-        106,16,51,80
-        107,16,50,86
-    """,
-    "sessionentry": """
-        id,detail,fastest_lap_rank,grid,is_classified,laps_completed,points,position,round_entry_id,session_id,status,time
-        200,,,,,,,1,100,61,,
-        201,,,,,,,2,101,61,,
-        202,,,,,,,3,102,61,,
-        203,,,,,,,2,100,62,,
-        204,,,,,,,1,101,62,,
-        205,,,,,,,,101,63,,
-        206,,,,,,,1,100,63,,
-        207,Finished,,1,t,17,8.0,1,100,65,0,00:33:17.667
-        208,Handbrake,,0,f,1,0,2,103,65,30,
-        209,Finished,1,1,t,51,26,1,100,66,0,01:32:42.43
-        210,Lapped,,2,t,50,12.50,2,101,66,1,
-        211,Engine,2,,f,7,0,3,102,66,11,00:20:00
-        212,,,,f,,,4,103,66,30,
-        213,,,,t,51,0,5,104,66,0,
-        214,Finished,,1,t,70,10,1,105,74,0,01:30:28.718
-        215,,,,,,,3,105,72,,
-        216,,,,,,,1,105,73,,
-        217,Finished,,1,t,51,25,1,106,67,0,
-        218,Finished,,1,t,51,25,6,107,66,0,
-    """,
-    "lap": """
-        id,average_speed,is_deleted,is_entry_fastest_lap,number,position,session_entry_id,time
-        300,,f,t,,,200,00:01:41.269
-        301,,f,t,,,201,00:01:41
-        302,,t,t,,,202,00:01:41.5
-        303,,f,t,12,,203,00:01:40.445
-        304,,f,t,,,204,00:01:40.2039
-        305,,f,f,,,206,00:01:39
-        306,,f,t,,,206,00:01:40.203
-        307,,f,t,10,,207,00:00:59.5
-        308,,f,f,1,1,209,01:02:03.4
-        309,203.4,f,t,2,1,209,00:01:45.2
-        310,,f,f,1,2,210,00:01:55.123
-        311,,f,f,2,,210,
-        312,201.1,f,t,6,,211,00:01:47.9
-        313,,f,f,,,211,00:01:48
-        314,,f,t,1,1,213,00:01:48
-        315,,f,t,,,215,00:01:30.1
-        316,,f,t,,,216,00:01:29.1
-        317,,f,f,3,1,207,00:01:00.5
-    """,
-    "pitstop": """
-        id,duration,lap_id,local_timestamp,number,session_entry_id
-        400,00:00:24.289,310,15:20:01,1,210
-        401,00:18:24.9,311,15:30:02.5,2,210
-        402,,,,1,209
-        403,00:00:24,313,15:30:02,,211
-        404,00:00:24,,15:30:02,1,213
-        405,00:00:24,317,17:30:02,1,207
-    """,
-    "driverchampionship": """
-        id,adjustment_type,driver_id,is_eligible,points,position,round_id,session_id,win_count,year
-        500,0,40,t,34,1,50,66,1,2023
-        501,0,41,t,12.50,2,50,66,0,2023
-        502,0,42,f,0,,50,66,0,2023
-        503,101,43,t,3,3,50,66,,2023
-        504,0,40,t,8,1,,65,0,2023
-        505,0,44,t,0,4,50,66,0,2023
-        506,0,40,t,0,1,51,67,0,2023
-    """,
-    "teamchampionship": """
-        id,adjustment_type,is_eligible,points,position,round_id,session_id,team_id,win_count,year
-        600,0,t,46.5,1,50,66,30,1,2023
-        601,102,t,0,,50,66,31,0,2023
-        602,1,t,0,3,50,66,32,0,2023
-    """,
-}
+TABLES = (Path(__file__).parent / "expected" / "jolpica-dump.txt").read_text(encoding="utf-8").split("[")[1:]
 
 
 class Dump:
@@ -169,9 +27,7 @@ class Dump:
     def __init__(self, folder):
         self.folder = folder / "source"
         self.database = folder / "x.db"
-        self.tables = {
-            name: list(csv.reader(line.strip() for line in text.strip().splitlines())) for name, text in TABLES.items()
-        }
+        self.tables = {table.partition("]")[0]: list(csv.reader(table.splitlines()[1:])) for table in TABLES}
 
     def write(self):
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -274,16 +130,8 @@ def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_clas
 @pytest.mark.parametrize(
     ("is_classified", "status", "text"),
     [
-        ("t", "20", "3"),
-        ("f", "20", "D"),
-        ("f", "30", "W"),
-        ("f", "40", "F"),
-        ("f", "41", "F"),
-        ("f", "10", "R"),
-        ("f", "999", "R"),
-        ("f", "", "R"),
-        ("", "20", "D"),
-        ("", "", None),
+        *[("t", "20", "3"), ("f", "20", "D"), ("f", "30", "W"), ("f", "40", "F"), ("f", "41", "F"), ("f", "10", "R")],
+        *[("f", "999", "R"), ("f", "", "R"), ("", "20", "D"), ("", "", None)],
     ],
 )
 def test_the_text_of_a_position_follows_from_the_status(source, is_classified, status, text):
@@ -294,19 +142,15 @@ def test_the_text_of_a_position_follows_from_the_status(source, is_classified, s
 @pytest.mark.parametrize(
     ("status", "detail", "id", "text"),
     [
-        ("0", "", 1, "Finished"),
-        ("20", "", 2, "Disqualified"),
-        ("10", "", 3, "Accident"),
-        ("11", "", 31, "Retired"),
-        ("40", "", 81, "Did not qualify"),
-        ("41", "", 97, "Did not prequalify"),
-        ("30", "", 142, "Did not start"),
-        ("1", "", 143, "Lapped"),
-        ("11", "+1 Lap", 11, "+1 Lap"),
-        ("11", "Oil pressure", 51, "Oil pressure"),
-        ("11", "+13 Laps", 53, "+13 Laps"),
-        ("11", "Cooling system", 141, "Cooling system"),
-        ("999", "", None, None),
+        *[
+            ("0", "", 1, "Finished"),
+            ("20", "", 2, "Disqualified"),
+            ("10", "", 3, "Accident"),
+            ("11", "", 31, "Retired"),
+        ],
+        *[("40", "", 81, "Did not qualify"), ("41", "", 97, "Did not prequalify"), ("30", "", 142, "Did not start")],
+        *[("1", "", 143, "Lapped"), ("11", "+1 Lap", 11, "+1 Lap"), ("11", "Oil pressure", 51, "Oil pressure")],
+        *[("11", "+13 Laps", 53, "+13 Laps"), ("11", "Cooling system", 141, "Cooling system"), ("999", "", None, None)],
     ],
 )
 def test_a_status_has_the_id_that_clients_know(source, status, detail, id, text):
@@ -465,94 +309,43 @@ def test_a_file_that_is_not_a_regular_one_is_refused(source):
         build.load(str(source.folder), str(source.database), None, lambda text: None)
 
 
-@pytest.mark.parametrize(
-    ("name", "id", "fields", "said"),
-    [
-        # dangling ids
-        ("round", 50, {"circuit_id": "7"}, "line 2, column circuit_id: '7'; expected an id of formula_one_circuit.csv"),
-        ("session", 60, {"round_id": "7"}, "line 2, column round_id: '7'; expected an id of formula_one_round.csv"),
-        (
-            "roundentry",
-            101,
-            {"team_driver_id": "7"},
-            "line 3, column team_driver_id: '7'; expected an id of formula_one",
-        ),
-        (
-            "sessionentry",
-            200,
-            {"session_id": ""},
-            "line 2, column session_id: ''; expected an id of formula_one_session",
-        ),
-        (
-            "lap",
-            317,
-            {"session_entry_id": "7"},
-            "line 19, column session_entry_id: '7'; expected an id of formula_one_se",
-        ),
-        ("pitstop", 401, {"lap_id": "7"}, "line 3, column lap_id: '7'; expected an id of formula_one_lap.csv"),
-        (
-            "driverchampionship",
-            500,
-            {"round_id": "7"},
-            "line 2, column round_id: '7'; expected an id of formula_one_ro",
-        ),
-        # duplicates
-        ("driver", 41, {"id": "40"}, "line 3, column id: '40' is there twice; expected each once"),
-        ("driver", 41, {"reference": "Leclerc"}, "line 3, column reference: 'Leclerc' is there twice"),
-        ("round", 53, {"number": "4"}, "line 5, column season_id, number: '11, 4' is there twice"),
-        ("session", 66, {"type": "SR"}, "line 8, column round_id, type: '50, SR' is there twice"),
-        (
-            "sessionentry",
-            210,
-            {"round_entry_id": "100"},
-            "line 12, column session_id, round_entry_id: '66, 100' is there twice",
-        ),
-        ("lap", 311, {"number": "1"}, "line 13, column session_entry_id, number: '210, 1' is there twice"),
-        ("lap", 312, {"id": "303"}, "line 14, column id: '303' is there twice"),
-        ("pitstop", 401, {"number": "1"}, "line 3, column session_entry_id, number: '210, 1' is there twice"),
-        (
-            "teamchampionship",
-            601,
-            {"team_id": "30"},
-            "line 3, column round_id, team_id: '50, 30' is there twice",
-        ),
-        # values that cannot be read
-        ("season", 10, {"year": "97"}, "line 2, column year: '97'; expected a year of four digits"),
-        ("circuit", 20, {"latitude": "north"}, "line 2, column latitude: 'north'; expected degrees such as -22.9"),
-        ("round", 50, {"number": "0"}, "line 2, column number: '0'; expected a whole number from 1"),
-        ("round", 50, {"is_cancelled": "no"}, "line 2, column is_cancelled: 'no'; expected t or f"),
-        (
-            "session",
-            66,
-            {"timestamp": "2023-04-30 11:00:00"},
-            "line 8, column timestamp: '2023-04-30 11:00:00'; expected a t",
-        ),
-        (
-            "session",
-            66,
-            {"timestamp": "0001-01-01 01:00:00+04"},
-            "line 8, column timestamp: '0001-01-01 01:00:00+04'; exp",
-        ),
-        ("sessionentry", 209, {"time": "1:32:42.4"}, "line 11, column time: '1:32:42.4'; expected a duration such as"),
-        ("sessionentry", 209, {"points": "many"}, "line 11, column points: 'many'; expected points such as 25 or 12.5"),
-        (
-            "lap",
-            317,
-            {"time": "00:01:60"},
-            "line 19, column time: '00:01:60'; expected a duration such as 00:01:31.531",
-        ),
-        ("lap", 317, {"id": "-1"}, "line 19, column id: '-1'; expected a whole number"),
-        (
-            "pitstop",
-            400,
-            {"local_timestamp": "25:00:00"},
-            "line 2, column local_timestamp: '25:00:00'; expected a time of",
-        ),
-        ("driver", 40, {"reference": "le clerc"}, "line 2, column reference: 'le clerc'; expected an id of letters"),
-    ],
-)
-def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(source, name, id, fields, said):
-    source.change(name, id, **fields)
+# A file, the id of a row, a column, the value that it gets, and what is said.
+WRONG_VALUES = """
+round 50 circuit_id = 7: line 2, column circuit_id: '7'; expected an id of formula_one_circuit.csv
+session 60 round_id = 7: line 2, column round_id: '7'; expected an id of formula_one_round.csv
+roundentry 101 team_driver_id = 7: line 3, column team_driver_id: '7'; expected an id of formula_one
+sessionentry 200 session_id = : line 2, column session_id: ''; expected an id of formula_one_session
+lap 317 session_entry_id = 7: line 19, column session_entry_id: '7'; expected an id of formula_one_se
+pitstop 401 lap_id = 7: line 3, column lap_id: '7'; expected an id of formula_one_lap.csv
+driverchampionship 500 round_id = 7: line 2, column round_id: '7'; expected an id of formula_one_ro
+driver 41 id = 40: line 3, column id: '40' is there twice; expected each once
+driver 41 reference = Leclerc: line 3, column reference: 'Leclerc' is there twice
+round 53 number = 4: line 5, column season_id, number: '11, 4' is there twice
+session 66 type = SR: line 8, column round_id, type: '50, SR' is there twice
+sessionentry 210 round_entry_id = 100: line 12, column session_id, round_entry_id: '66, 100' is there twice
+lap 311 number = 1: line 13, column session_entry_id, number: '210, 1' is there twice
+lap 312 id = 303: line 14, column id: '303' is there twice
+pitstop 401 number = 1: line 3, column session_entry_id, number: '210, 1' is there twice
+teamchampionship 601 team_id = 30: line 3, column round_id, team_id: '50, 30' is there twice
+season 10 year = 97: line 2, column year: '97'; expected a year of four digits
+circuit 20 latitude = north: line 2, column latitude: 'north'; expected degrees such as -22.9
+round 50 number = 0: line 2, column number: '0'; expected a whole number from 1
+round 50 is_cancelled = no: line 2, column is_cancelled: 'no'; expected t or f
+session 66 timestamp = 2023-04-30 11:00:00: line 8, column timestamp: '2023-04-30 11:00:00'; expected a t
+session 66 timestamp = 0001-01-01 01:00:00+04: line 8, column timestamp: '0001-01-01 01:00:00+04'; exp
+sessionentry 209 time = 1:32:42.4: line 11, column time: '1:32:42.4'; expected a duration such as
+sessionentry 209 points = many: line 11, column points: 'many'; expected points such as 25 or 12.5
+lap 317 time = 00:01:60: line 19, column time: '00:01:60'; expected a duration such as 00:01:31.531
+lap 317 id = -1: line 19, column id: '-1'; expected a whole number
+pitstop 400 local_timestamp = 25:00:00: line 2, column local_timestamp: '25:00:00'; expected a time of
+driver 40 reference = le clerc: line 2, column reference: 'le clerc'; expected an id of letters
+"""
+
+
+@pytest.mark.parametrize("line", WRONG_VALUES.strip().splitlines())
+def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(source, line):
+    name, id, column, value, said = re.fullmatch(r"(\w+) (\d+) (\w+) = (.*?): (line .*)", line).groups()
+    source.change(name, id, **{column: value})
     with pytest.raises(LoadError, match=re.escape(f"formula_one_{name}.csv, {said}")):
         source.load()
 
