@@ -4,11 +4,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from racedata.database import SCHEMA
-from racedata.loader import stage, values
+from racedata.loader import stage
 from racedata.loader.tables import BY_NAME, COMPUTED
 
 
@@ -47,38 +45,3 @@ def test_the_rows_before_a_duplicate_stay(staged):
 def test_a_table_without_rows_is_not_one_that_the_dump_lacks(staged):
     staged.insert("status", ["statusId", "status"], [])
     assert staged.rows == {"status": 0}
-
-
-@given(st.integers(0, 10**18 - 1))
-def test_whole_numbers_are_read_exactly(number):
-    assert values.whole_number(str(number)) == number
-
-
-@given(st.decimals(0, 100, places=2))
-def test_points_lose_only_zeros_after_the_point(number):
-    text = values.points(str(number))
-    assert float(text) == float(number)
-    assert "." not in text or text[-1] not in "0."
-
-
-PARSERS = [
-    values.whole_number,
-    values.from_one,
-    values.year,
-    values.number,
-    values.points,
-    values.day,
-    values.time_of_day,
-    values.lap_time,
-]
-
-
-@given(st.sampled_from(PARSERS), st.one_of(st.text(), st.from_regex(r"[0-9:.\-+ ]{1,12}", fullmatch=True)))
-def test_a_parser_accepts_a_text_or_raises_value_error(parse, text):
-    assert parse.expected.startswith(("a ", "points "))
-    try:
-        value = parse(text)
-    except ValueError:
-        return
-    assert text.isascii() and text[0] in "-0123456789" and text[-1].isdigit()
-    assert isinstance(value, int) or set(value) <= set(text)
