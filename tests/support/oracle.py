@@ -86,7 +86,7 @@ FILES = {
     "sprint": ("sprint_results", "positionOrder resultId", "sprint=positionText grid status=statusId"),
     "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
     "pitstops": ("pit_stops", "time lap stop driverId", "pitstops=stop laps=lap"),
-    "laps": ("lap_times", "lap position", "laps=lap"),
+    "laps": ("lap_times", "lap position driverId", "laps=lap"),
     **{
         f"{thing}standings": (f"{thing}_standings", f"position {thing}StandingsId", f"{thing}standings=positionText")
         for thing in ("driver", "constructor")
@@ -133,6 +133,8 @@ def read(folder: Path, table: str) -> list[Row]:
 
 def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     """The segments of an address, and what it asks for: (segments, season, round, filters, endpoint)."""
+    if not path.isascii():
+        raise Refused(404)
     path = path.lower()
     path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
     segments = path.split("/")[1:]
