@@ -1,7 +1,6 @@
-"""Cached answers, their compression, and conditional requests: the only cache of answers, and the headers of a 200.
+"""The cache of answers, their compression, conditional requests, and the headers of a 200.
 
-The data never changes while a database is served. So an answer depends only on the database, the settings and the
-request. The first two are fixed for an `Answers`; the third is the cache key, and the coding that the client accepts.
+While a database is served, its data never changes. So an answer depends only on the request, which is the cache key.
 """
 
 import hashlib
@@ -33,40 +32,14 @@ MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON or HTML does
 CODING = re.compile(r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?")
 
 
-class Bodies:
-    """Bodies by key, in the order of their last use, and their size in bytes. Not thread-safe."""
-
-    def __init__(self) -> None:
-        self.size = 0
-        self._bodies: OrderedDict[Key, bytes] = OrderedDict()
-
-    def get(self, key: Key) -> bytes | None:
-        body = self._bodies.get(key)
-        if body is not None:
-            self._bodies.move_to_end(key)
-        return body
-
-    def put(self, key: Key, body: bytes) -> None:
-        if key not in self._bodies:
-            self._bodies[key] = body
-            self.size += size_of(key, body)
-
-    def pop_oldest(self) -> tuple[Key, bytes]:
-        key, body = self._bodies.popitem(last=False)
-        self.size -= size_of(key, body)
-        return key, body
-
-
 class Answers:
-    """Caches answers, and sends them with their headers.
+    """The cached answers of one database, and the headers that they have in common.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
     number of seconds for which clients and proxies may reuse an answer. `capacity` is the maximum size of the cache in
-    bytes.
+    bytes; if it is full, it evicts the least recently used answers.
 
-    An answer is cached as clients have requested it: plain, compressed or both. If the cache is full, plain answers are
-    compressed, beginning with the least recently used. That makes them about five times smaller. If plain answers take
-    less than a quarter of the cache, compressed ones are evicted instead.
+    A cached body is gzip, or plain if it is short. That is a fifth of the memory, and nearly all clients accept gzip.
     """
 
     def __init__(self, version: bytes, built_at: datetime, max_age: int, capacity: int) -> None:
@@ -82,7 +55,8 @@ class Answers:
             ("vary", "Accept-Encoding"),
         ]
         self.capacity = capacity
-        self._plain, self._compressed = Bodies(), Bodies()  # short answers are the same in both
+        self.size = 0  # of the cache, in bytes
+        self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # in the order of their last use
         self._lock = threading.Lock()
 
     def is_current(self, env: dict[str, Any]) -> bool:
@@ -95,57 +69,37 @@ class Answers:
         # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
         return self.tag in field or field.strip() == "*"
 
-    def headers_of(self, body: bytes, content_type: str = falcon.MEDIA_JSON) -> list[tuple[str, str]]:
-        """The headers of a 200 with `body`, other than those of every response."""
+    def send(self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON) -> None:
+        """Answers 200 with `body`, plain or compressed."""
         headers = [("content-type", content_type), *self.headers]
         if body.startswith(MAGIC):
             headers.append(("content-encoding", "gzip"))
-        return headers
-
-    def send(self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON) -> None:
-        """Answers 200 with `body`, plain or compressed."""
-        resp.set_headers(self.headers_of(body, content_type))
+        resp.set_headers(headers)
         resp.data = body
 
     def send_not_modified(self, resp: falcon.Response) -> None:
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
 
-    def find(self, requested: Requested, gzip: bool) -> bytes | None:
-        """The cached body: compressed if `gzip` is true, else plain; the other one if only that is cached."""
+    def find(self, requested: Requested) -> bytes | None:
+        """The cached body, as it was put there."""
         key = key_of(requested)
         with self._lock:
-            if gzip:
-                return self._compressed.get(key) or self._plain.get(key)
-            return self._plain.get(key) or self._compressed.get(key)
+            body = self._bodies.get(key)
+            if body is not None:
+                self._bodies.move_to_end(key)
+            return body
 
-    def convert(self, requested: Requested, body: bytes, gzip: bool) -> bytes:
-        """Converts the body that `find` returned: to gzip if `gzip` is true, else to plain. Caches the result."""
-        converted = compressed(body) if gzip else decompressed(body)
-        if converted is not body:
-            self.put(requested, converted, gzip)
-        return converted
-
-    def put(self, requested: Requested, body: bytes, gzip: bool) -> None:
-        """Caches a body, which is compressed if `gzip` is true and it is not short."""
-        if self.capacity:
-            with self._lock:
-                (self._compressed if gzip else self._plain).put(key_of(requested), body)
-                self._make_room()
-
-    def _make_room(self) -> None:
-        while self.size > self.capacity:
-            if self._plain.size > self.capacity // 4:
-                key, body = self._plain.pop_oldest()
-                if self._compressed.get(key) is None:
-                    self._compressed.put(key, compressed(body))
-            else:
-                self._compressed.pop_oldest()
-
-    @property
-    def size(self) -> int:
-        """Of the cache, in bytes."""
-        return self._plain.size + self._compressed.size
+    def put(self, requested: Requested, body: bytes) -> None:
+        """Caches a body that `compressed` returned."""
+        key = key_of(requested)
+        with self._lock:
+            if key not in self._bodies:
+                self._bodies[key] = body
+                self.size += size_of(key, body)
+            while self.size > self.capacity:
+                oldest, body = self._bodies.popitem(last=False)
+                self.size -= size_of(oldest, body)
 
 
 def compressed(body: bytes) -> bytes:

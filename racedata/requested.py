@@ -37,7 +37,7 @@ class RequestReader:
         # Before routing, because Falcon answers an unknown method with 400.
         if req.method not in METHODS:
             raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
-        requested = self.parse(req.path, req.query_string, req.scheme, host_of(req))
+        requested = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
         if requested:
             req.context.requested = requested
             req.path = f"{self.base}/{requested.address.endpoint}"

@@ -14,7 +14,7 @@ import orjson
 
 from racedata import queries, serializers
 from racedata.addresses import Rules
-from racedata.answers import Answers, accepts_gzip, compressed
+from racedata.answers import Answers, accepts_gzip, compressed, decompressed
 from racedata.directory import Directory, NotRun, Selection
 from racedata.queries import Filters, Source
 from racedata.requested import Requested
@@ -47,14 +47,17 @@ class Endpoint:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         requested: Requested = req.context.requested
-        gzip = accepts_gzip(req.env)
         try:
             if self.answers.is_current(req.env):
-                self.directory.select(requested.address)  # a 404 is one whatever the client has
+                self.directory.select(requested.address)  # raises NotRun
                 self.answers.send_not_modified(resp)
                 return
-            body = self.answers.find(requested, gzip)
-            body = self.make(requested, gzip) if body is None else self.answers.convert(requested, body, gzip)
+            gzip = accepts_gzip(req.env)
+            body = self.answers.find(requested)
+            if body is None:
+                body = self.make(requested, gzip)
+            elif not gzip:
+                body = decompressed(body)
         except NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         self.answers.send(resp, body)
@@ -62,16 +65,17 @@ class Endpoint:
     on_head = on_get
 
     def make(self, requested: Requested, gzip: bool) -> bytes:
-        """Makes a body and caches it. Raises NotRun."""
+        """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises NotRun."""
         answer = self.answer(requested)
         body = bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson allocates at least 4 KB for each, however short
         mrdata = answer["MRData"]
         if not mrdata[self.table][self.objects] and (mrdata["total"] != "0" or requested.offset):
             return body  # not cached: there are infinitely many pages without records after the last one
-        if gzip:
-            body = compressed(body)
-        self.answers.put(requested, body, gzip)
-        return body
+        if not (gzip or self.answers.capacity):
+            return body
+        cached = compressed(body)
+        self.answers.put(requested, cached)
+        return cached if gzip else body
 
     def answer(self, requested: Requested) -> Json:
         """The whole answer. Raises NotRun."""

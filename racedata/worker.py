@@ -64,6 +64,11 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
     """
 
+    def init_process(self) -> None:
+        # gunicorn looks up 20 settings per request, each with a call of __getattr__. As attributes they need none.
+        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        super().init_process()
+
     def init_signals(self) -> None:
         # Since the fork, the handler of the master has put this worker's signals into a copy of the master's queue.
         # Deliver them: a worker that misses a signal to stop runs until the master kills it after `graceful_timeout`.
