@@ -26,6 +26,8 @@ from racedata.resources import ENDPOINTS, Document, Health
 from racedata.settings import CANNOT_START, SettingError, Settings, read_settings
 from racedata.snapshot import Snapshot
 
+log = logging.getLogger(__name__)
+
 
 class Cors:
     """Middleware: CORS for any origin, and `nosniff`, on every response.
@@ -113,6 +115,8 @@ def get_app() -> ReloadingApp:
         sys.exit(CANNOT_START)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
+    if notice := app.data.sample_notice():
+        log.warning(notice)
     # gunicorn forks its workers from this process. It looks for a new file before each fork, so a new worker has the
     # newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)

@@ -98,6 +98,7 @@ def html(settings: Settings, endpoints: Sequence[Endpoint], data: Snapshot) -> s
     loaded, directory = queries.loaded(data), endpoints[0].directory
     values = example_values(data, directory, loaded)
     return PAGE.substitute(
+        banner="".join(f'<p id="sample">{escape(notice)}</p>' for notice in [data.sample_notice()] if notice),
         base=escape(base_of(settings)),
         facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts(data, loaded)),
         endpoints="\n".join(groups(settings, endpoints, values)),

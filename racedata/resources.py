@@ -437,6 +437,8 @@ class Health:
             "builtAt": build["builtAt"],
             "rows": self.data.row_counts(),
         }
+        if notice := self.data.sample_notice():
+            health["sample"] = notice
         if self.data.refused:
             health["refused"] = f"The file now at the database's path {self.data.refused}."
         resp.content_type = falcon.MEDIA_JSON

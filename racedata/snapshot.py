@@ -12,8 +12,8 @@ from typing import Any
 
 from racedata import database
 
-# By default, glibc may keep large blocks after they are freed, per thread: with each thread that reads a database, a
-# database's size. With a fixed threshold, it returns every block of that size or more to the system at once.
+# glibc may keep large blocks after they are freed, for each thread that has freed some. So each thread that reads a
+# database could keep as much memory as the database has. With a fixed threshold, larger blocks are returned at once.
 M_MMAP_THRESHOLD = -3  # of malloc.h
 with suppress(AttributeError):  # other C libraries do not have it
     ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
@@ -58,6 +58,13 @@ class Snapshot:
     def row_counts(self) -> dict[str, int]:
         """Rows per table: `{name: rows}`."""
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
+
+    def sample_notice(self) -> str | None:
+        """What users must know if this is only the sample; None if it is not."""
+        if not self.build()["isSample"]:
+            return None
+        (latest,) = self.row("SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)")
+        return f"Only a sample, with results up to {latest}. To load everything, run: racedata load SOURCE"
 
 
 def public_source(source: str) -> str:

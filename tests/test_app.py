@@ -1,5 +1,6 @@
 """racedata.app: routes, methods, CORS, and how an unexpected error is answered."""
 
+import re
 import subprocess
 import sys
 
@@ -96,8 +97,16 @@ def get_app(**environ):
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 
-def test_get_app_takes_the_environment(sample_database):
-    assert get_app(RACEDATA_DATABASE=str(sample_database)).returncode == 0
+SAMPLE = "Only a sample, with results up to 2023-10-22. To load everything, run: racedata load SOURCE"
+
+
+def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(sample_database, other_database):
+    for path, notices in [(sample_database, [SAMPLE]), (other_database, [])]:
+        started, app = get_app(RACEDATA_DATABASE=str(path)), client(path)
+        assert started.returncode == 0
+        assert [line.split("[WARNING] ")[1] for line in started.stderr.splitlines()] == notices
+        assert re.findall('<p id="sample">(.*)</p>', app.get("/").text) == notices
+        assert [value for key, value in app.get("/healthz").json.items() if key == "sample"] == notices
 
 
 @pytest.mark.parametrize(
