@@ -10,7 +10,7 @@ from support import ROOT, SAMPLE
 from support.loads import built, run_loader
 
 HEADER = "table,key,column,wrong,right,source"
-CORRECTIONS = ROOT / "data" / "corrections.csv"
+CORRECTIONS = ROOT / "racedata" / "loader" / "corrections.csv"
 
 
 @pytest.fixture
