@@ -1,4 +1,4 @@
-"""scripts/dump.py: folders, zips and downloads. Its CSV is tested through the loader (test_load_data.py)."""
+"""racedata.loader.archives: a dump is found in a folder, a zip or a zip at a URL."""
 
 import functools
 import http.server
@@ -49,26 +49,19 @@ def test_a_folder_with_several_dumps_is_refused(tmp_path):
         contents(tmp_path)
 
 
-def test_a_file_that_is_not_a_zip_is_refused(tmp_path):
-    path = tmp_path / "data.zip"
-    path.write_text("not a zip")
-    with refused(f"{path}: broken zip (File is not a zip file); expected a folder of CSV files or"):
-        contents(path)
-
-
-def test_a_zip_that_is_cut_short_is_refused(tmp_path):
+@pytest.mark.parametrize(
+    ("spoil", "said"),
+    [
+        (lambda content: b"not a zip", "File is not a zip file); expected a folder of CSV files or"),
+        (lambda content: content[: len(content) // 2], "File is not a zip file)"),
+        (lambda content: content[:3000] + bytes(500) + content[3500:], ""),
+    ],
+    ids=["text", "cut short", "damaged"],
+)
+def test_a_broken_zip_is_refused(tmp_path, spoil, said):
     path = zipped(tmp_path / "data.zip")
-    content = path.read_bytes()
-    path.write_bytes(content[: len(content) // 2])
-    with refused(f"{path}: broken zip (File is not a zip file)"):
-        contents(path)
-
-
-def test_a_damaged_zip_is_refused(tmp_path):
-    path = zipped(tmp_path / "data.zip")
-    content = path.read_bytes()
-    path.write_bytes(content[:3000] + bytes(500) + content[3500:])
-    with refused(f"{path}: broken zip ("):
+    path.write_bytes(spoil(path.read_bytes()))
+    with refused(f"{path}: broken zip ({said}"):
         contents(path)
 
 

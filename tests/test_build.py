@@ -1,4 +1,4 @@
-"""scripts/load_data.py: what it accepts, what it refuses without a change, and what it builds."""
+"""racedata.loader.build: what it accepts, what it refuses without a change, and what it builds."""
 
 import csv
 import io

@@ -1,4 +1,4 @@
-"""scripts/check_data.py: a fault planted in a database is reported, with race, driver and both values."""
+"""racedata.loader.check: a fault planted in a database is reported, with race, driver and both values."""
 
 import os
 import re

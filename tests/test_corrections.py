@@ -1,4 +1,4 @@
-"""scripts/corrections.py: known errors of a dump are corrected, and nothing else is changed."""
+"""racedata.loader.corrections: known errors of a dump are corrected, and nothing else is changed."""
 
 import csv
 import shutil
@@ -30,46 +30,45 @@ def values(database, sql):
         return [value for (value,) in db.execute(sql)]
 
 
+RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
+
+
 @pytest.mark.parametrize(
     ("line", "sql", "right"),
     [
-        ("drivers,alonso,number,14,41,a test", "SELECT number FROM drivers WHERE driverRef = 'alonso'", 41),
-        ("drivers,alonso,number,14,\\N,a test", "SELECT number FROM drivers WHERE driverRef = 'alonso'", None),
+        ("drivers,alonso,number,14,41", "number FROM drivers WHERE driverRef = 'alonso'", 41),
+        ("drivers,alonso,number,14,\\N", "number FROM drivers WHERE driverRef = 'alonso'", None),
+        ("circuits,monza,location,Monza,Mailand", "location FROM circuits WHERE circuitRef = 'monza'", "Mailand"),
         (
-            "circuits,monza,location,Monza,Mailand,a test",
-            "SELECT location FROM circuits WHERE circuitRef = 'monza'",
-            "Mailand",
+            "seasons,2005,url,http://en.wikipedia.org/wiki/2005_Formula_One_season,http://x",
+            "url FROM seasons WHERE year = 2005",
+            "http://x",
         ),
+        ("races,2023/18,date,2023-10-22,2023-10-23", "date FROM races WHERE year = 2023 AND round = 18", "2023-10-23"),
         (
-            "races,2023/18,date,2023-10-22,2023-10-23,a test",
-            "SELECT date FROM races WHERE year = 2023 AND round = 18",
-            "2023-10-23",
+            "sessions,2023/18/sprint,time,22:00:00,22:30:00",
+            f"sessions.time FROM sessions {RACE} AND session = 'sprint'",
+            "22:30:00",
         ),
+        ("results,2023/18/max_verstappen,grid,6,7", f"grid FROM results {RACE} AND positionOrder = 1", 7),
         (
-            "results,2023/18/max_verstappen,grid,6,7,a test",
-            "SELECT grid FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18 AND positionOrder = 1",
-            7,
-        ),
-        (
-            "lap_times,2023/18/max_verstappen/1,position,5,6,a test",
-            """SELECT position FROM lap_times JOIN races USING (raceId) JOIN drivers USING (driverId)
-               WHERE year = 2023 AND round = 18 AND driverRef = 'max_verstappen' AND lap = 1""",
+            "lap_times,2023/18/max_verstappen/1,position,5,6",
+            f"position FROM lap_times JOIN drivers USING (driverId) {RACE} AND code = 'VER' AND lap = 1",
             6,
         ),
         (
-            "constructor_standings,2023/18/ferrari,wins,1,2,a test",
-            """SELECT wins FROM constructor_standings JOIN races USING (raceId) JOIN constructors USING (constructorId)
-               WHERE year = 2023 AND round = 18 AND constructorRef = 'ferrari'""",
+            "constructor_standings,2023/18/ferrari,wins,1,2",
+            f"wins FROM constructor_standings JOIN constructors USING (constructorId) {RACE} AND position = 3",
             2,
         ),
     ],
 )
 def test_a_wrong_value_is_replaced_and_named(load, line, sql, right):
-    run, database = load(line)
+    run, database = load(f"{line},a test")
     assert (run.returncode, run.stderr) == (0, "")
-    table, key, column, wrong, text, _ = line.split(",")
+    table, key, column, wrong, text = line.split(",")
     assert f"corrected: {table} {key} {column}: {wrong} to {text}\n" in run.stdout
-    assert values(database, sql) == [right]
+    assert values(database, f"SELECT {sql}") == [right]
 
 
 def test_a_correction_whose_wrong_value_is_not_there_is_obsolete_and_not_applied(load):
@@ -86,30 +85,18 @@ def test_a_correction_of_a_row_that_the_dump_does_not_have_is_not_mentioned(load
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (
-            "pilots,alonso,number,14,41,a test",
-            "corrections.csv, line 2, column table: 'pilots'; expected one of circuits, ",
-        ),
-        (
-            "drivers,alonso,shoe,14,41,a test",
-            "corrections.csv: drivers alonso shoe: no such column; expected one of driver",
-        ),
-        (
-            "drivers,alonso,number,14,x,a test",
-            "corrections.csv: drivers alonso number: '14' or 'x'; expected a whole number",
-        ),
-        ("results,alonso,grid,1,2,a test", "corrections.csv: results alonso grid: a key of 1 parts; expected 3"),
-        ("drivers,alonso,number,14,41,", "corrections.csv, line 2, column source: ''; expected how we know"),
-        (
-            "results,2023/18/alonso,statusId,1,2,a test",
-            "corrections.csv: results 2023/18/alonso statusId: no such column",
-        ),
+        ("pilots,alonso,number,14,41,a test", ", line 2, column table: 'pilots'; expected one of circuits, "),
+        ("drivers,alonso,shoe,14,41,a test", ": drivers alonso shoe: no such column; expected one of driverRef, "),
+        ("drivers,alonso,number,14,x,a test", ": drivers alonso number: '14' or 'x'; expected a whole number"),
+        ("results,alonso,grid,1,2,a test", ": results alonso grid: a key of 1 parts; expected 3"),
+        ("drivers,alonso,number,14,41,", ", line 2, column source: ''; expected how we know"),
+        ("results,2023/18/alonso,statusId,1,2,a test", ": results 2023/18/alonso statusId: no such column"),
     ],
 )
 def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):
     run, database = load(line)
     assert run.returncode == 1
-    assert run.stderr.startswith(f"racedata load: {said}") and run.stderr.count("\n") == 1
+    assert run.stderr.startswith(f"racedata load: corrections.csv{said}") and run.stderr.count("\n") == 1
     assert not database.exists()
 
 

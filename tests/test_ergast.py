@@ -1,4 +1,4 @@
-"""scripts/ergast.py: dumps are loaded as they are published; unknown values are left out of answers, and counted."""
+"""racedata.loader.sources.ergast: dumps are loaded as published; what is unknown is left out, and counted."""
 
 import csv
 import shutil
@@ -8,27 +8,30 @@ from contextlib import closing
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import run_loader
+from support.loads import csv_rows, race_ids, run_loader
 
 
 class Dump:
-    """A copy of the sample, to change: a list of dicts per table."""
+    """A copy of the sample, to change."""
 
     def __init__(self, folder):
         self.folder = shutil.copytree(SAMPLE, folder / "source")
         self.database = folder / "x.db"
 
     def change(self, table, change):
-        """Calls `change` with each row of a table. A row is a dict."""
-        path = self.folder / f"{table}.csv"
-        with path.open(newline="", encoding="utf-8") as file:
-            rows = list(csv.DictReader(file))
+        """Calls `change` with each row of a table, a dict. It may add columns."""
+        rows = csv_rows(self.folder, table)
         for row in rows:
             change(row)
-        with path.open("w", newline="", encoding="utf-8") as file:
+        with (self.folder / f"{table}.csv").open("w", newline="", encoding="utf-8") as file:
             writer = csv.DictWriter(file, {name: None for row in rows for name in row}, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
+
+    def forget(self, table, *columns, race=""):
+        """Makes columns unknown, in the rows of one race or of all."""
+        unknown = dict.fromkeys(columns, "\\N")
+        self.change(table, lambda row: row.update(unknown) if race in ("", row["raceId"]) else None)
 
     def load(self):
         """The report of the loader, and the application over the database."""
@@ -36,12 +39,8 @@ class Dump:
         assert (run.returncode, run.stderr) == (0, "")
         return run.stdout, client(self.database)
 
-    def race_id(self, year, round):
-        with (self.folder / "races.csv").open(newline="", encoding="utf-8") as file:
-            (id,) = [
-                row["raceId"] for row in csv.DictReader(file) if (row["year"], row["round"]) == (str(year), str(round))
-            ]
-            return id
+
+US_GRAND_PRIX = race_ids(SAMPLE, 2023)[18]
 
 
 @pytest.fixture
@@ -50,8 +49,7 @@ def dump(tmp_path):
 
 
 def test_a_race_whose_grid_is_unknown_is_loaded_and_served_without_it(dump):
-    race = dump.race_id(2023, 18)
-    dump.change("results", lambda row: row.update(grid="\\N") if row["raceId"] == race else None)
+    dump.forget("results", "grid", race=US_GRAND_PRIX)
     report, app = dump.load()
     rows = app.get("/ergast/f1/2023/18/results").json["MRData"]["RaceTable"]["Races"][0]["Results"]
     assert len(rows) == 20 and not any("grid" in row for row in rows)
@@ -63,9 +61,8 @@ def test_a_race_whose_grid_is_unknown_is_loaded_and_served_without_it(dump):
 
 
 def test_a_row_whose_status_is_unknown_is_served_without_it_and_is_in_no_count(dump):
-    race = dump.race_id(2023, 18)
-    dump.change("results", lambda row: row.update(statusId="\\N") if row["raceId"] == race else None)
-    dump.change("sprint_results", lambda row: row.update(statusId="\\N") if row["raceId"] == race else None)
+    for table in ("results", "sprint_results"):
+        dump.forget(table, "statusId", race=US_GRAND_PRIX)
     report, app = dump.load()
     for endpoint, key in [("results", "Results"), ("sprint", "SprintResults")]:
         rows = app.get(f"/ergast/f1/2023/18/{endpoint}").json["MRData"]["RaceTable"]["Races"][0][key]
@@ -79,22 +76,19 @@ def test_a_row_whose_status_is_unknown_is_served_without_it_and_is_in_no_count(d
     [
         ("results", ("positionText", "points", "laps"), "results", ("RaceTable", "Races", 0, "Results", 0)),
         ("pit_stops", ("lap", "time"), "pitstops", ("RaceTable", "Races", 0, "PitStops", 0)),
-        (
-            "driver_standings",
-            ("positionText", "points", "wins"),
-            "driverstandings",
-            ("StandingsTable", "StandingsLists", 0, "DriverStandings", 0),
-        ),
-        (
-            "constructor_standings",
-            ("positionText", "points", "wins"),
-            "constructorstandings",
-            ("StandingsTable", "StandingsLists", 0, "ConstructorStandings", 0),
+        *(
+            (
+                f"{name.lower()}_standings",
+                ("positionText", "points", "wins"),
+                f"{name.lower()}standings",
+                ("StandingsTable", "StandingsLists", 0, f"{name}Standings", 0),
+            )
+            for name in ("Driver", "Constructor")
         ),
     ],
 )
 def test_what_is_unknown_is_left_out(dump, table, columns, address, record):
-    dump.change(table, lambda row: row.update(dict.fromkeys(columns, "\\N")))
+    dump.forget(table, *columns)
     report, app = dump.load()
     found = app.get(f"/ergast/f1/2023/18/{address}").json["MRData"]
     for key in record:
@@ -109,8 +103,7 @@ def sessions(app, year, round):
 
 
 def test_a_sprint_weekend_without_a_second_practice_has_no_session_that_is_unknown(dump):
-    race = dump.race_id(2023, 18)
-    dump.change("races", lambda row: row.update(fp2_date="\\N", fp2_time="\\N") if row["raceId"] == race else None)
+    dump.forget("races", "fp2_date", "fp2_time", race=US_GRAND_PRIX)
     _, app = dump.load()
     assert sessions(app, 2023, 18) == {"FirstPractice", "Qualifying", "Sprint"}
     assert sessions(app, 2023, 9) == {"FirstPractice", "Qualifying", "Sprint", "SprintShootout"}
@@ -118,10 +111,8 @@ def test_a_sprint_weekend_without_a_second_practice_has_no_session_that_is_unkno
 
 
 def test_the_session_that_sets_the_grid_of_the_sprint_may_have_columns_of_its_own(dump):
-    race = dump.race_id(2023, 18)
-
     def change(row):
-        moved = row["raceId"] == race
+        moved = row["raceId"] == US_GRAND_PRIX
         row.update(sq_date=row["fp2_date"] if moved else "\\N", sq_time=row["fp2_time"] if moved else "\\N")
         if moved:
             row.update(fp2_date="\\N", fp2_time="\\N")
@@ -143,9 +134,8 @@ def test_blanks_around_values_are_ignored(dump):
 
 
 def test_a_status_is_found_by_its_number_whatever_its_number_is(dump):
-    dump.change("status", lambda row: row.update(statusId="142") if row["statusId"] == "1" else None)
-    dump.change("results", lambda row: row.update(statusId="142") if row["statusId"] == "1" else None)
-    dump.change("sprint_results", lambda row: row.update(statusId="142") if row["statusId"] == "1" else None)
+    for table in ("status", "results", "sprint_results"):
+        dump.change(table, lambda row: row.update(statusId="142") if row["statusId"] == "1" else None)
     _, app = dump.load()
     assert app.get("/ergast/f1/status/142").json["MRData"]["StatusTable"]["Status"][0]["statusId"] == "142"
 

@@ -1,4 +1,4 @@
-"""scripts/jolpica.py: a dump in Jolpica's own layout is loaded, and answers what Jolpica answers."""
+"""racedata.loader.sources.jolpica: a dump in Jolpica's own layout is loaded, and answers what Jolpica answers."""
 
 import csv
 import json

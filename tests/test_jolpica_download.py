@@ -1,4 +1,4 @@
-"""scripts/jolpica_download.py: the published dump is found in an index, and a token goes to the index's host alone."""
+"""racedata.loader.sources.jolpica_download: the published dump is found, and a token goes to one host alone."""
 
 import hashlib
 import io
@@ -136,12 +136,9 @@ def test_an_index_that_redirects_to_another_host_does_not_take_the_token_there(a
     ("url", "gets_it"),
     [
         ("https://api.jolpi.ca/data/", True),
-        ("http://api.jolpi.ca/data/", False),
-        ("https://api.jolpi.ca:8443/data/", False),
-        ("https://jolpi.ca/data/", False),
-        ("https://api.jolpi.ca.example.org/data/", False),
-        ("https://api.jolpi.ca@example.org/data/", False),
-        ("https://example.org/https://api.jolpi.ca/", False),
+        *[("http://api.jolpi.ca/data/", False), ("https://api.jolpi.ca:8443/data/", False)],
+        *[("https://jolpi.ca/data/", False), ("https://api.jolpi.ca.example.org/data/", False)],
+        *[("https://api.jolpi.ca@example.org/data/", False), ("https://example.org/https://api.jolpi.ca/", False)],
     ],
 )
 def test_the_token_is_for_one_scheme_host_and_port(url, gets_it):
@@ -238,10 +235,7 @@ def test_an_entry_of_the_index_is_found_by_its_name_and_the_form_of_its_values(d
         ({"delayed": {"url": URL, "more": f"{URL}more", "sha256": SHA256}}, "has 2 URLs and 1 SHA-256"),
         ({"delayed": [entry(URL), entry(f"{URL}2")]}, "has 0 URLs"),
         ({"a": {"delayed": entry(URL)}, "b": {"delayed": entry(URL, "0" * 64)}}, "has 1 URLs and 2 SHA-256"),
-        (
-            {"delayed": entry(URL.replace("https", "http"))},
-            "is not at an https address; exp",
-        ),
+        ({"delayed": entry(URL.replace("https", "http"))}, "is not at an https address; exp"),
     ],
 )
 def test_an_index_with_no_entry_or_with_a_doubtful_one_is_refused(document, said):
@@ -254,7 +248,6 @@ def test_the_loader_does_not_show_the_token(tmp_path):
     proxy = {"https_proxy": "http://127.0.0.1:1", "no_proxy": "", "JOLPICA_TOKEN": TOKEN, "PATH": "/usr/bin:/bin"}
     run = run_loader("jolpica", tmp_path / "x.db", env=proxy)
     assert run.returncode == 1 and run.stdout == ""
-    assert re.fullmatch(
-        f"racedata load: {re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed\n", run.stderr
-    )
+    said = f"racedata load: {re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed\n"
+    assert re.fullmatch(said, run.stderr)
     assert TOKEN not in run.stderr

@@ -1,4 +1,4 @@
-"""scripts/refresh.py: what an API has that the database lacks is fetched with few requests; all of it or nothing."""
+"""racedata.loader.refresh: what an API has that the database lacks is fetched with few requests, or nothing is."""
 
 import json
 import os
@@ -48,6 +48,14 @@ def behind(behind_file, tmp_path):
     return database
 
 
+@pytest.fixture
+def current(sample_database, tmp_path):
+    """A copy of the sample's database."""
+    database = tmp_path / "racedata.db"
+    database.write_bytes(sample_database.read_bytes())
+    return database
+
+
 def state(folder):
     """All files in a folder: their content and their attributes that a replacement would change."""
     return {
@@ -86,10 +94,8 @@ def test_nothing_new_leaves_every_file_as_it_is(api, behind):
     assert state(behind.parent) == before
 
 
-def test_a_database_that_has_everything_gets_no_overlay(api, sample_database, tmp_path):
-    database = tmp_path / "racedata.db"
-    database.write_bytes(sample_database.read_bytes())
-    assert "nothing new" in refreshed(database, api.url)[0][-1]
+def test_a_database_that_has_everything_gets_no_overlay(api, current, tmp_path):
+    assert "nothing new" in refreshed(current, api.url)[0][-1]
     assert [path.name for path in tmp_path.iterdir()] == ["racedata.db"]
 
 
@@ -173,13 +179,11 @@ def test_two_races_that_swap_their_rounds_keep_their_records(api, sample_databas
     assert rows_of(database) == rows_of(sample_database)
 
 
-def test_an_api_without_laps_and_pit_stops_does_not_delete_those_here(sample_database, tmp_path):
-    database = tmp_path / "racedata.db"
-    database.write_bytes(sample_database.read_bytes())
+def test_an_api_without_laps_and_pit_stops_does_not_delete_those_here(current, tmp_path):
     nothing = {"lap_times": lambda row: None, "pit_stops": lambda row: None}
     without_laps = built(edited(SAMPLE, tmp_path / "dump", **nothing), tmp_path / "api.db")
     with served(answers_of(client(without_laps))) as server:
-        assert "nothing new" in refreshed(database, server.url)[0][-1]
+        assert "nothing new" in refreshed(current, server.url)[0][-1]
 
 
 def test_qualifying_appears_before_the_race_is_run(api, sample_database, tmp_path):
@@ -196,10 +200,7 @@ def test_qualifying_appears_before_the_race_is_run(api, sample_database, tmp_pat
 
 
 def test_a_season_is_refreshed_whole(api, sample_database, tmp_path):
-    def wrong_grid(row):
-        return {**row, "grid": "99"}
-
-    source = without(SAMPLE, tmp_path / "dump", 2005, 1, results=wrong_grid)
+    source = without(SAMPLE, tmp_path / "dump", 2005, 1, results=lambda row: {**row, "grid": "99"})
     database = built(source, tmp_path / "racedata.db")
     said, _ = refreshed(database, api.url, "2005")
     assert said[0] == "2005: fetched the calendar (19 races) and rounds 1, 7"
@@ -211,11 +212,12 @@ def test_a_season_is_refreshed_whole(api, sample_database, tmp_path):
     assert bodies(database, addresses) != bodies(sample_database, addresses)
 
 
+def later(row):
+    return {**row, "year": "2024"} if row["year"] == "2021" else row
+
+
 def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(sample_database, tmp_path):
     """In the API, the calendar of 2024 is there: the races of 2021, a few years later."""
-
-    def later(row):
-        return {**row, "year": "2024"} if row["year"] == "2021" else row
 
     gone = {"results": lambda row: None if row["raceId"] in set(race_ids(SAMPLE, 2021).values()) else row}
     winter = built(edited(SAMPLE, tmp_path / "winter", races=later, **gone), tmp_path / "winter.db")
@@ -224,24 +226,12 @@ def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(sa
         said, _ = refreshed(behind, server.url)
     assert said[0] == "2023: fetched the calendar (22 races) and rounds 9, 18"
     assert said[1].startswith("2024: fetched the calendar (22 races) and ")
-    addresses = [
-        "/ergast/f1/2024/races.json",
-        "/ergast/f1/2023/results.json",
-        "/ergast/f1/2023/18/driverstandings.json",
-    ]
+    addresses = [f"/ergast/f1/{path}.json" for path in ("2024/races", "2023/results", "2023/18/driverstandings")]
     assert bodies(behind, addresses) == bodies(winter, addresses)
-
-
-def test_the_user_agent_and_the_base_address_are_as_given(api, behind):
-    refreshed(behind, api.url + "/")
-    assert all(agent.startswith("racedata/") for agent in api.agents)
 
 
 def test_the_last_races_of_a_season_are_fetched_too_if_they_are_missing_when_the_next_has_begun(tmp_path):
     """In the API, there are races of 2024: those of 2021, three years later."""
-
-    def later(row):
-        return {**row, "year": "2024"} if row["year"] == "2021" else row
 
     gone = {*race_ids(SAMPLE, 2021).values()}
     complete = built(edited(SAMPLE, tmp_path / "api", races=later), tmp_path / "api.db")
@@ -307,7 +297,7 @@ def test_an_api_without_any_races_is_refused(behind, sample_database):
         refreshed(behind, server.url)
 
 
-def test_a_calendar_without_a_race_that_has_results_here_is_refused(sample_database, tmp_path):
+def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp_path):
     """With SEASON, it is deleted. Races without results are cancelled, and always disappear."""
     ids = race_ids(SAMPLE, 2023)
 
@@ -317,36 +307,31 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(sample_datab
         name = "-".join(map(str, rounds))
         return built(edited(SAMPLE, tmp_path / name, **edits), tmp_path / f"{name}.db")
 
-    database = tmp_path / "racedata.db"
-    database.write_bytes(sample_database.read_bytes())
     cancelled, stale = without_races(22), without_races(9, 22)
     with served(answers_of(client(cancelled))) as server:
-        refreshed(database, server.url)
-    assert rows_of(database) == rows_of(cancelled)
+        refreshed(current, server.url)
+    assert rows_of(current) == rows_of(cancelled)
     before = state(tmp_path)
     with served(answers_of(client(stale))) as server:
         with pytest.raises(LoadError) as caught:
-            refreshed(database, server.url)
+            refreshed(current, server.url)
         assert str(caught.value) == (
             f"{server.url}/2023/races.json?limit=2000&offset=0: no 2023/9 Austrian Grand Prix, "
             "which has results here; expected an API that is not behind"
         )
         assert state(tmp_path) == before
-        refreshed(database, server.url, "2023")
-    assert rows_of(database)["races"] == rows_of(stale)["races"]
-    assert rows_of(database)["lap_times"] == rows_of(stale)["lap_times"]
+        refreshed(current, server.url, "2023")
+    assert rows_of(current)["races"] == rows_of(stale)["races"]
+    assert rows_of(current)["lap_times"] == rows_of(stale)["lap_times"]
 
 
 @pytest.mark.parametrize("season", ["", "2023"])
 def test_an_api_without_results_of_a_race_that_has_results_here_deletes_none(
-    sample_database, behind_file, tmp_path, season
+    current, sample_database, behind_file, season
 ):
-    database = tmp_path / "racedata.db"
-    database.write_bytes(sample_database.read_bytes())
     with served(answers_of(client(behind_file))) as server:
-        said, _ = refreshed(database, server.url, season)
-    assert "nothing new" in said[-1]
-    assert rows_of(database) == rows_of(sample_database)
+        assert "nothing new" in refreshed(current, server.url, season)[0][-1]
+    assert rows_of(current) == rows_of(sample_database)
 
 
 # A season of six races with results, most of them borrowed from other seasons of the sample.
@@ -480,9 +465,8 @@ def test_an_unknown_season_is_refused(api, behind, season):
     ended = run(behind, api.url, "--season", season)
     assert (ended.returncode, ended.stdout) == (1, "")
     address = f"{api.url}/seasons.json?limit=2000&offset=0"
-    assert (
-        ended.stderr == f"racedata refresh: {address}: no season {season}; it has 1957 to 2023; nothing was changed\n"
-    )
+    said = f"no season {season}; it has 1957 to 2023; nothing was changed\n"
+    assert ended.stderr == f"racedata refresh: {address}: {said}"
 
 
 def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by_the_next(
@@ -516,7 +500,7 @@ def test_the_licences_of_all_apis_that_a_season_was_fetched_from_are_named(api, 
     assert found == ("CC BY-NC-SA 4.0, CC0 1.0, not stated by 127.0.0.1",)
 
 
-def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(sample_database, tmp_path):
+def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(current, sample_database, tmp_path):
     corrections = tmp_path / "corrections.csv"
     corrections.write_text("table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n")
 
@@ -524,14 +508,12 @@ def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(sample_d
         return {**row, "number": "61"} if row["driverRef"] == "leclerc" else row
 
     erring = built(edited(SAMPLE, tmp_path / "dump", drivers=driver), tmp_path / "api.db")
-    database = tmp_path / "racedata.db"
-    database.write_bytes(sample_database.read_bytes())
     with served(answers_of(client(erring))) as server:
         options = ["--corrections", str(corrections)]
-        assert "nothing new" in run(database, server.url, *options).stdout
-        assert "new data" in run(database, server.url, "--corrections", "none").stdout
-        assert "new data" in run(database, server.url, *options).stdout
-    assert rows_of(database) == rows_of(sample_database)
+        assert "nothing new" in run(current, server.url, *options).stdout
+        assert "new data" in run(current, server.url, "--corrections", "none").stdout
+        assert "new data" in run(current, server.url, *options).stdout
+    assert rows_of(current) == rows_of(sample_database)
 
 
 # The command.
@@ -588,15 +570,8 @@ def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, change, 
 
 
 def test_make_refresh_passes_its_variables(api, behind, sample_database):
-    command = [
-        "make",
-        "--silent",
-        "refresh",
-        f"FROM={api.url}",
-        "SEASON=2023",
-        f"DATABASE={behind}",
-        f"PYTHON={sys.executable}",
-    ]
+    variables = [f"FROM={api.url}", "SEASON=2023", f"DATABASE={behind}", f"PYTHON={sys.executable}"]
+    command = ["make", "--silent", "refresh", *variables]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert rows_of(behind) == rows_of(sample_database)

@@ -1,4 +1,4 @@
-"""scripts/replacement.py: a load ends with the old database or a complete new one, and a line says with which."""
+"""racedata.loader.replacement: a load ends with the old database or a complete new one, and a line says with which."""
 
 import fcntl
 import os
@@ -112,15 +112,8 @@ def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, da
     # At least 30 times, and until one is in the middle: on a busy machine, the moments are far from random.
     while sum(outcomes.values()) < 30 or "racedata load: interrupted; nothing was changed\n" not in outcomes:
         database.write_bytes(old)
-        with subprocess.Popen(
-            command,
-            cwd=ROOT,
-            env=UNMEASURED,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        ) as process:
+        options = {"cwd": ROOT, "env": UNMEASURED, "text": True, "start_new_session": True}
+        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options) as process:
             time.sleep(random.uniform(0, seconds))
             os.killpg(process.pid, signal.SIGINT)
             said = "".join(line for line in process.stderr if not line.startswith("make: "))
@@ -211,37 +204,21 @@ def test_a_link_to_the_database_stays_a_link(source, database):
     assert len(rows_of(database)["races"]) == 88
 
 
-def a_folder(path):
-    path.mkdir()
-
-
-def a_pipe(path):
-    os.mkfifo(path)
-
-
-def somebodys_text(path):
-    path.write_text("Dear diary")
-
-
 def somebodys_database(path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("CREATE TABLE diary (entry)")
 
 
-def identity(path):
-    status = path.lstat()
-    return status.st_ino, status.st_mode, status.st_size, status.st_mtime_ns
-
-
-@pytest.mark.parametrize("make", [a_folder, a_pipe, somebodys_text, somebodys_database])
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.write_text("Dear diary"), somebodys_database])
 def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     path = tmp_path / "racedata.db"
     make(path)
-    before = identity(path)
+    before = path.lstat()
     run = run_loader(source, path)
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
     assert f"{path}: exists and is not a racedata database; remove it, or name another file" in run.stderr
-    assert identity(path) == before
+    after = path.lstat()
+    assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
 
 
 def test_a_damaged_database_is_replaced(source, database):

@@ -1,4 +1,4 @@
-"""scripts/stage.py: how values are read, and the tables that a reader fills."""
+"""racedata.loader.stage: the tables that a reader fills, with the columns that tables.py and schema.sql say."""
 
 import sqlite3
 from contextlib import closing

@@ -54,8 +54,8 @@ def checksum(paths: Iterable[AnyPath]) -> str:
 
 
 @contextmanager
-def dump_folder(source: str, known: Collection[str], progress: Progress) -> Iterator[AnyPath]:
-    """The folder of CSV files that `source` names: it has a file with one of the `known` names.
+def dump_folder(source: str, recognised_by: Collection[str], progress: Progress) -> Iterator[AnyPath]:
+    """The folder of CSV files that `source` names: it has a file with one of the names in `recognised_by`.
 
     A zipfile.Path is used like a pathlib.Path.
     """
@@ -63,12 +63,12 @@ def dump_folder(source: str, known: Collection[str], progress: Progress) -> Iter
     if HTTP.match(source):
         with tempfile.TemporaryFile() as downloaded:
             download(source, downloaded, progress)
-            with unzipped(downloaded, source, known) as folder:
+            with unzipped(downloaded, source, recognised_by) as folder:
                 yield folder
     elif os.path.isdir(source):
-        yield dump_in(Path(source), source, known)
+        yield dump_in(Path(source), source, recognised_by)
     elif os.path.isfile(source):
-        with open(source, "rb") as file, unzipped(file, source, known) as folder:
+        with open(source, "rb") as file, unzipped(file, source, recognised_by) as folder:
             yield folder
     else:
         what = "neither a file nor a folder" if os.path.exists(source) else "not found"
@@ -76,7 +76,7 @@ def dump_folder(source: str, known: Collection[str], progress: Progress) -> Iter
 
 
 @contextmanager
-def unzipped(file: IO[bytes], source: str, known: Collection[str]) -> Iterator[AnyPath]:
+def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[AnyPath]:
     """The folder with a dump in a zip."""
     try:
         check_directory(file, source)
@@ -90,7 +90,7 @@ def unzipped(file: IO[bytes], source: str, known: Collection[str]) -> Iterator[A
                 raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            yield dump_in(zipfile.Path(archive), source, known)
+            yield dump_in(zipfile.Path(archive), source, recognised_by)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
 
@@ -105,11 +105,11 @@ def check_directory(file: IO[bytes], source: str) -> None:
             raise LoadError(f"{source}: the zip lists too many files; expected a dump of the data")
 
 
-def dump_in(root: AnyPath, source: str, known: Collection[str]) -> AnyPath:
-    """The folder that has a file with a known name: `root`, or a folder there. If none has, `root`."""
+def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
+    """The folder that has a file that a layout is recognised by: `root`, or a folder there. If none has, `root`."""
 
     def has_dump(folder: AnyPath) -> bool:
-        return any((folder / name).exists() for name in known)
+        return any((folder / name).exists() for name in recognised_by)
 
     if has_dump(root):
         return root

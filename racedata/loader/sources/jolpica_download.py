@@ -22,11 +22,11 @@ INDEX_BYTES = 1_000_000
 
 @contextmanager
 def published_dump(
-    token: str | None, known: Collection[str], progress: Progress, index: str = INDEX
+    token: str | None, recognised_by: Collection[str], progress: Progress, index: str = INDEX
 ) -> Iterator[AnyPath]:
     """The folder of CSV files of the dump in the index at a URL: with a token the latest, else one 14 days old.
 
-    It has a file with one of the `known` names.
+    It has a file with one of the names in `recognised_by`.
 
     Raises LoadError, in which the token does not appear.
     """
@@ -44,7 +44,7 @@ def published_dump(
             file.seek(0)
             if (actual := hashlib.file_digest(file, "sha256").hexdigest()) != expected:
                 raise LoadError(f"{url}: its SHA-256 is {actual}; expected {expected}, as {index} says")
-            with unzipped(file, url, known) as folder:
+            with unzipped(file, url, recognised_by) as folder:
                 yield folder
     except LoadError as error:
         raise LoadError(str(error).replace(token, "…") if token else str(error)) from None
