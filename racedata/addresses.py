@@ -45,48 +45,48 @@ class Address:
     filters: Mapping[str, Value] = field(default_factory=dict)  # ids lower case; numbers; places such as `1` and `R`
 
 
-def number(text: str) -> int | None:
+def parse_number(text: str) -> int | None:
     """A number of 1 to 18 digits, which always fits into an SQLite integer."""
     return int(text) if re.fullmatch("[0-9]{1,18}", text) else None
 
 
-def identifier(text: str) -> str | None:
+def parse_id(text: str) -> str | None:
     """The id of a circuit, constructor or driver."""
     return text if re.fullmatch("[a-z0-9_-]+", text) else None
 
 
-def place(text: str) -> str | None:
+def parse_place(text: str) -> str | None:
     """A place in a championship, as in `positionText`."""
-    value = number(text)
+    value = parse_number(text)
     return None if value is None else str(value)
 
 
-def position(text: str) -> str | None:
+def parse_position(text: str) -> str | None:
     """A `positionText`: a place in a race, or the letter of a driver who was not classified."""
-    return text.upper() if re.fullmatch("[defnrw]", text) else place(text)
+    return text.upper() if re.fullmatch("[defnrw]", text) else parse_place(text)
 
 
 # Every filter, and how its value is parsed. All except `grid` and `fastest` are endpoints too.
 FILTERS: Mapping[str, Callable[[str], Value | None]] = {
-    "circuits": identifier,
-    "constructors": identifier,
-    "drivers": identifier,
-    "grid": number,
-    "fastest": number,
-    "results": position,
-    "status": number,
-    "laps": number,
-    "pitstops": number,
-    "qualifying": number,
-    "sprint": position,
-    "driverstandings": place,
-    "constructorstandings": place,
+    "circuits": parse_id,
+    "constructors": parse_id,
+    "drivers": parse_id,
+    "grid": parse_number,
+    "fastest": parse_number,
+    "results": parse_position,
+    "status": parse_number,
+    "laps": parse_number,
+    "pitstops": parse_number,
+    "qualifying": parse_number,
+    "sprint": parse_position,
+    "driverstandings": parse_place,
+    "constructorstandings": parse_place,
 }
 FORMS: Mapping[Callable[[str], Value | None], str] = {
-    identifier: "an id of letters, digits, _ and -",
-    number: "a number of at most 18 digits",
-    place: "a number of at most 18 digits",
-    position: "a number of at most 18 digits, or one of the letters d, e, f, n, r and w",
+    parse_id: "an id of letters, digits, _ and -",
+    parse_number: "a number of at most 18 digits",
+    parse_place: "a number of at most 18 digits",
+    parse_position: "a number of at most 18 digits, or one of the letters d, e, f, n, r and w",
 }
 WITHOUT_VALUE = ("races", "seasons")
 
@@ -111,21 +111,21 @@ class Grammar:
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         if endpoint not in self.endpoints:
             raise self.unknown(f"{endpoint[:50]!r} is not an endpoint")
-        filters = self.read_filters(rest)
+        filters = self.parse_filters(rest)
         self.check(endpoint, season, round, filters)
         return Address("/".join(segments), endpoint, season, round, filters)
 
-    def read_filters(self, segments: list[str]) -> dict[str, Value]:
+    def parse_filters(self, segments: list[str]) -> dict[str, Value]:
         """The values of filters by name. If a filter appears twice, the last one applies."""
         filters: dict[str, Value] = {}
         without_value = None
         for name, text in zip(segments[::2], segments[1::2]):
-            read = identifier if name in WITHOUT_VALUE else FILTERS.get(name)
-            if read is None:
+            parse = parse_id if name in WITHOUT_VALUE else FILTERS.get(name)
+            if parse is None:
                 raise self.unknown(f"{name[:50]!r} is not a filter")
-            value = read(text)
+            value = parse(text)
             if value is None:
-                raise self.unknown(f"{name}/{text[:50]} is not a filter: the value of {name} is {FORMS[read]}")
+                raise self.unknown(f"{name}/{text[:50]} is not a filter: the value of {name} is {FORMS[parse]}")
             if name in WITHOUT_VALUE:
                 without_value = name
             else:

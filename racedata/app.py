@@ -21,7 +21,7 @@ from racedata.ratelimit.clients import TrustedProxies
 from racedata.ratelimit.middleware import RateLimits
 from racedata.ratelimit.stores import LimitStore, store_for
 from racedata.reload import ReloadingApp
-from racedata.requested import METHODS, RequestReader
+from racedata.requested import METHODS, RequestParser
 from racedata.resources import ENDPOINTS, Document, Health
 from racedata.settings import CANNOT_START, SettingError, Settings, read_settings
 from racedata.snapshot import Snapshot
@@ -61,12 +61,12 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     directory = Directory(data)
     answers = answers_of(settings, data)
     grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
-    reader = RequestReader(settings, grammar)
+    parser = RequestParser(settings, grammar)
     limits = []
     if limit_store:
         limits = [RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address)]
     # The rate limits come first, so that requests which the others answer or refuse count too.
-    app = App(middleware=[*limits, Cors(), reader])
+    app = App(middleware=[*limits, Cors(), parser])
 
     endpoints = [endpoint(data, directory, answers, settings) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
@@ -76,7 +76,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app.add_route("/openapi.json", Document(answers, description, falcon.MEDIA_JSON))
     with_limits = answers_of(settings, data, settings.burst_limit, settings.sustained_limit)  # the page names them
     app.add_route("/", Document(with_limits, page.html(settings, endpoints, data), "text/html; charset=utf-8"))
-    app.add_sink(reader.not_found)
+    app.add_sink(parser.not_found)
 
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)

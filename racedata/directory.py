@@ -88,7 +88,7 @@ class Directory:
 
     def select(self, address: Address) -> Selection:
         """The Selection of an address. Raises NotRun."""
-        season, round = self.place(address.season, address.round)
+        season, round = self.season_and_round(address.season, address.round)
         filters: dict[str, Value] = {}
         if round is not None:
             race = self.race_ids.get((season or 0, round))
@@ -107,7 +107,7 @@ class Directory:
                 filters[name] = value
         return Selection(season, round, filters)
 
-    def place(self, season: Value | None, round: Value | None) -> tuple[int | None, int | None]:
+    def season_and_round(self, season: Value | None, round: Value | None) -> tuple[int | None, int | None]:
         """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
         year = max(self.last_races) if season == "current" else season
         if year is None or isinstance(year, str):

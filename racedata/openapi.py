@@ -31,7 +31,7 @@ def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Gram
     """The OpenAPI document of a service with these settings, as JSON text."""
     document = deepcopy(OPENAPI)
     document["servers"][0]["url"] = base_of(settings)
-    place = "/{season}/{round}".format_map(queries.loaded(endpoints[0].data))
+    place = "/{season}/{round}".format_map(queries.overview(endpoints[0].data))
     for endpoint in endpoints:
         answer = answer_response(endpoint, grammar, f"{place}/{endpoint.name}")
         document["components"]["responses"][response_name(endpoint)] = answer

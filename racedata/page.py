@@ -95,45 +95,45 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 
 def html(settings: Settings, endpoints: Sequence[Endpoint], data: Snapshot) -> str:
     """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
-    loaded, directory = queries.loaded(data), endpoints[0].directory
-    values = example_values(data, directory, loaded)
+    overview, directory = queries.overview(data), endpoints[0].directory
+    values = example_values(data, directory, overview)
     return PAGE.substitute(
         banner="".join(f'<p id="sample">{escape(notice)}</p>' for notice in [data.sample_notice()] if notice),
         base=escape(base_of(settings)),
-        facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in facts(data, loaded)),
-        endpoints="\n".join(groups(settings, endpoints, values)),
-        filters="\n".join(described_filters(values)),
-        current="{}".format(*directory.place("current", None)),
-        last="{}/{}".format(*directory.place("current", "last")),
-        next="{}/{}".format(*directory.place("current", "next")),
+        facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data, overview)),
+        endpoints="\n".join(endpoint_sections(settings, endpoints, values)),
+        filters="\n".join(filter_lists(values)),
+        current="{}".format(*directory.season_and_round("current", None)),
+        last="{}/{}".format(*directory.season_and_round("current", "last")),
+        next="{}/{}".format(*directory.season_and_round("current", "next")),
         default_limit=settings.default_limit,
         max_limit=settings.max_limit,
-        limits=limits(settings),
+        limits=limits_in_words(settings),
     )
 
 
-def facts(data: Snapshot, loaded: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def loaded_facts(data: Snapshot, overview: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """What is loaded: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
-    yield "Seasons", "{seasons}, from {first} to {last}".format_map(loaded)
+    yield "Seasons", "{seasons}, from {first} to {last}".format_map(overview)
     for table, name in RECORDS.items():
         yield name, f"{counts[table]:,}"
-    yield "Source", linked(public_source(build["source"]))
+    yield "Source", with_link(public_source(build["source"]))
     if build["refreshedFrom"]:
-        yield "Refreshed from", ", ".join(map(linked, build["refreshedFrom"].split(", ")))
+        yield "Refreshed from", ", ".join(map(with_link, build["refreshedFrom"].split(", ")))
     yield "Licence", escape(build["licence"] or "not stated by the source")
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
 
-def linked(text: str) -> str:
+def with_link(text: str) -> str:
     """A text as HTML, as a link if it is a URL."""
     text = escape(text)
     return f'<a href="{text}">{text}</a>' if re.match("https?://", text, re.IGNORECASE) else text
 
 
-def example_values(data: Snapshot, directory: Directory, loaded: Mapping[str, Any]) -> dict[str, str]:
+def example_values(data: Snapshot, directory: Directory, overview: Mapping[str, Any]) -> dict[str, str]:
     """The values for the addresses and texts of EXAMPLES: the race with the most data, its circuit and its winner."""
-    race = directory.race_ids[loaded["season"], loaded["round"]]
+    race = directory.race_ids[overview["season"], overview["round"]]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
     driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]
@@ -149,7 +149,7 @@ def example_values(data: Snapshot, directory: Directory, loaded: Mapping[str, An
     }
 
 
-def groups(settings: Settings, endpoints: Sequence[Endpoint], values: Mapping[str, str]) -> Iterator[str]:
+def endpoint_sections(settings: Settings, endpoints: Sequence[Endpoint], values: Mapping[str, str]) -> Iterator[str]:
     """The endpoints in their groups, as HTML: name, summary, links, filters."""
     by_name = {endpoint.name: endpoint for endpoint in endpoints}
     for group, examples in EXAMPLES.items():
@@ -159,14 +159,14 @@ def groups(settings: Settings, endpoints: Sequence[Endpoint], values: Mapping[st
             yield f'<section id="{name}"><h4><code>{name}</code> <span>{escape(endpoint.summary)}</span></h4><ul>'
             for address, text in addresses.items():
                 yield f"<li>{link(settings, address.format_map(values))} {escape(text.format_map(values))}</li>"
-            yield f"</ul><p>{accepted(endpoint.rules)}</p></section>"
+            yield f"</ul><p>{accepted_filters(endpoint.rules)}</p></section>"
 
 
 def link(settings: Settings, address: str) -> str:
     return f'<a href="{escape(base_of(settings) + address)}.json"><code>{escape(address)}</code></a>'
 
 
-def accepted(rules: Rules) -> str:
+def accepted_filters(rules: Rules) -> str:
     """The filters that an endpoint accepts, as a sentence or two."""
     names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
     text = "Needs a season and a round. " * rules.needs_round + f"Filters: {', '.join(names)}."
@@ -176,26 +176,26 @@ def accepted(rules: Rules) -> str:
     return text
 
 
-def described_filters(values: Mapping[str, str]) -> Iterator[str]:
+def filter_lists(values: Mapping[str, str]) -> Iterator[str]:
     """The filters, grouped by the form of their values, as HTML."""
     ids = {"circuits": "circuit", "constructors": "constructor", "drivers": "driver"}
     for form in dict.fromkeys(FORMS.values()):
         yield f"<h3>{form[0].upper()}{form[1:]}</h3><dl>"
-        for name, read in FILTERS.items():
-            if FORMS[read] == form:
+        for name, parse in FILTERS.items():
+            if FORMS[parse] == form:
                 parameter = PARAMETERS[name]
                 example = values[ids[name]] if name in ids else parameter["example"]
-                text = marked(parameter["description"])
+                text = with_code(parameter["description"])
                 yield f"<div><dt><code>{name}/{escape(example)}</code></dt><dd>{text}</dd></div>"
         yield "</dl>"
 
 
-def marked(text: str) -> str:
+def with_code(text: str) -> str:
     """Converts a text with code in backticks to HTML."""
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
-def limits(settings: Settings) -> str:
+def limits_in_words(settings: Settings) -> str:
     """The rate limits in words."""
     parts = [limit.split("/") for limit in (settings.burst_limit, settings.sustained_limit) if limit != "off"]
     named = [f"{quota} request{'s' * (quota != '1')} per {window}" for quota, window in parts]

@@ -14,7 +14,7 @@ from racedata.snapshot import Snapshot
 Filters = Mapping[str, Value]  # values of columns, by filter
 
 # The filters for a row of `results`, which is one driver in one race, and the column that each filter compares.
-ENTRY: Mapping[str, str] = {
+RESULT_COLUMNS: Mapping[str, str] = {
     "constructors": "constructorId",
     "drivers": "driverId",
     "grid": "grid",
@@ -58,32 +58,36 @@ class Where:
 
 
 @dataclass(frozen=True)
-class Source:
+class RecordTable:
     """The rows that an endpoint serves: a table whose `record` numbers them in the order of answers."""
 
     table: str
-    own: Mapping[str, str]  # filters that are columns of the table itself
+    own_columns: Mapping[str, str]  # filters that are columns of the table itself
     columns: str = "*"
-    # Filters for the row of `results` with the same race and driver.
-    entry: Collection[str] = ()
+    # Filters that compare columns of `results` instead: of the row with the same race and driver.
+    result_filters: Collection[str] = ()
     counted_per_race: bool = False  # `record` counts from 1 in each race, else over the whole table
 
     @property
     def filters(self) -> frozenset[str]:
         """All filters that these rows accept."""
-        return frozenset({"circuits", *self.own, *self.entry})
+        return frozenset({"circuits", *self.own_columns, *self.result_filters})
 
     def where(self, filters: Filters) -> Where:
         where = Where()
         where.race(filters)
-        where.equal(self.own, filters)
+        where.equal(self.own_columns, filters)
         # The other filters must all match the same row of `results`, so they go into one subquery.
-        left = {name: ENTRY[name] for name in self.entry if name in filters and name not in self.own}
-        if left:
-            entry = Where()
-            entry.race(filters)
-            entry.equal({"drivers": "driverId", **left}, filters)
-            where.add(f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{entry})", entry.values)
+        others = {
+            name: RESULT_COLUMNS[name]
+            for name in self.result_filters
+            if name in filters and name not in self.own_columns
+        }
+        if others:
+            same_row = Where()
+            same_row.race(filters)
+            same_row.equal({"drivers": "driverId", **others}, filters)
+            where.add(f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})", same_row.values)
         return where
 
     def page(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
@@ -106,8 +110,8 @@ class Source:
         return total, data.rows(sql, tuple(where.values))
 
 
-RESULTS = Source("results", ENTRY)
-SPRINT = Source(
+RESULTS = RecordTable("results", RESULT_COLUMNS)
+SPRINT = RecordTable(
     "sprint_results",
     # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint.
     {
@@ -119,79 +123,79 @@ SPRINT = Source(
     },
     "*, NULL AS fastestLapSpeed",
 )
-QUALIFYING = Source(
+QUALIFYING = RecordTable(
     "qualifying",
     # In a few races the two tables name different constructors; the qualifying row's own counts here.
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},
-    entry=ENTRY,
+    result_filters=RESULT_COLUMNS,
 )
-LAPS = Source(
+LAPS = RecordTable(
     "lap_times",
     {"drivers": "driverId", "laps": "lap"},
     "lap, driverId, position, time, raceId",
-    entry=ENTRY,
+    result_filters=RESULT_COLUMNS,
     counted_per_race=True,
 )
 
 
-PITSTOPS = Source(
+PITSTOPS = RecordTable(
     "pit_stops",
     {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
-    entry=ENTRY,
+    result_filters=RESULT_COLUMNS,
     counted_per_race=True,
 )
-DRIVER_STANDINGS = Source("driver_standings", {"drivers": "driverId", "driverstandings": "positionText"})
-CONSTRUCTOR_STANDINGS = Source(
+DRIVER_STANDINGS = RecordTable("driver_standings", {"drivers": "driverId", "driverstandings": "positionText"})
+CONSTRUCTOR_STANDINGS = RecordTable(
     "constructor_standings", {"constructors": "constructorId", "constructorstandings": "positionText"}
 )
 
 
-def winner_time(data: Snapshot, source: Source, race_id: int) -> int | None:
+def winner_time(data: Snapshot, source: RecordTable, race_id: int) -> int | None:
     """The milliseconds of the first row of a classification: gaps are counted from it."""
     sql = f"SELECT milliseconds FROM {source.table} WHERE raceId = ? ORDER BY record LIMIT 1"
     time: int | None = data.row(sql, (race_id,))["milliseconds"]
     return time
 
 
-def entries(filters: Filters) -> Where:
+def where_results(filters: Filters) -> Where:
     """The rows of `results` that match."""
     where = Where()
     where.race(filters)
-    where.equal(ENTRY, filters)
+    where.equal(RESULT_COLUMNS, filters)
     if "qualifying" in filters:
         qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
         where.add(f"(raceId, driverId) IN ({qualifying})", [filters["qualifying"]])
     return where
 
 
-def races(data: Snapshot, filters: Filters) -> set[int]:
+def race_ids(data: Snapshot, filters: Filters) -> set[int]:
     """The raceIds that match. Uses `results` if a filter needs it, else only the calendar."""
-    where = entries(filters)
-    table = "results" if any(name in filters for name in ENTRY) else "races"
+    where = where_results(filters)
+    table = "results" if any(name in filters for name in RESULT_COLUMNS) else "races"
     return {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}{where}", tuple(where.values))}
 
 
-def entrants(data: Snapshot, column: str, filters: Filters) -> set[int]:
+def ids_in_results(data: Snapshot, column: str, filters: Filters) -> set[int]:
     """The driverIds or constructorIds of the rows of `results` that match."""
-    where = entries(filters)
+    where = where_results(filters)
     return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM results{where}", tuple(where.values))}
 
 
-def statuses(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
+def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
     """`(statusId, count)` of the rows of `results` that match."""
-    where = entries(filters)
+    where = where_results(filters)
     where.add("statusId IS NOT NULL", [])
     rows = data.rows(f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values))
     return [(id, count) for id, count in rows]
 
 
-def standing(data: Snapshot, source: Source, column: str, filters: Filters) -> set[int]:
+def ids_in_standings(data: Snapshot, source: RecordTable, column: str, filters: Filters) -> set[int]:
     """The values of a column in the rows of standings that match: driverIds, constructorIds or raceIds."""
     where = source.where(filters)
     return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM {source.table}{where}", tuple(where.values))}
 
 
-def loaded(data: Snapshot) -> dict[str, Any]:
+def overview(data: Snapshot) -> dict[str, Any]:
     """The number of seasons, the first and the last; and season and round of the latest race with the most data."""
     seasons = data.row("SELECT count(DISTINCT year) AS seasons, min(year) AS first, max(year) AS last FROM races")
     fullest = data.row(

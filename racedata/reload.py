@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 
-class Identity(NamedTuple):
+class FileState(NamedTuple):
     """Attributes of a file that change if another file replaces it, or if something writes to it."""
 
     device: int
@@ -29,13 +29,13 @@ class Identity(NamedTuple):
     changed: int  # nanoseconds
 
 
-def identity(path: str) -> Identity | None:
-    """The Identity of the file at `path`; None if there is none."""
+def file_state(path: str) -> FileState | None:
+    """The state of the file at `path`; None if there is none."""
     try:
         status = os.stat(path)
     except OSError:
         return None
-    return Identity(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class ReloadingApp:
@@ -49,7 +49,7 @@ class ReloadingApp:
 
     def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
         self.path, self.make_app = path, make_app
-        self._seen = identity(path)  # before reading, so that the next check finds a change during the read
+        self._seen = file_state(path)  # before reading, so that the next check finds a change during the read
         self.data = Snapshot.read(path)
         self.app = self._application(self.data)
 
@@ -67,7 +67,7 @@ class ReloadingApp:
 
     def check(self) -> None:
         """Serves the file that is now at the path, if it is a new and good one."""
-        seen = identity(self.path)
+        seen = file_state(self.path)
         if seen == self._seen:
             return
         try:

@@ -25,7 +25,7 @@ class Requested(NamedTuple):
     base_url: str  # what `MRData.url` begins with
 
 
-class RequestReader:
+class RequestParser:
     """Middleware: sets `req.context.requested` and sends the request to its endpoint's route; refuses the rest."""
 
     def __init__(self, settings: Settings, grammar: Grammar) -> None:
@@ -47,8 +47,8 @@ class RequestReader:
     def parse(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
         """Parses a request; None if it is outside the base address. Raises HTTPNotFound or HTTPBadRequest."""
         # Long requests are not cached, because an entry would use too much memory.
-        read = self.parse_cached if len(path) + len(query) + len(host) < 300 else self.parse_uncached
-        return read(path, query, scheme, host)
+        parse = self.parse_cached if len(path) + len(query) + len(host) < 300 else self.parse_uncached
+        return parse(path, query, scheme, host)
 
     def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
         """Like `parse`, without its cache."""
@@ -56,18 +56,18 @@ class RequestReader:
             raise falcon.HTTPBadRequest(
                 description="The Host header is not a host name or address with an optional port."
             )
-        behind = path[len(self.base) :]
-        if path[: len(self.base)].lower() != self.base or not (behind[:1] in ("/", "") or behind.lower() == ".json"):
+        rest = path[len(self.base) :]
+        if path[: len(self.base)].lower() != self.base or not (rest[:1] in ("/", "") or rest.lower() == ".json"):
             return None
         try:
-            address = self.grammar.parse(behind)
+            address = self.grammar.parse(rest)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         except AddressError as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        limit = min(whole_number(parameters, "limit", self.settings.default_limit), self.settings.max_limit)
-        offset = whole_number(parameters, "offset", 0)
+        limit = min(page_parameter(parameters, "limit", self.settings.default_limit), self.settings.max_limit)
+        offset = page_parameter(parameters, "offset", 0)
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
         return Requested(address, limit, offset, base_url)
 
@@ -76,7 +76,7 @@ class RequestReader:
         raise falcon.HTTPNotFound(description=str(self.grammar.unknown("Nothing has this address")))
 
 
-def whole_number(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
+def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
     """A query parameter as a non-negative whole number. Raises HTTPBadRequest if it is anything else."""
     value = parameters.get(name)
     if value is None:

@@ -16,16 +16,16 @@ from racedata import queries, serializers
 from racedata.addresses import Rules
 from racedata.answers import Answers, accepts_gzip, compressed, decompressed
 from racedata.directory import Directory, NotRun, Selection
-from racedata.queries import Filters, Source
+from racedata.queries import Filters, RecordTable
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot, public_source
 
-# The filters for a driver in a race.
-ENTRY = queries.RESULTS.filters
+# The filters that compare a row of `results`, and those of its race.
+RESULT_FILTERS = queries.RESULTS.filters
 
-Page = tuple[int, list[Json]]  # the total number of records, and the objects with the records of the page
+Found = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
 
 
 class Endpoint:
@@ -36,7 +36,7 @@ class Endpoint:
     rules: ClassVar[Rules]
     table: ClassVar[str]  # in MRData: `RaceTable`
     objects: ClassVar[str]  # in the table: `Races`
-    # The records are these objects themselves, or are nested in them under `key`. Schemas are in openapi.json.
+    # If `key` is empty, each object is a record; else each has a list of records under `key`. Schemas: openapi.json.
     key: ClassVar[str] = ""
     schema: ClassVar[str]  # of a record
     container: ClassVar[str] = ""  # the schema of an object without its records
@@ -49,7 +49,7 @@ class Endpoint:
         requested: Requested = req.context.requested
         try:
             if self.answers.is_current(req.env):
-                self.directory.select(requested.address)  # raises NotRun
+                self.directory.select(requested.address)  # raises NotRun: a 404 is sent to every client
                 self.answers.send_not_modified(resp)
                 return
             gzip = accepts_gzip(req.env)
@@ -89,7 +89,7 @@ class Endpoint:
         url = f"{base_url}/{address.path}.json"
         return serializers.mrdata(self.settings.series, url, limit, offset, total, **{self.table: table})
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
         raise NotImplementedError
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
@@ -103,7 +103,7 @@ class Seasons(Endpoint):
     name = "seasons"
     summary = "Seasons"
     rules = Rules(
-        ENTRY | {"driverstandings", "constructorstandings"},
+        RESULT_FILTERS | {"driverstandings", "constructorstandings"},
         only_beside={
             "driverstandings": frozenset({"constructorstandings", "drivers", "constructors"}),
             "constructorstandings": frozenset({"driverstandings", "drivers", "constructors"}),
@@ -112,24 +112,24 @@ class Seasons(Endpoint):
     schema = "SeasonObject"
     table, objects = "SeasonTable", "Seasons"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
         seasons = self.directory.seasons
         if not filters:
-            return cut(list(seasons.values()), limit, offset)
+            return page_of(list(seasons.values()), limit, offset)
         if "driverstandings" in filters or "constructorstandings" in filters:
             years = self.standing_years(filters)
         else:
-            years = self.years(queries.races(self.data, filters))
-        return cut([season for year, season in seasons.items() if year in years], limit, offset)
+            years = self.years(queries.race_ids(self.data, filters))
+        return page_of([season for year, season in seasons.items() if year in years], limit, offset)
 
     def standing_years(self, filters: Filters) -> set[int]:
         """The seasons in whose standings the driver, the constructor, or both are."""
         # By year: the two championships of a season may end with different races.
         return set.intersection(
             *(
-                self.years(standing(self.data, self.directory, source, "raceId", filters))
+                self.years(ids_in_chosen_standings(self.data, self.directory, source, "raceId", filters))
                 for source in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
-                if any(name in filters for name in source.own)
+                if any(name in filters for name in source.own_columns)
             )
         )
 
@@ -142,16 +142,16 @@ class Circuits(Endpoint):
 
     name = "circuits"
     summary = "Circuits"
-    rules = Rules(ENTRY)
+    rules = Rules(RESULT_FILTERS)
     schema = "Circuit"
     table, objects = "CircuitTable", "Circuits"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
         circuits, rows = self.directory.circuits, self.directory.race_rows
         if not filters:
-            return cut(list(circuits.values()), limit, offset)
-        ids = {rows[id]["circuitId"] for id in queries.races(self.data, filters)}
-        return cut([circuit for id, circuit in circuits.items() if id in ids], limit, offset)
+            return page_of(list(circuits.values()), limit, offset)
+        ids = {rows[id]["circuitId"] for id in queries.race_ids(self.data, filters)}
+        return page_of([circuit for id, circuit in circuits.items() if id in ids], limit, offset)
 
 
 class Races(Endpoint):
@@ -159,13 +159,13 @@ class Races(Endpoint):
 
     name = "races"
     summary = "Races with their sessions: a season's calendar, or one race"
-    rules = Rules(ENTRY)
+    rules = Rules(RESULT_FILTERS)
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
         directory = self.directory
-        ids = directory.in_order_of_races(queries.races(self.data, filters)) if filters else list(directory.races)
+        ids = directory.in_order_of_races(queries.race_ids(self.data, filters)) if filters else list(directory.races)
         return len(ids), [directory.calendar[id] for id in ids[offset : offset + limit]]
 
 
@@ -174,14 +174,16 @@ class Constructors(Endpoint):
 
     name = "constructors"
     summary = "Constructors"
-    rules = Rules(ENTRY | {"constructorstandings"}, only_beside={"constructorstandings": frozenset({"constructors"})})
+    rules = Rules(
+        RESULT_FILTERS | {"constructorstandings"}, only_beside={"constructorstandings": frozenset({"constructors"})}
+    )
     schema = "Constructor"
     table, objects = "ConstructorTable", "Constructors"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        ids = entrants(self.data, self.directory, queries.CONSTRUCTOR_STANDINGS, self.name, filters)
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
+        ids = ids_that_match(self.data, self.directory, queries.CONSTRUCTOR_STANDINGS, self.name, filters)
         found = [each for id, each in self.directory.constructors.items() if ids is None or id in ids]
-        return cut(found, limit, offset)
+        return page_of(found, limit, offset)
 
 
 class Drivers(Endpoint):
@@ -189,14 +191,16 @@ class Drivers(Endpoint):
 
     name = "drivers"
     summary = "Drivers"
-    rules = Rules(ENTRY | {"qualifying", "driverstandings"}, only_beside={"driverstandings": frozenset({"drivers"})})
+    rules = Rules(
+        RESULT_FILTERS | {"qualifying", "driverstandings"}, only_beside={"driverstandings": frozenset({"drivers"})}
+    )
     schema = "Driver"
     table, objects = "DriverTable", "Drivers"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        ids = entrants(self.data, self.directory, queries.DRIVER_STANDINGS, self.name, filters)
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
+        ids = ids_that_match(self.data, self.directory, queries.DRIVER_STANDINGS, self.name, filters)
         found = [each for id, each in self.directory.drivers.items() if ids is None or id in ids]
-        return cut(found, limit, offset)
+        return page_of(found, limit, offset)
 
 
 class RaceRecords(Endpoint):
@@ -204,9 +208,9 @@ class RaceRecords(Endpoint):
 
     table, objects = "RaceTable", "Races"
     container = "Race"
-    source: ClassVar[Source]
+    source: ClassVar[RecordTable]
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
         total, rows = self.source.page(self.data, filters, limit, offset)
         races = self.directory.races
         return total, [
@@ -305,9 +309,9 @@ class Standings(Endpoint):
 
     table, objects = "StandingsTable", "StandingsLists"
     container = "StandingsList"
-    source: ClassVar[Source]
+    source: ClassVar[RecordTable]
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
         lists = self.directory.standings_filters(self.source.table, filters)
         if lists is None:
             return 0, []
@@ -338,7 +342,7 @@ class DriverStandings(Standings):
     name = "driverstandings"
     summary = "Driver standings"
     source = queries.DRIVER_STANDINGS
-    rules = Rules(frozenset(source.own))
+    rules = Rules(frozenset(source.own_columns))
     key = "DriverStandings"
     schema = "DriverStanding"
 
@@ -353,7 +357,7 @@ class ConstructorStandings(Standings):
     name = "constructorstandings"
     summary = "Constructor standings"
     source = queries.CONSTRUCTOR_STANDINGS
-    rules = Rules(frozenset(source.own))
+    rules = Rules(frozenset(source.own_columns))
     key = "ConstructorStandings"
     schema = "ConstructorStanding"
 
@@ -366,39 +370,41 @@ class Status(Endpoint):
 
     name = "status"
     summary = "Finishing statuses with their counts"
-    rules = Rules(ENTRY)
+    rules = Rules(RESULT_FILTERS)
     schema = "Status"
     table, objects = "StatusTable", "Status"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> Found:
         texts = self.directory.statuses
-        counts = sorted(queries.statuses(self.data, filters), key=lambda found: (-found[1], texts[found[0]]))
-        return cut([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
+        counts = sorted(queries.status_counts(self.data, filters), key=lambda found: (-found[1], texts[found[0]]))
+        return page_of([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
 
 
-def cut(objects: list[Json], limit: int, offset: int) -> Page:
+def page_of(objects: list[Json], limit: int, offset: int) -> Found:
     """One page of a complete list."""
     return len(objects), objects[offset : offset + limit]
 
 
-def entrants(
-    data: Snapshot, directory: Directory, standings: Source, name: str, filters: Filters
+def ids_that_match(
+    data: Snapshot, directory: Directory, standings: RecordTable, name: str, filters: Filters
 ) -> Collection[int] | None:
     """The ids of the drivers or constructors (`name`) that match; None for all of the table."""
-    column = queries.ENTRY[name]
-    if any(filter in filters for filter in standings.own if filter != name):
-        return standing(data, directory, standings, column, filters)
+    column = queries.RESULT_COLUMNS[name]
+    if any(filter in filters for filter in standings.own_columns if filter != name):
+        return ids_in_chosen_standings(data, directory, standings, column, filters)
     if not filters:
         return None
     if set(filters) == {name}:  # also those who never raced
         return [int(filters[name])]
-    return queries.entrants(data, column, filters)
+    return queries.ids_in_results(data, column, filters)
 
 
-def standing(data: Snapshot, directory: Directory, source: Source, column: str, filters: Filters) -> set[int]:
+def ids_in_chosen_standings(
+    data: Snapshot, directory: Directory, source: RecordTable, column: str, filters: Filters
+) -> set[int]:
     """The values of a column in the standings that an address selects: driverIds, constructorIds or raceIds."""
     lists = directory.standings_filters(source.table, filters)
-    return set() if lists is None else queries.standing(data, source, column, lists)
+    return set() if lists is None else queries.ids_in_standings(data, source, column, lists)
 
 
 # In the order of the page and the description.

@@ -142,4 +142,4 @@ def test_the_page_says_the_limits(sample_database, limits, text):
     ],
 )
 def test_the_page_does_not_show_the_folder_or_the_key_of_a_source(source, shown):
-    assert page.linked(public_source(source)) == shown
+    assert page.with_link(public_source(source)) == shown

@@ -78,7 +78,7 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(dump_database,
     assert len(checked) > len(endpoint.rules.filters)
 
 
-SOURCES = [source for source in vars(queries).values() if isinstance(source, queries.Source)]
+SOURCES = [source for source in vars(queries).values() if isinstance(source, queries.RecordTable)]
 
 
 @pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.table)
@@ -119,7 +119,7 @@ def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, directory):
 
 def test_races_with_a_filter_of_results_are_those_with_such_a_row_each_once(data, directory):
     filters = directory.select(GRAMMAR.parse("/drivers/leclerc/races")).filters
-    found = directory.in_order_of_races(queries.races(data, filters))
+    found = directory.in_order_of_races(queries.race_ids(data, filters))
     assert [directory.races[id]["raceName"] for id in found] == [
         "British Grand Prix",
         "Belgian Grand Prix",
@@ -130,13 +130,13 @@ def test_races_with_a_filter_of_results_are_those_with_such_a_row_each_once(data
 
 def test_races_without_one_are_those_of_the_calendar(data, directory):
     filters = directory.select(GRAMMAR.parse("/circuits/monza/races")).filters
-    found = [directory.races[id]["season"] for id in directory.in_order_of_races(queries.races(data, filters))]
+    found = [directory.races[id]["season"] for id in directory.in_order_of_races(queries.race_ids(data, filters))]
     with (SAMPLE / "races.csv").open(encoding="utf-8") as lines:
         assert len(found) == sum("Italian Grand Prix" in line for line in lines)
     assert found == sorted(found)
 
 
 def test_the_fullest_race_is_the_last_that_has_most(data):
-    loaded = queries.loaded(data)
+    loaded = queries.overview(data)
     assert (loaded["season"], loaded["round"]) == (2023, 18)
     assert (loaded["seasons"], loaded["first"], loaded["last"]) == (5, 1957, 2023)

@@ -1,1 +1,1 @@
-"""Rate limits: the token bucket, the stores that hold the buckets, what identifies a client, and the middleware."""
+"""Rate limits: the token bucket, the stores that hold buckets, which client sent a request, and the middleware."""

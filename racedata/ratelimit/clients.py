@@ -1,4 +1,4 @@
-"""The identity of a client: its IP address, also behind trusted proxies, and the key of its bucket."""
+"""Which client a request comes from: its IP address, also behind trusted proxies, and the key of its bucket."""
 
 import ipaddress
 from functools import lru_cache
