@@ -12,7 +12,7 @@ from collections import Counter, defaultdict
 from contextlib import closing
 
 import pytest
-from support import SAMPLE
+from support import ROOT, SAMPLE
 from support.loads import LOAD, assert_refused, built, changed, edit, refused, rows_of, run_loader
 
 from racedata.loader.archives import checksum as checksum_of
@@ -28,59 +28,7 @@ def sample_folder():
 
 
 # What is said, and what is changed in the file that it names. `\\n` is the end of a line.
-WRONG_VALUES = r"""
-results.csv, line 2, column driverId: '999'; expected a driverId of drivers.csv
-    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,999,19,20,3,1,1,1,4,90,3:06:37.8,11197800,
-races.csv, line 3, column circuitId: '99'; expected a circuitId of circuits.csv
-    \n2,1957,2,20, -> \n2,1957,2,99,
-races.csv, line 3, column raceId: '1' is there twice; expected each once
-    \n2,1957,2,20, -> \n1,1957,2,20,
-races.csv, line 3, column year, round: '1957, 1' is there twice; expected each once
-    \n2,1957,2,20, -> \n2,1957,1,20,
-drivers.csv, line 3, column driverId: '1' is there twice; expected each once
-    \n2, -> \n1,
-drivers.csv, line 3, column driverRef: 'ALBERS' is there twice; expected each once
-    \n2,albon, -> \n2,ALBERS,
-drivers.csv, line 3, column driverRef: 'a b'; expected an id of letters, digits, _ and -
-    \n2,albon, -> \n2,a b,
-lap_times.csv, line 3, column raceId, driverId, lap: '39, 36, 1' is there twice; expected each once
-    \n39,52,1,2, -> \n39,36,1,2,
-results.csv, line 3, column resultId: '1' is there twice; expected each once
-    \n2,5,43,19,20, -> \n1,5,43,19,20,
-qualifying.csv, line 3, column qualifyId: '1' is there twice; expected each once
-    \n2,9,60,18,16, -> \n1,9,60,18,16,
-results.csv, line 2, column laps: 'ninety'; expected a whole number such as 25
-    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,8,19,20,3,1,1,1,4,ninety,3:06:37.8,11197800,
-results.csv, line 2, column points: 'four'; expected points such as 25 or 12.5
-    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,8,19,20,3,1,1,1,four,90,3:06:37.8,11197800,
-results.csv, line 2, column positionOrder: '\\N'; expected a whole number such as 25
-    1,5,8,19,20,3,1,1,1,4,90,3:06:37.8,11197800, -> 1,5,8,19,20,3,1,1,\N,4,90,3:06:37.8,11197800,
-races.csv, line 2, column date: '1957-02-30'; expected a date such as
-    1957-01-13 -> 1957-02-30
-races.csv, line 2, column date: '13.1.1957'; expected a date such as
-    1957-01-13 -> 13.1.1957
-races.csv, line 3, column year: '57'; expected a year of four
-    \n2,1957,2,20, -> \n2,57,2,20,
-races.csv, line 1, column raceId: not in the header, which has id, year, round,
-    raceId, -> id,
-races.csv, line 1, column round: twice in the header; expected once
-    quali_time -> round
-status.csv, line 3: 3 fields; expected 2, as in the header
-    \n2, -> \n2,x,
-status.csv, line 3: broken CSV
-    \n2, -> \n2,"x"y
-status.csv, line
-    \n2, -> \n2,"
-status.csv, line 3, column status: '+19\tLaps'; expected text without control characters
-    \n2,+19 Laps -> \n2,+19\tLaps
-races.csv, line 3, column round: '0'; expected a whole number from 1
-    \n2,1957,2,20, -> \n2,1957,0,20,
-status.csv, line 3, column statusId: '99999999999999999999';
-    \n2, -> \n99999999999999999999,
-qualifying.csv, line 111, column q3: 'a lap'; expected a time such as 1:07.012
-    1:35.467 -> a lap
-"""
-LINES = [line.strip() for line in WRONG_VALUES.strip().splitlines()]
+LINES = [line.strip() for line in (ROOT / "tests" / "expected" / "wrong-values.txt").read_text().splitlines()]
 LONG = '\n2,"' + "x" * 200_000
 CHANGES = [*zip(LINES[::2], LINES[1::2]), ("status.csv, line 3: broken CSV (field larger than", f"\n2, -> {LONG}")]
 
