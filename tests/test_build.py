@@ -13,7 +13,7 @@ from contextlib import closing
 
 import pytest
 from support import ROOT, SAMPLE
-from support.loads import LOAD, assert_refused, built, changed, edit, refused, rows_of, run_loader
+from support.loads import LOAD, assert_refused, built, changed, csv_rows, edit, refused, rows_of, run_loader
 
 from racedata.loader.archives import checksum as checksum_of
 from racedata.loader.tables import TABLES
@@ -133,9 +133,10 @@ STATUS = b"statusId,status\n"
 TOO_LONG = "longer than 1,000,000 bytes; expected a row"
 TOO_MANY_BYTES = "more than 5,000,000 bytes in 400 rows; expected shorter rows"
 HEAVY = {
-    "a line of commas": (
-        {"status": [STATUS, b"1,Finished\n", *[b"," * 10**6] * 60]},
-        f"status.csv, line 3: {TOO_LONG}",
+    "a line of commas": ({"status": [STATUS, *[b"," * 10**6] * 60]}, f"status.csv, line 2: {TOO_LONG}"),
+    "many columns": (
+        {"status": [STATUS[:-1], b",x" * 999, b"\n1,F"]},
+        "status.csv, line 1: 1,001 columns; expected at",
     ),
     "a long header": ({"status": [b"statusId,status", *[b",column" * 10**5] * 80]}, f"status.csv, line 1: {TOO_LONG}"),
     "a long last line": ({"status": [STATUS, b"1," + b"x" * 10**6]}, f"status.csv, line 2: {TOO_LONG}"),
@@ -152,11 +153,8 @@ def test_no_dump_takes_more_than_150_mb_of_memory(database, tmp_path, files, sai
 
 
 def test_no_zip_takes_more_than_150_mb_of_memory(database, tmp_path):
-    assert_refused_within_150_mb(
-        zip_of_many_members(tmp_path / "data.zip"),
-        database,
-        "the zip lists too many files; expected a dump of the data",
-    )
+    said = "the zip lists too many files; expected a dump of the data"
+    assert_refused_within_150_mb(zip_of_many_members(tmp_path / "data.zip"), database, said)
 
 
 # Runs a command, prints the most memory it took in KB, and exits with its status.
@@ -199,11 +197,7 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(sourc
     new = run_loader("", tmp_path / "new.db")
     assert new.stdout.rstrip().endswith(f" from {SAMPLE}")
     database.write_bytes(database.read_bytes()[:4000])
-    assert_refused(
-        "",
-        database,
-        f"{database} is damaged (it is not as long as it was built); to build it, run: racedata load SOURCE",
-    )
+    assert_refused("", database, f"{database} is damaged (it is not as long as it was built); to build it, run: ")
 
 
 @pytest.mark.parametrize("table", OPTIONAL)
@@ -292,11 +286,8 @@ def csv_rows_of(folder, table):
     """The rows of a table of a dump: a dict each, numbers as numbers, with the year and round of the race."""
 
     def read(name):
-        with (folder / f"{name}.csv").open(newline="", encoding="utf-8") as file:
-            return [
-                {key: int(value) if str(value).isdigit() else value for key, value in row.items()}
-                for row in csv.DictReader(file)
-            ]
+        rows = csv_rows(folder, name)
+        return [{key: int(value) if str(value).isdigit() else value for key, value in row.items()} for row in rows]
 
     races = {race["raceId"]: {"year": race["year"], "round": race["round"]} for race in read("races")}
     return [row | races[row["raceId"]] for row in read(table)]
@@ -325,7 +316,8 @@ def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(request, fo
     entrant = "constructorId" if table == "constructor_standings" else "driverId"
     expected = sorted(csv_rows_of(folder, table), key=lambda row: (row["year"], row["round"], ORDERS[table](row)))
     rows = ordered_rows(path, table)
-    assert [(row["raceId"], row[entrant]) for row in rows] == [(row["raceId"], row[entrant]) for row in expected]
+    names = ("raceId", entrant, *["resultId"] * (table == "results"))
+    assert [[row[name] for name in names] for row in rows] == [[row[name] for name in names] for row in expected]
     counts = Counter()
     for row in rows:
         group = row["raceId"] if table in ("lap_times", "pit_stops") else None
