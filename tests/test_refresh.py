@@ -385,7 +385,7 @@ def test_if_the_api_has_fewer_records_of_earlier_rounds_all_are_fetched(six, tmp
 # What goes wrong.
 
 
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
 def test_a_fault_at_any_request_changes_nothing(sample_database, behind, tmp_path, fault):
     with served(answers_of(client(sample_database, max_limit=600))) as server:
         (tmp_path / "copy").mkdir()
@@ -517,7 +517,7 @@ def test_the_command_says_what_it_did_and_ends_with_0_for_new_data_and_for_nothi
 
 
 def test_the_command_ends_with_1_and_a_line_if_anything_fails(api, behind):
-    api.faults = {3: FAULTS[0]}
+    api.faults = {3: FAULTS["html"]}
     ended = run(behind, api.url)
     assert (ended.returncode, ended.stdout) == (1, "")
     assert ended.stderr == (

@@ -16,37 +16,16 @@ Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]
 
 
-def html(body: bytes) -> Answer:
-    return 200, {}, b"<!doctype html><title>Sign in to the network</title>"
-
-
-def cut(body: bytes) -> bytes:
-    """Half an answer, with the Content-Length of all of it: what is sent before a connection breaks."""
-    return body[: len(body) // 2]
-
-
-def short(body: bytes) -> Answer:
-    """Half an answer that says it is whole."""
-    return 200, {}, body[: len(body) // 2]
-
-
-def error(body: bytes) -> Answer:
-    return 500, {}, b"{}"
-
-
-def closed(body: bytes) -> None:
-    """The connection is closed without an answer."""
-
-
-def other_shape(body: bytes) -> Answer:
-    return 200, {}, body.replace(b'Table":{', b'Tables":{')
-
-
-def other_total(body: bytes) -> Answer:
-    return 200, {}, body.replace(b'"total":"', b'"total":"1')
-
-
-FAULTS = (html, cut, short, error, closed, other_shape, other_total)
+# What may come in place of an answer. Bytes are sent with the Content-Length of the whole answer.
+FAULTS: dict[str, Fault] = {
+    "html": lambda body: (200, {}, b"<!doctype html><title>Sign in to the network</title>"),
+    "broken off": lambda body: body[: len(body) // 2],
+    "short": lambda body: (200, {}, body[: len(body) // 2]),
+    "an error": lambda body: (500, {}, b"{}"),
+    "nothing": lambda body: None,
+    "another shape": lambda body: (200, {}, body.replace(b'Table":{', b'Tables":{')),
+    "another total": lambda body: (200, {}, body.replace(b'"total":"', b'"total":"1')),
+}
 
 
 class Server:
@@ -72,11 +51,11 @@ class Server:
             broken = self.faults[number](body)
             if broken is None:
                 return
-            if isinstance(broken, bytes):
-                body = broken
-            else:
+            if isinstance(broken, tuple):
                 status, headers, body = broken
                 length = len(body)
+            else:
+                body = broken
         handler.send_response(status)
         for name, value in {**headers, "Content-Length": str(length)}.items():
             handler.send_header(name, value)

@@ -161,9 +161,8 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
             raise ValueError(f"deploy/nginx.conf lacks {deployed}")
         site = site.replace(deployed, here)
     (folder / "site.conf").write_text(site, encoding="utf-8")
-    temporary = "".join(
-        f"{name}_temp_path {folder}/{name};" for name in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
+    kinds = ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    temporary = "".join(f"{kind}_temp_path {folder}/{kind};" for kind in kinds)
     # If nginx is started by root, its workers become another user, who may not enter the folder.
     user = "user root;" if os.geteuid() == 0 else ""
     (folder / "nginx.conf").write_text(

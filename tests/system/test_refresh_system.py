@@ -123,7 +123,7 @@ def test_a_fault_at_any_request_to_a_real_service_leaves_the_old_database(source
 
         with served(forward) as proxy:
             for number in range(25):
-                for fault in FAULTS:
+                for fault in FAULTS.values():
                     proxy.paths.clear()
                     proxy.faults = {number: fault}
                     with pytest.raises(LoadError, match=r"^http://127\.0\.0\.1:[^\n]+$"):
