@@ -62,31 +62,21 @@ def test_the_second_time_an_answer_costs_no_query_and_is_the_same(data):
 
 HOSTS = st.sampled_from(["a.example", "b.example", "a.example:8080", "bad host"])
 SCHEMES = st.sampled_from(["http", "https"])
-PATHS = st.sampled_from(
-    [
-        "/2023",
-        "/2023/races.json",
-        "/2023/18",
-        "/2023/18/laps",
-        "/2023/18/Laps.json",
-        "/2023/18/x",
-        "/2021/12/sprint",
-        "/2023/18/results/",
-        "/drivers/leclerc/results",
-        "/results/drivers/leclerc/results",
-        "/current/last/laps",
-        "/2023/18/laps/1/laps",
-    ]
-)
+PATHS = """
+/2023 /2023/races.json /2023/18 /2023/18/laps /2023/18/Laps.json /2023/18/x /2021/12/sprint /2023/18/results/
+/drivers/leclerc/results /results/drivers/leclerc/results /current/last/laps /2023/18/laps/1/laps
+"""
+METHODS = st.sampled_from(["GET", "HEAD", "POST"])
 CODINGS = st.sampled_from(["", "gzip", "gzip, br", "identity", "gzip;q=0"])
 QUERIES = st.sampled_from(
     ["", "limit=2", "limit=3", "limit=2&offset=1", "offset=1&limit=2", "limit=x", "offset=99", "limit=02", "other=1"]
 )
 
 
-@given(
-    st.lists(st.tuples(SCHEMES, HOSTS, PATHS, QUERIES, CODINGS, st.sampled_from(["GET", "HEAD", "POST"])), max_size=25)
-)
+REQUESTS = st.tuples(SCHEMES, HOSTS, st.sampled_from(PATHS.split()), QUERIES, CODINGS, METHODS)
+
+
+@given(st.lists(REQUESTS, max_size=25))
 def test_no_request_gets_the_answer_of_another(sample_database, requests):
     apps = [create_app(Settings(cache_size=size), shared_database(sample_database)) for size in (0, 32)]
     for scheme, host, path, query, coding, method in requests:
@@ -119,32 +109,18 @@ def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database
 
 
 def etag(database, **settings):
-    return (
-        webtest.TestApp(create_app(Settings(**settings), database))
-        .get(f"{Settings(**settings).base_address}/2023/18")
-        .headers["ETag"]
-    )
+    app = webtest.TestApp(create_app(Settings(**settings), database))
+    return app.get(f"{Settings(**settings).base_address}/2023/18").headers["ETag"]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"base_path": "/api"},
-        {"series": "f2"},
-        {"base_url": "https://example.org/f1"},
-        {"finish_times": "gap"},
-        {"max_limit": 50},
-    ],
-)
-def test_the_etag_changes_with_each_setting_that_shapes_an_answer(sample_database, change):
+SHAPING = [{"base_path": "/api"}, {"series": "f2"}, {"base_url": "https://example.org/f1"}, {"finish_times": "gap"}]
+SHAPING += [{"max_limit": 50}]
+
+
+@pytest.mark.parametrize("change", [*SHAPING, {"max_age": 5}, {"cache_size": 0}, {"port": 80}, {"burst_limit": "off"}])
+def test_the_etag_changes_with_each_setting_that_shapes_an_answer_and_no_other(sample_database, change):
     database = shared_database(sample_database)
-    assert etag(database, **change) != etag(database)
-
-
-@pytest.mark.parametrize("change", [{"max_age": 5}, {"cache_size": 0}, {"port": 80}, {"burst_limit": "off"}])
-def test_the_etag_stays_with_any_other_setting(sample_database, change):
-    database = shared_database(sample_database)
-    assert etag(database, **change) == etag(database)
+    assert (etag(database, **change) != etag(database)) == (change in SHAPING)
 
 
 def test_the_etag_of_the_page_changes_with_the_limits_that_it_tells(sample_database):
@@ -196,18 +172,12 @@ def test_a_date_that_is_none_is_ignored(sample, date):
 
 
 @pytest.mark.parametrize(
-    ("address", "status"),
-    [
-        ("/ergast/f1/nothing", 404),
-        ("/ergast/f1/1997/last/results", 404),
-        (f"{ADDRESS}?limit=x", 400),
-        ("/nothing", 404),
-    ],
+    "address", ["/ergast/f1/nothing", "/ergast/f1/1997/last/results", f"{ADDRESS}?limit=x", "/nothing"]
 )
-def test_errors_are_not_cached_and_match_nothing(sample, address, status):
+def test_errors_are_not_cached_and_match_nothing(sample, address):
     tag = sample.get(ADDRESS).headers["ETag"]
     for headers in ({}, {"If-None-Match": tag}, {"If-None-Match": "*"}):
-        answer = sample.get(address, headers=headers, status=status)
+        answer = sample.get(address, headers=headers, status=400 if "limit" in address else 404)
         assert not {"ETag", "Last-Modified", "Cache-Control"} & set(answer.headers)
 
 
@@ -248,12 +218,9 @@ def test_a_page_without_records_is_not_cached_because_there_are_infinitely_many(
 
 def test_an_address_without_any_records_is_cached(data):
     app = client_over(data)
-    queries = []
     for _ in range(2):
-        data.queries = 0
         assert app.get("/ergast/f1/2023/18/sprint/99").json["MRData"]["total"] == "0"
-        queries.append(data.queries)
-    assert queries == [1, 0]
+    assert data.queries == 1
 
 
 LAPS = "/ergast/f1/2023/18/laps?limit=1000"
@@ -303,22 +270,16 @@ def test_an_answer_that_fits_into_a_packet_with_its_headers_is_not_compressed(sa
 
 
 @pytest.mark.parametrize("address", [LAPS, "/ergast/f1/2023/18/laps?limit=1", "/"])
-def test_every_answer_with_data_has_vary_and_so_has_its_304(sample, address):
-    for coding in ("", "gzip"):
-        answer = sample.get(address, headers={"Accept-Encoding": coding})
-        known = {"If-None-Match": answer.headers["ETag"], "Accept-Encoding": coding}
-        for each in (answer, sample.get(address, headers=known, status=304)):
-            assert each.headers["Vary"] == "Accept-Encoding"
-
-
-def test_the_etag_is_weak_because_both_forms_have_it(sample):
-    tags = {sample.get(LAPS, headers={"Accept-Encoding": coding}).headers["ETag"] for coding in ("", "gzip")}
-    (tag,) = tags
+def test_both_forms_have_vary_and_one_weak_etag_and_so_has_their_304(sample, address):
+    answers = [sample.get(address, headers={"Accept-Encoding": coding}) for coding in ("", "gzip")]
+    (tag,) = {answer.headers["ETag"] for answer in answers}
     assert tag.startswith('W/"')
     for coding in ("", "gzip"):
-        answer = sample.get(LAPS, headers={"If-None-Match": tag, "Accept-Encoding": coding}, status=304)
+        known = {"If-None-Match": tag, "Accept-Encoding": coding}
+        answers.append(answer := sample.get(address, headers=known, status=304))
         assert answer.body == b""
         assert "Content-Encoding" not in answer.headers
+    assert {answer.headers["Vary"] for answer in answers} == {"Accept-Encoding"}
 
 
 def test_a_range_is_ignored(sample):
@@ -329,41 +290,26 @@ def test_a_range_is_ignored(sample):
         assert (answer.body, dict(answer.headers)) == (whole.body, dict(whole.headers))
 
 
-ACCEPTED = {
-    "gzip": True,
-    "x-gzip": True,
-    " GZIP ; Q=0.001 ,": True,
-    "*": True,
-    "gzip, *;q=0": True,
-    "gzip;q=0.5, identity;q=0.5": True,
-    "identity;q=0, gzip;q=0.1": True,
-    "": False,
-    "br, deflate": False,
-    "gzip;q=0": False,
-    "gzip;q=0.000, *": False,
-    "*;q=0": False,
-    "identity": False,
-    "gzip;q=0.5, identity": False,
-    "gzip;q=0.5, *": False,
-    "gzip;q=0, identity;q=0": False,
-    # Malformed
-    "gzip;q=": False,
-    "gzip;q=2": False,
-    "gzip;q=1.001": False,
-    "gzip;q=-1": False,
-    "gzip;q=0.0001": False,
-    "gzip;level=9": False,
-    "gzip q=1": False,
-    "gzip;": False,
-    "gzip\x00": False,
-    "gz\u0131p": False,
-    "a;q=b;c, gzip": True,
-}
+ACCEPTED = ["gzip", "x-gzip", " GZIP ; Q=0.001 ,", "*", "gzip, *;q=0", "gzip;q=0.5, identity;q=0.5"]
+ACCEPTED += ["identity;q=0, gzip;q=0.1", "a;q=b;c, gzip"]
+REFUSED = [
+    "",
+    "br, deflate",
+    "gzip;q=0",
+    "gzip;q=0.000, *",
+    "*;q=0",
+    "identity",
+    "gzip;q=0.5, identity",
+    "gzip;q=0.5, *",
+]
+REFUSED += ["gzip;q=0, identity;q=0"]
+MALFORMED = ["gzip;q=", "gzip;q=2", "gzip;q=1.001", "gzip;q=-1", "gzip;q=0.0001", "gzip;level=9", "gzip q=1", "gzip;"]
+MALFORMED += ["gzip\x00", "gz\u0131p"]
 
 
-@pytest.mark.parametrize("field", ACCEPTED)
+@pytest.mark.parametrize("field", [*ACCEPTED, *REFUSED, *MALFORMED])
 def test_gzip_is_sent_if_accept_encoding_accepts_it_and_does_not_prefer_the_plain_form(field):
-    assert prefers_gzip(field) is ACCEPTED[field]
+    assert prefers_gzip(field) is (field in ACCEPTED)
 
 
 CODING = st.sampled_from(["gzip", "GZIP", "identity", "*", "br", "deflate", "x-other"])

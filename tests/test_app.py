@@ -13,12 +13,6 @@ from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
 
-@pytest.mark.parametrize("round", ["99", "999999999999999999"])
-def test_a_round_that_was_never_driven_is_an_empty_answer(sample, round):
-    answer = sample.get(f"/ergast/f1/2023/{round}/results.json", status=200).json["MRData"]
-    assert (answer["total"], answer["RaceTable"]) == ("0", {"season": "2023", "round": round, "Races": []})
-
-
 @pytest.mark.parametrize("address", ["/ergast/f1/2023/18/results.json", "/healthz"])
 def test_head_is_get_without_the_body(sample, address):
     get, head = sample.get(address), sample.head(address)

@@ -3,7 +3,7 @@
 import ast
 import subprocess
 import sys
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from support import ROOT
 from support.limits import BURST, SECOND, allowed, local_store
@@ -25,13 +25,9 @@ def test_buckets_refill_with_time():
 
 
 def test_several_threads_get_no_more_than_one_would():
-    store, counts = local_store(), []
-    threads = [threading.Thread(target=lambda: counts.append(allowed(store, b"a", 500))) for _ in range(8)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert sum(counts) == 4
+    store = local_store()
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(lambda _: allowed(store, b"a", 500), range(8))) == 4
 
 
 def run(code):

@@ -3,6 +3,7 @@
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 
 import pytest
@@ -52,36 +53,19 @@ def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logg
     assert record.message.endswith("Connection refused.")
 
 
-@pytest.mark.parametrize(
-    "reply",
-    [
-        b"*0\r\n",
-        b"*-1\r\n",
-        b"*1\r\n:1\r\n",
-        b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
-        b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n",
-        b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
-        b"*3\r\n:1\r\n:2\r\n:three\r\n",
-        b"*3\r\n:1\r\n:2\r\n-ERR\r\n",
-        b"*1\r\n" * 5000,
-        b"*1000000000\r\n",
-        b"$5\r\nhello\r\n",
-        b"$-5\r\n",
-        b"$-1\r\n",
-        b":1\r\n",
-        b"+OK\r\n",
-        b"-ERR unknown command\r\n",
-        b"-ERR two\nlines\r\n",
-        b"-NOSCRIPT\r\n",
-        b"%1\r\n+a\r\n:1\r\n",
-        b"\r\n",
-        b"HTTP/1.1 400 Bad Request\r\n\r\n",
-        b"\x00" * 2000,
-        b"*3\r\n:1\r\n:2\r\n",  # and then nothing
-        b"no line end",
-    ],
-    ids=lambda reply: repr(reply[:30]),
-)
+# fmt: off
+REPLIES = [
+    b"*0\r\n", b"*-1\r\n", b"*1\r\n:1\r\n", b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
+    b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n", b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
+    b"*3\r\n:1\r\n:2\r\n:three\r\n", b"*3\r\n:1\r\n:2\r\n-ERR\r\n", b"*1\r\n" * 5000, b"*1000000000\r\n",
+    b"$5\r\nhello\r\n", b"$-5\r\n", b"$-1\r\n", b":1\r\n", b"+OK\r\n", b"-ERR unknown command\r\n",
+    b"-ERR two\nlines\r\n", b"-NOSCRIPT\r\n", b"%1\r\n+a\r\n:1\r\n", b"\r\n",
+    b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 2000, b"*3\r\n:1\r\n:2\r\n", b"no line end",
+]  # after the last two: nothing
+# fmt: on
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: repr(reply[:30]))
 def test_if_redis_sends_anything_but_the_expected_reply_the_local_store_decides(caplog, reply):
     with (
         fake_redis(lambda connection, command: connection.sendall(reply)) as fake,
@@ -129,11 +113,9 @@ def test_if_a_reply_does_not_end_each_request_is_decided_in_one_timeout_and_its_
         decisions.append(decision)
 
     with fake_redis(**{"answer": None, during: send}) as fake, redis_store(fake.url) as store:
-        threads = [threading.Thread(target=take) for _ in range(requests)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(requests) as threads:
+            for _ in range(requests):
+                threads.submit(take)
         for _ in range(RedisStore.THREADS):
             assert closed.acquire(timeout=20)
     assert len(decisions) == requests
@@ -151,12 +133,8 @@ def test_of_a_reply_of_four_gigabytes_little_is_read_before_the_timeout():
         while True:
             sent.append(connection.send(bytes(1 << 16)))
 
-    with fake_redis(send) as fake, redis_store(fake.url) as store:
-        threads = [threading.Thread(target=store.take, args=(b"a",)) for _ in range(store.THREADS)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+    with fake_redis(send) as fake, redis_store(fake.url) as store, ThreadPoolExecutor(store.THREADS) as threads:
+        list(threads.map(store.take, [b"a"] * store.THREADS))
     assert sum(sent) < 100_000_000  # bytes; over 300 MB with the READ_SIZE of redis-py
 
 
@@ -252,18 +230,11 @@ def test_the_options_of_redis_py_may_be_in_the_url():
     assert (options["db"], options["client_name"], options["socket_keepalive"]) == (3, "racedata", True)
 
 
-@pytest.mark.parametrize(
-    "url",
-    [
-        "redis://host:port",
-        "redis://host:70000",
-        "redis://[::1",
-        "redis://:pa#ss@host",
-        "redis://host?db=zero",
-        "redis://host?no_such_option=1",
-        "redis://host?protocol=1",
-    ],
-)
+URLS = "redis://host:port redis://host:70000 redis://[::1 redis://:pa#ss@host redis://host?db=zero"
+URLS += " redis://host?no_such_option=1 redis://host?protocol=1"
+
+
+@pytest.mark.parametrize("url", URLS.split())
 def test_a_url_that_redis_py_cannot_use_is_refused(url):
     with pytest.raises(ValueError, match=r"^expected a URL such as redis://"), redis_store(url):
         pass

@@ -8,6 +8,7 @@ import sqlite3
 import subprocess
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -312,14 +313,12 @@ def test_threads_see_one_database_at_a_time(service, path, sample_database, othe
             answer = service.get(RESULTS, status=200).text
             towns.add(("Zeltweg" in answer, "Leclercq" in answer))
 
-    threads = [threading.Thread(target=ask) for _ in range(4)]
-    for thread in threads:
-        thread.start()
-    for number in range(1, 21):
-        replace(path, databases[number % 2])
-        later(service)
-        town(service)
-    stop.set()
-    for thread in threads:
-        thread.join()
+    with ThreadPoolExecutor(4) as threads:
+        asked = [threads.submit(ask) for _ in range(4)]
+        for number in range(1, 21):
+            replace(path, databases[number % 2])
+            later(service)
+            town(service)
+        stop.set()
+    assert [each.result() for each in asked] == [None] * 4
     assert towns == {(False, False), (True, True)}
