@@ -3,16 +3,7 @@
 import pytest
 from support import spoiling
 
-from racedata import database
-from racedata.database import DatabaseError
-
-
-@pytest.fixture
-def copy(sample_database, tmp_path):
-    """The path of a copy of the sample database, to spoil."""
-    path = tmp_path / "racedata.db"
-    path.write_bytes(sample_database.read_bytes())
-    return path
+from racedata.database import DatabaseError, read
 
 
 @pytest.mark.parametrize(
@@ -34,28 +25,28 @@ def copy(sample_database, tmp_path):
         (spoiling.grown, "is damaged"),
     ],
 )
-def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run(copy, spoil, fault):
-    spoil(copy)
+def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run(database, spoil, fault):
+    spoil(database)
     with pytest.raises(DatabaseError) as rejected:
-        database.read(copy)
+        read(database)
     message = str(rejected.value)
     source = "" if "older" in fault else "SOURCE "
-    assert message.startswith(f"{copy} {fault}")
-    assert message.endswith(f"run: racedata load {source}--database {copy}")
+    assert message.startswith(f"{database} {fault}")
+    assert message.endswith(f"run: racedata load {source}--database {database}")
     assert "\n" not in message
 
 
-def test_one_changed_bit_is_found_wherever_it_is(copy):
-    good = copy.read_bytes()
+def test_one_changed_bit_is_found_wherever_it_is(database):
+    good = database.read_bytes()
     for _ in range(100):
-        spoiling.flipped(copy)
+        spoiling.flipped(database)
         with pytest.raises(DatabaseError):
-            database.read(copy)
-        copy.write_bytes(good)
-    database.read(copy)
+            read(database)
+        database.write_bytes(good)
+    read(database)
 
 
 def test_reading_does_not_make_a_file(tmp_path):
     with pytest.raises(DatabaseError):
-        database.read(tmp_path / "none.db")
+        read(tmp_path / "none.db")
     assert list(tmp_path.iterdir()) == []
