@@ -1,14 +1,12 @@
 """scripts/bench: the programs that need no other server do what they say, at a small size."""
 
 import re
-import sqlite3
 import subprocess
 import sys
-from contextlib import closing
 
 import pytest
 from support import ROOT, SAMPLE
-from support.loads import built
+from support.loads import built, select
 
 from racedata.resources import ENDPOINTS
 
@@ -44,10 +42,9 @@ def test_a_made_dump_says_what_it_is_for_and_has_everything_else_of_the_dump_it_
 
 
 def test_a_made_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path):
-    with closing(sqlite3.connect(built(made, tmp_path / "x.db"))) as db:
-        laps = """SELECT year, round, sum(laps), (SELECT count(*) FROM lap_times WHERE raceId = races.raceId)
-                  FROM results JOIN races USING (raceId) GROUP BY raceId"""
-        counts = {(year, round): (driven, timed) for year, round, driven, timed in db.execute(laps)}
+    laps = """SELECT year, round, sum(laps), (SELECT count(*) FROM lap_times WHERE raceId = races.raceId)
+              FROM results JOIN races USING (raceId) GROUP BY raceId"""
+    counts = {(year, round): counts for year, round, *counts in select(built(made, tmp_path / "x.db"), laps)}
     for race in ((2005, 1), (2023, 18)):
         driven, timed = counts[race]
         assert driven == timed > 900

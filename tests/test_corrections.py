@@ -2,12 +2,10 @@
 
 import csv
 import shutil
-import sqlite3
-from contextlib import closing
 
 import pytest
 from support import ROOT, SAMPLE
-from support.loads import built, run_loader
+from support.loads import built, run_loader, select
 
 HEADER = "table,key,column,wrong,right,source"
 CORRECTIONS = ROOT / "racedata" / "loader" / "corrections.csv"
@@ -23,11 +21,6 @@ def load(tmp_path):
         return run_loader(SAMPLE, tmp_path / "x.db", "--corrections", corrections), tmp_path / "x.db"
 
     return load
-
-
-def values(database, sql):
-    with closing(sqlite3.connect(database)) as db:
-        return [value for (value,) in db.execute(sql)]
 
 
 RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
@@ -68,13 +61,13 @@ def test_a_wrong_value_is_replaced_and_named(load, line, sql, right):
     assert (run.returncode, run.stderr) == (0, "")
     table, key, column, wrong, text = line.split(",")
     assert f"corrected: {table} {key} {column}: {wrong} to {text}\n" in run.stdout
-    assert values(database, f"SELECT {sql}") == [right]
+    assert select(database, f"SELECT {sql}") == [(right,)]
 
 
 def test_a_correction_whose_wrong_value_is_not_there_is_obsolete_and_not_applied(load):
     run, database = load("drivers,alonso,number,15,41,a test")
     assert "obsolete correction, not applied: drivers alonso number is 14, not 15\n" in run.stdout
-    assert values(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [14]
+    assert select(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [(14,)]
 
 
 def test_a_correction_of_a_row_that_the_dump_does_not_have_is_not_mentioned(load):
@@ -106,8 +99,8 @@ def test_none_switches_corrections_off(tmp_path):
     drivers.write_text(drivers.read_text(encoding="utf-8").replace(",14,ALO,", ",38,ALO,"), encoding="utf-8")
     drivers.write_text(drivers.read_text(encoding="utf-8").replace(",alonso,", ",bearman,"), encoding="utf-8")
     sql = "SELECT number FROM drivers WHERE driverRef = 'bearman'"
-    assert values(built(source, tmp_path / "right.db"), sql) == [87]
-    assert values(built(source, tmp_path / "wrong.db", "--corrections", "none"), sql) == [38]
+    assert select(built(source, tmp_path / "right.db"), sql) == [(87,)]
+    assert select(built(source, tmp_path / "wrong.db", "--corrections", "none"), sql) == [(38,)]
 
 
 def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list_of_the_project(tmp_path):

@@ -5,15 +5,13 @@ expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, an
 """
 
 import lzma
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from support import SAMPLE
 from support.answers import bodies, client
 from support.apis import answers_of, refreshed, served
-from support.loads import assert_refused, built, changed, rows_of, run_loader
+from support.loads import assert_refused, built, changed, rows_of, run_loader, select
 
 from racedata.loader.build import rebuild
 
@@ -33,18 +31,13 @@ def old(tmp_path):
     return old
 
 
-def stored(path, sql):
-    with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)) as db:
-        return db.execute(sql).fetchall()
-
-
 def test_a_database_of_version_0_1_is_rebuilt_from_its_own_tables_and_serves_the_same(old, sample_database, tmp_path):
     path = old(1)
-    before = dict(stored(path, "SELECT name, rows FROM row_counts"))
+    before = dict(select(path, "SELECT name, rows FROM row_counts"))
     run = run_loader("", path, cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
     assert run.stdout.splitlines()[-1].startswith(f"{path}: 1957 to 2023 (4 seasons, 71 races) {REASON}")
-    after = dict(stored(path, "SELECT name, rows FROM row_counts"))
+    after = dict(select(path, "SELECT name, rows FROM row_counts"))
     missing = {"pit_stops", "driver_standings", "constructor_standings"}
     assert after == before | {"sessions": 176, "seasons": 4} | dict.fromkeys(missing, 0)
     addresses = [f"/ergast/f1/2023/{round}/{kind}" for round in (9, 18) for kind in ("results", "sprint", "qualifying")]
@@ -61,7 +54,7 @@ def test_a_database_of_schema_3_is_rebuilt_from_its_own_tables_row_by_row(old, s
     path = old(3)
     assert run_loader("", path, cwd=tmp_path).returncode == 0
     assert rows_of(path) == rows_of(sample_database)
-    assert stored(path, "SELECT source, isSample, licence FROM build") == [("dump", 0, "CC BY-NC-SA 4.0")]
+    assert select(path, "SELECT source, isSample, licence FROM build") == [("dump", 0, "CC BY-NC-SA 4.0")]
 
 
 @pytest.mark.parametrize("version", [1, 3])
@@ -71,7 +64,7 @@ def test_refresh_rebuilds_an_older_database_first(old, sample_database, version)
         said, _ = refreshed(path, server.url, "2023")
     assert said[0] == f"{path}: rebuilt from its own tables, which had schema version {version}"
     of_2023 = "SELECT * FROM results JOIN races USING (raceId) WHERE year = 2023"
-    assert len(stored(path, of_2023)) == len(stored(sample_database, of_2023)) == 40
+    assert len(select(path, of_2023)) == len(select(sample_database, of_2023)) == 40
 
 
 def test_an_older_database_of_the_sample_gets_the_sample_of_this_version(old, sample_database, tmp_path):
@@ -84,7 +77,7 @@ def test_a_database_stays_one_of_the_sample_and_keeps_where_its_records_are_from
     path = built(SAMPLE, tmp_path / "racedata.db")
     changed(path, "UPDATE build SET refreshedFrom = 'https://example.org'")
     rebuild(str(path), None, lambda text: None)
-    assert stored(path, "SELECT isSample, refreshedFrom FROM build") == [(1, "https://example.org")]
+    assert select(path, "SELECT isSample, refreshedFrom FROM build") == [(1, "https://example.org")]
 
 
 def test_a_source_that_is_given_and_fails_leaves_an_older_database_as_it_was(old, tmp_path):

@@ -2,13 +2,11 @@
 
 import csv
 import shutil
-import sqlite3
-from contextlib import closing
 
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import csv_rows, race_ids, run_loader
+from support.loads import csv_rows, race_ids, run_loader, select
 
 
 class Dump:
@@ -152,8 +150,7 @@ def test_tables_and_columns_that_nothing_needs_are_ignored(dump):
 def test_rank_0_is_no_fastest_lap(dump, table):
     dump.change(table, lambda row: row.update(rank="0"))
     dump.load()
-    with closing(sqlite3.connect(dump.database)) as db:
-        assert db.execute(f"SELECT DISTINCT rank, fastestLap, fastestLapTime FROM {table}").fetchall() == [(None,) * 3]
+    assert select(dump.database, f"SELECT DISTINCT rank, fastestLap, fastestLapTime FROM {table}") == [(None,) * 3]
 
 
 @pytest.mark.parametrize(

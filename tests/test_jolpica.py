@@ -5,14 +5,12 @@ import json
 import random
 import re
 import shutil
-import sqlite3
 import zipfile
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from support.answers import by_place, client, differences
-from support.loads import built
+from support.loads import built, rows_of, select
 
 from racedata.loader import build
 from racedata.loader.errors import LoadError
@@ -49,18 +47,7 @@ class Dump:
 
     def stored(self, sql):
         self.load()
-        return rows(self.database, sql)
-
-
-def rows(database, sql):
-    with closing(sqlite3.connect(database)) as db:
-        return db.execute(sql).fetchall()
-
-
-def contents(database):
-    """The rows of each table, without `build`, which has the time of the load."""
-    tables = rows(database, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
-    return {table: rows(database, f"SELECT * FROM {table}") for (table,) in tables if table != "build"}
+        return select(self.database, sql)
 
 
 @pytest.fixture
@@ -91,14 +78,14 @@ def test_what_no_address_can_name_is_left_out_and_counted(source):
         "left out: 3 rounds that are cancelled, or have no number or no date of their race",
         "left out: 3 results of races and sprints without a position, or of what is left out",
     ]
-    assert rows(source.database, "SELECT driverRef FROM drivers WHERE driverId = 44") == []
-    assert rows(source.database, "SELECT constructorRef FROM constructors WHERE constructorId = 32") == []
+    assert select(source.database, "SELECT driverRef FROM drivers WHERE driverId = 44") == []
+    assert select(source.database, "SELECT constructorRef FROM constructors WHERE constructorId = 32") == []
 
 
 def test_an_entry_without_a_position_is_no_result(source):
     source.change("sessionentry", 211, position="")
     assert "left out: 4 results of races and sprints without a position, or of what is left out" in source.load()
-    assert rows(source.database, "SELECT count(*) FROM results WHERE raceId = 50") == [(3,)]
+    assert select(source.database, "SELECT count(*) FROM results WHERE raceId = 50") == [(3,)]
 
 
 def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
@@ -106,14 +93,14 @@ def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
         ("baku", "Baku", "40.3725", "49.8533"),
         ("vegas", "Las Vegas", None, None),
     ]
-    assert rows(source.database, "SELECT number, code, forename, surname, dob FROM drivers LIMIT 1") == [
+    assert select(source.database, "SELECT number, code, forename, surname, dob FROM drivers LIMIT 1") == [
         (16, "LEC", "Charles", "Leclerc", "1997-10-16")
     ]
-    assert rows(source.database, "SELECT name, nationality FROM constructors") == [
+    assert select(source.database, "SELECT name, nationality FROM constructors") == [
         ("Ferrari", "Italian"),
         ("Williams", "British"),
     ]
-    assert [year for (year,) in rows(source.database, "SELECT year FROM seasons")] == [1997, 2023, 2025]
+    assert [year for (year,) in select(source.database, "SELECT year FROM seasons")] == [1997, 2023, 2025]
 
 
 def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_classified(source):
@@ -233,7 +220,9 @@ def test_standings_are_those_after_a_race(source):
         (43, "3", 3, "D", None),
         (42, "0", None, "-", 0),
     ]
-    assert rows(source.database, "SELECT constructorId, points, position, positionText FROM constructor_standings") == [
+    assert select(
+        source.database, "SELECT constructorId, points, position, positionText FROM constructor_standings"
+    ) == [
         (30, "46.5", 1, "1"),
         (31, "0", None, "E"),
     ]
@@ -241,21 +230,21 @@ def test_standings_are_those_after_a_race(source):
 
 def test_the_order_of_rows_and_columns_and_other_columns_and_files_do_not_matter(source):
     source.load()
-    before = contents(source.database)
+    before = rows_of(source.database)
     for name, (header, *body) in source.tables.items():
         table = [[*header, "new"], *([*row, "\x07"] for row in random.sample(body, len(body)))]
         order = random.sample(range(len(table[0])), len(table[0]))
         source.tables[name] = [[row[index] for index in order] for row in table]
     source.tables["new"] = [["id", "id"], ["?"]]
     source.load()
-    assert contents(source.database) == before
+    assert rows_of(source.database) == before
 
 
 def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
     source.tables["sessionentry"] = [row[:3] + row[4:] for row in source.tables["sessionentry"]]  # without grid
     report = source.load()
     assert "formula_one_sessionentry.csv: no column grid, so it is unknown in all rows" in report
-    assert rows(source.database, "SELECT DISTINCT grid FROM results") == [(None,)]
+    assert select(source.database, "SELECT DISTINCT grid FROM results") == [(None,)]
 
 
 @pytest.mark.parametrize(
@@ -276,7 +265,7 @@ def test_laps_pit_stops_and_standings_may_be_absent(source):
     del source.tables["lap"], source.tables["driverchampionship"], source.tables["teamchampionship"]
     absent = [line.split()[0] for line in source.load() if "no file" in line]
     assert absent == ["lap_times", "driver_standings", "constructor_standings"]
-    assert rows(source.database, "SELECT stop, lap FROM pit_stops") == [(1, None), (2, None), (1, None)]
+    assert select(source.database, "SELECT stop, lap FROM pit_stops") == [(1, None), (2, None), (1, None)]
     del source.tables["pitstop"]
     assert "pit_stops                  no file            0" in source.load()
 
@@ -312,7 +301,7 @@ def test_a_dump_that_lacks_a_table_or_has_an_empty_one_is_refused(source):
 
 def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_also_one_folder_down(source):
     source.load()
-    before = contents(source.database)
+    before = rows_of(source.database)
     inside = source.folder.parent / "outer"
     (inside / "other").mkdir(parents=True)
     shutil.copytree(source.folder, inside / "dump")
@@ -325,7 +314,7 @@ def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_also_one_folder_down(
     for path in (inside, *archives):
         source.database.unlink()
         build.load(str(path), str(source.database), None, lambda text: None)
-        assert contents(source.database) == before
+        assert rows_of(source.database) == before
 
 
 def test_the_licence_of_jolpicas_data_is_stored(source):
@@ -412,4 +401,4 @@ def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(jolp
 
 
 def test_statuses_of_jolpicas_dump_all_have_an_id_that_clients_know(jolpica_database):
-    assert rows(jolpica_database, "SELECT count(*), max(statusId) FROM status") == [(141, 143)]
+    assert select(jolpica_database, "SELECT count(*), max(statusId) FROM status") == [(141, 143)]

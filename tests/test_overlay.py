@@ -3,14 +3,12 @@
 import json
 import os
 import shutil
-import sqlite3
-from contextlib import closing
 
 import pytest
 from support import SAMPLE
 from support.answers import bodies, client
 from support.apis import answers_of, refreshed, served
-from support.loads import built, edited, race_ids, rows_of, run_loader, without
+from support.loads import built, edited, race_ids, rows_of, run_loader, select, without
 
 from racedata.loader import overlay
 from racedata.loader.errors import LoadError
@@ -72,11 +70,6 @@ def load(tmp_path, season, source=SAMPLE):
 OF_THE_RACE = "results LEFT JOIN status USING (statusId) JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
 
 
-def one(database, sql):
-    with closing(sqlite3.connect(database)) as db:
-        return db.execute(sql).fetchone()
-
-
 # Dumps, older and newer.
 
 
@@ -113,12 +106,11 @@ def test_a_newer_dump_wins(database, tmp_path):
     # The dump has no results of round 9.
     gone = "raceId NOT IN (SELECT raceId FROM races WHERE year = 2023 AND round = 9)"
     expected = built(source, tmp_path / "expected.db")
-    with closing(sqlite3.connect(database)) as new, closing(sqlite3.connect(expected)) as old:
-        for table in ("results", "sprint_results", "qualifying", "pit_stops", "lap_times", "races"):
-            columns = "*" if table in ("races", "pit_stops", "lap_times") else "raceId, driverId, positionOrder, points"
-            columns = columns.replace("positionOrder, points", "position") if table == "qualifying" else columns
-            found = [db.execute(f"SELECT {columns} FROM {table} WHERE {gone}").fetchall() for db in (new, old)]
-            assert found[0] == found[1]
+    for table in ("results", "sprint_results", "qualifying", "pit_stops", "lap_times", "races"):
+        columns = "*" if table in ("races", "pit_stops", "lap_times") else "raceId, driverId, positionOrder, points"
+        columns = columns.replace("positionOrder, points", "position") if table == "qualifying" else columns
+        sql = f"SELECT {columns} FROM {table} WHERE {gone}"
+        assert select(database, sql) == select(expected, sql)
 
 
 def test_what_a_newer_dump_lacks_comes_from_the_overlay(database, tmp_path, sample_database):
@@ -157,21 +149,21 @@ def test_new_facts_replace_old_ones_and_what_is_left_out_stays(tmp_path):
     driver = {**RESULT["Driver"], "givenName": "Max Emilian", "permanentNumber": "3"}
     _, database = load(tmp_path, season_of(races=results({**RESULT, "Driver": driver})))
     sql = "SELECT forename, surname, number, code, dob FROM drivers WHERE driverRef = 'max_verstappen'"
-    assert one(database, sql) == ("Max Emilian", "Verstappen", 3, "VER", "1997-09-30")
+    assert select(database, sql)[0] == ("Max Emilian", "Verstappen", 3, "VER", "1997-09-30")
 
 
 def test_what_an_api_leaves_out_of_a_record_is_unknown(tmp_path):
     least = {key: RESULT[key] for key in ("position", "Driver", "Constructor")}
     _, database = load(tmp_path, season_of(races=results(least)))
     columns = "results.number, grid, positionText, points, laps, milliseconds, fastestLap, rank, statusId"
-    assert one(database, f"SELECT {columns} FROM {OF_THE_RACE}") == (None,) * 9
+    assert select(database, f"SELECT {columns} FROM {OF_THE_RACE}")[0] == (None,) * 9
 
 
 def test_a_fastest_lap_of_rank_0_is_none(tmp_path):
     lap = {"rank": "0", "lap": "12", "Time": {"time": "1:40.000"}, "AverageSpeed": {"speed": "200.1"}}
     _, database = load(tmp_path, season_of(races=results({**RESULT, "FastestLap": lap})))
     columns = "fastestLap, rank, fastestLapTime, fastestLapSpeed"
-    assert one(database, f"SELECT {columns} FROM {OF_THE_RACE}") == (None,) * 4
+    assert select(database, f"SELECT {columns} FROM {OF_THE_RACE}")[0] == (None,) * 4
 
 
 @pytest.mark.parametrize(
@@ -186,8 +178,8 @@ def test_a_fastest_lap_of_rank_0_is_none(tmp_path):
 def test_a_new_status_has_the_id_of_the_api_if_that_is_free(tmp_path, sample_database, statuses, text, expected):
     season = season_of(statuses=statuses, races=results({**RESULT, "status": text}))
     _, database = load(tmp_path, season)
-    (next_id,) = one(sample_database, "SELECT max(statusId) + 1 FROM status")
-    found = one(database, f"SELECT statusId, status FROM {OF_THE_RACE}")
+    [(next_id,)] = select(sample_database, "SELECT max(statusId) + 1 FROM status")
+    [found] = select(database, f"SELECT statusId, status FROM {OF_THE_RACE}")
     assert found == (expected[0] or next_id, expected[1])
 
 
@@ -200,7 +192,7 @@ def test_sessions_of_a_weekend_are_stored(tmp_path, key, session):
     season.calendar[0][key] = {"date": "2023-10-21", "time": "17:30:00Z"}
     _, database = load(tmp_path, season)
     sql = "SELECT session, sessions.date, sessions.time, count(*) FROM sessions JOIN races USING (raceId)"
-    assert one(database, f"{sql} WHERE year = 2023 AND round = 18") == (session, "2023-10-21", "17:30:00", 1)
+    assert select(database, f"{sql} WHERE year = 2023 AND round = 18")[0] == (session, "2023-10-21", "17:30:00", 1)
 
 
 WRONG = {
@@ -282,7 +274,7 @@ def test_each_database_of_a_folder_has_an_overlay_of_its_own(tmp_path, database,
 def test_blanks_around_a_value_are_ignored_and_a_lap_below_a_minute_may_lack_its_zero(tmp_path, text, stored):
     lap = {"lap": "1", "Time": {"time": text}}
     _, database = load(tmp_path, season_of(races=results({**RESULT, "FastestLap": lap})))
-    assert one(database, f"SELECT fastestLapTime FROM {OF_THE_RACE}") == (stored,)
+    assert select(database, f"SELECT fastestLapTime FROM {OF_THE_RACE}")[0] == (stored,)
 
 
 def test_what_is_written_is_read_again_and_other_files_are_ignored(tmp_path):

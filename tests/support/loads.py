@@ -38,16 +38,22 @@ def built(source: Path | str, database: Path, *arguments: str) -> Path:
     return database
 
 
+def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
+    """The rows that a query finds in a database."""
+    with closing(sqlite3.connect(database)) as db:
+        return db.execute(sql).fetchall()
+
+
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
     """All rows of each table but `build`, without the resultId: those of new results are the next free ones."""
-    with closing(sqlite3.connect(database)) as db:
-        found = db.execute(
-            """SELECT tables.name, group_concat(columns.name, ', ')
-               FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
-               WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' AND tables.name <> 'build'
-                   AND columns.name <> 'resultId' GROUP BY tables.name"""
-        )
-        return {table: db.execute(f"SELECT {columns} FROM {table}").fetchall() for table, columns in found.fetchall()}
+    found = select(
+        database,
+        """SELECT tables.name, group_concat(columns.name, ', ')
+           FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
+           WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' AND tables.name <> 'build'
+               AND columns.name <> 'resultId' GROUP BY tables.name""",
+    )
+    return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}
 
 
 def is_whole(path: Path) -> bool:
