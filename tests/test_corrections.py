@@ -31,6 +31,7 @@ RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
     [
         ("drivers,alonso,number,14,41", "number FROM drivers WHERE driverRef = 'alonso'", 41),
         ("drivers,alonso,number,14,\\N", "number FROM drivers WHERE driverRef = 'alonso'", None),
+        ("drivers,fangio,number,\\N,1", "number FROM drivers WHERE driverRef = 'fangio'", 1),
         ("circuits,monza,location,Monza,Mailand", "location FROM circuits WHERE circuitRef = 'monza'", "Mailand"),
         (
             "seasons,2005,url,http://en.wikipedia.org/wiki/2005_Formula_One_season,http://x",

@@ -74,6 +74,11 @@ def test_a_refused_request_takes_no_token_from_either_bucket():
     assert decision.remaining == [0, 496]
 
 
+def test_if_both_limits_are_reached_the_one_with_the_longer_wait_refuses():
+    decision, _ = take([BURST, SUSTAINED], [NOW + SECOND, NOW + 3600 * SECOND], NOW)
+    assert (decision.refused_by, decision.wait) == (SUSTAINED, 7.2 * SECOND)
+
+
 @given(LIMITS, st.integers(1, 200))
 def test_a_window_allows_at_most_a_full_bucket_and_its_refill_at_any_pace(limit, requests):
     full_at, allowed = [0], 0
