@@ -121,6 +121,13 @@ def test_the_session_that_sets_the_grid_of_the_sprint_may_have_columns_of_its_ow
     assert app.get("/ergast/f1/2023/18").text == expected
 
 
+def test_a_second_practice_beside_such_columns_stays_one(dump):
+    dump.change("races", lambda row: row.update(sq_date=row["fp1_date"], sq_time=row["fp1_time"]))
+    _, app = dump.load()
+    both = {"SecondPractice", "SprintShootout"}
+    assert sessions(app, 2023, 18) == {"FirstPractice", "Qualifying", "Sprint"} | both
+
+
 def test_blanks_around_values_are_ignored(dump):
     plain = dump.load() and dump.database.read_bytes()
     dump.change("drivers", lambda row: row.update({key: f"{value} " for key, value in row.items()}))
