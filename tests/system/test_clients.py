@@ -6,7 +6,6 @@ these tests take a minute or two and must not grow to 500 requests.
 
 import datetime
 import re
-import socket
 import warnings
 from collections import Counter
 from urllib.parse import parse_qsl, urlsplit
@@ -80,22 +79,22 @@ get_statuses: season=2023
 get_status: status=Finished
 """
 
-# Answers of several pages: FastF1's method, ergast-py's method, and the selectors of both.
-PAGED = [
-    "get_seasons get_seasons",
-    "get_race_schedule get_races",
-    "get_driver_info get_drivers",
-    "get_constructor_info get_constructors",
-    "get_circuits get_circuits",
-    "get_finishing_status get_statuses",
-    "get_race_results get_results",
-    "get_qualifying_results get_qualifyings",
-    "get_sprint_results get_sprints",
-    "get_driver_standings get_driver_standings",
-    "get_constructor_standings get_constructor_standings",
-    "get_lap_times get_laps season=2023 round=18",
-    "get_pit_stops get_pit_stops season=2023 round=18",
-]
+# Answers of several pages: of FastF1, and of ergast-py.
+PAGED = """
+get_seasons; get_seasons
+get_race_schedule season=; get_races
+get_driver_info; get_drivers
+get_constructor_info; get_constructors
+get_circuits; get_circuits
+get_finishing_status; get_statuses
+get_race_results; get_results
+get_qualifying_results; get_qualifyings
+get_sprint_results; get_sprints
+get_driver_standings; get_driver_standings
+get_constructor_standings; get_constructor_standings
+get_lap_times season=2023 round=18; get_laps season=2023 round=18
+get_pit_stops season=2023 round=18; get_pit_stops season=2023 round=18
+"""
 
 # What FastF1 finds nothing for, and how it asks.
 NOTHING = """
@@ -141,23 +140,12 @@ def oracle(source, url):
 
 
 @pytest.fixture(autouse=True)
-def no_other_host(monkeypatch):
-    """A request to any other machine fails before it is sent."""
-    resolve = socket.getaddrinfo
-
-    def resolve_this_machine(host, *rest, **options):
-        assert host == "127.0.0.1", f"a request to {host}"
-        return resolve(host, *rest, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", resolve_this_machine)
-
-
-@pytest.fixture(autouse=True)
 def requested(monkeypatch):
-    """The URLs that a client has requested."""
+    """The URLs that a client has requested. A request to any other machine fails before it is sent."""
     urls, send = [], requests.Session.send
 
     def note_and_send(session, prepared, **options):
+        assert urlsplit(prepared.url).hostname == "127.0.0.1"
         urls.append(prepared.url)
         return send(session, prepared, **options)
 
@@ -166,44 +154,67 @@ def requested(monkeypatch):
 
 
 @pytest.fixture
-def fastf1_client(url, monkeypatch, tmp_path):
-    """FastF1 with the host changed as its users do, and without its cache."""
+def selectors_of(oracle):
+    """Returns the method of a call and its selectors: numbers, texts, and None if nothing is behind the `=`."""
+
+    def selectors_of(call):
+        method, *words = call.split()
+        selectors = dict(word.split("=") for word in words)
+        if not selectors.get("status", "0").isdigit():
+            text = selectors["status"].replace("_", " ")
+            [selectors["status"]] = [number for number, status in oracle.status.items() if status == text]
+        return method, {name: int(value) if value.isdigit() else value or None for name, value in selectors.items()}
+
+    return selectors_of
+
+
+@pytest.fixture
+def fastf1_asks(url, selectors_of, monkeypatch, tmp_path):
+    """Returns FastF1's answer to a call: with the host changed as its users do, and without its cache."""
     monkeypatch.setattr(fastf1.ergast.interface, "BASE_URL", url)
     monkeypatch.setattr(fastf1.ergast.legacy, "base_url", url)
     # A folder is needed all the same: without one FastF1 caches in the home directory.
     fastf1.Cache.configure(cache_dir=str(tmp_path), use_requests_cache=False)
-    return Ergast(limit=2000)
+
+    def ask(call, **options):
+        method, selectors = selectors_of(call)
+        return getattr(Ergast(limit=2000), method)(**selectors, **options)
+
+    return ask
 
 
 @pytest.fixture
-def ergast_py_client(url, monkeypatch):
-    """ergast-py with the host changed: it has no setting for it, only the template of its addresses."""
-    template = ergast_py.requester.URITemplate
-    monkeypatch.setattr(
-        ergast_py.requester,
-        "URITemplate",
-        lambda text: template(text.replace("https://api.jolpi.ca/ergast", url.removesuffix("/f1"))),
-    )
-    return ergast_py.Ergast()
+def ergast_py_asks(url, selectors_of, monkeypatch):
+    """Returns the list that ergast-py makes of a call. It has no setting for the host, only a template of addresses."""
+    template, ours = ergast_py.requester.URITemplate, url.removesuffix("/f1")
+    changed = lambda text: template(text.replace("https://api.jolpi.ca/ergast", ours))  # noqa: E731
+    monkeypatch.setattr(ergast_py.requester, "URITemplate", changed)
+
+    def ask(call, **options):
+        client = ergast_py.Ergast()
+        method, selectors = selectors_of(call)
+        for name, value in {**selectors, **options}.items():
+            getattr(client, name)(value)
+        answer = getattr(client, method)()
+        return answer if isinstance(answer, list) else [answer]
+
+    return ask
 
 
-def selectors_of(words, oracle):
-    """Selectors by name: numbers, texts, and None if nothing is behind the `=`."""
-    selectors = dict(word.split("=") for word in words)
-    if not selectors.get("status", "0").isdigit():
-        text = selectors["status"].replace("_", " ")
-        [selectors["status"]] = [number for number, status in oracle.status.items() if status == text]
-    return {name: int(value) if value.isdigit() else value or None for name, value in selectors.items()}
+@pytest.fixture
+def expected(oracle, source, requested):
+    """Returns the total and the records that the oracle answers at the last URL that a client has requested."""
 
+    def expected(number=-1):
+        parts = urlsplit(requested[number])
+        path = parts.path.removeprefix("/ergast/f1")
+        status, answer = oracle.answer(path, **{name: int(value) for name, value in parse_qsl(parts.query)})
+        assert status == 200
+        assert answer["total"] != "0" or source[0] == SAMPLE
+        table, name, _ = TABLES[parse(path)[-1]]
+        return int(answer["total"]), answer[table][name]
 
-def expected(oracle, url):
-    """(total, records) of what the oracle answers at a URL that a client has requested."""
-    parts = urlsplit(url)
-    path = parts.path.removeprefix("/ergast/f1")
-    status, answer = oracle.answer(path, **{name: int(value) for name, value in parse_qsl(parts.query)})
-    assert status == 200
-    table, name, _ = TABLES[parse(path)[-1]]
-    return int(answer["total"]), answer[table][name]
+    return expected
 
 
 def plain(value):
@@ -270,42 +281,39 @@ def frames(answer):
     return [{**head, "rows": frame.to_dict("records")} for head, frame in zip(heads, answer.content)]
 
 
-# Sessions that FastF1 does not know.
-UNREAD = {"SprintShootout", "SprintQualifying"}
-
-
-def for_pandas(records):
-    return counted([{name: value for name, value in record.items() if name not in UNREAD} for record in records])
+def known(records, dateless=True):
+    """Records without the sessions that no client knows; and without those that have a date and no time."""
+    return [
+        {
+            name: value
+            for name, value in record.items()
+            if name not in ("SprintShootout", "SprintQualifying")
+            and (dateless or not isinstance(value, dict) or {"date", "time"} & value.keys() != {"date"})
+        }
+        for record in records
+    ]
 
 
 @pytest.mark.parametrize("call", calls(FASTF1))
-def test_fastf1_reads_all_that_the_oracle_answers(fastf1_client, source, oracle, requested, call):
-    method, *words = call.split()
-    answer = getattr(fastf1_client, method)(**selectors_of(words, oracle))
-    total, records = expected(oracle, requested[-1])
-    assert total > 0 or source[0] == SAMPLE
-    assert counted(frames(answer)) == for_pandas(records)
-    assert answer.total_results == total
-    assert answer.is_complete
+def test_fastf1_reads_all_that_the_oracle_answers(fastf1_asks, expected, call):
+    answer = fastf1_asks(call)
+    total, records = expected()
+    assert counted(frames(answer)) == counted(known(records))
+    assert (answer.total_results, answer.is_complete) == (total, True)
 
 
 @pytest.mark.parametrize("call", {call.split()[0]: call for call in reversed(calls(FASTF1))}.values())
-def test_fastf1_reads_the_same_as_raw_data(fastf1_client, oracle, requested, call):
-    method, *words = call.split()
-    answer = getattr(fastf1_client, method)(**selectors_of(words, oracle), result_type="raw")
-    assert whole(list(answer)) == whole(expected(oracle, requested[-1])[1])
+def test_fastf1_reads_the_same_as_raw_data(fastf1_asks, expected, call):
+    assert whole(list(fastf1_asks(call, result_type="raw"))) == whole(expected()[1])
 
 
-@pytest.mark.parametrize("call", PAGED)
-def test_fastf1_turns_the_pages_to_the_end_and_back(fastf1_client, oracle, requested, call):
-    method, _, *words = call.split()
-    get, selectors = getattr(fastf1_client, method), selectors_of(words, oracle)
-    if method == "get_race_schedule":
-        selectors = {"season": None}  # it has no default
-    total = get(**selectors, limit=1).total_results
+@pytest.mark.parametrize("call", PAGED.strip().splitlines())
+def test_fastf1_turns_the_pages_to_the_end_and_back(fastf1_asks, expected, requested, call):
+    call = call.partition(";")[0]
+    total = fastf1_asks(call, limit=1).total_results
     limit = min(total // 3 + 1, 2000)
     requested.clear()
-    pages = [get(**selectors, limit=limit)]
+    pages = [fastf1_asks(call, limit=limit)]
     for _ in range(limit, total, limit):
         pages.append(pages[-1].get_next_result_page())
     with pytest.raises(ValueError, match="No more data after"):
@@ -313,27 +321,27 @@ def test_fastf1_turns_the_pages_to_the_end_and_back(fastf1_client, oracle, reque
     pages.append(pages[-1].get_prev_result_page())
     offsets = [int(dict(parse_qsl(urlsplit(url).query)).get("offset", 0)) for url in requested]
     assert offsets == [*range(0, total, limit), limit * (len(pages) - 3)]
-    for page, url in zip(pages, requested):
-        assert counted(frames(page)) == for_pandas(expected(oracle, url)[1])
+    for number, page in enumerate(pages):
+        assert counted(frames(page)) == counted(known(expected(number)[1]))
 
 
 @pytest.mark.parametrize("result_type", ["pandas", "raw"])
 @pytest.mark.parametrize("call", calls(NOTHING))
-def test_fastf1_reads_an_empty_answer(fastf1_client, oracle, call, result_type):
-    method, *words = call.split()
-    answer = getattr(fastf1_client, method)(**selectors_of(words, oracle), result_type=result_type)
+def test_fastf1_reads_an_empty_answer(fastf1_asks, call, result_type):
+    answer = fastf1_asks(call, result_type=result_type)
     assert answer.total_results == 0
     assert len(answer.content if hasattr(answer, "content") else answer) == 0
 
 
-def test_fastf1_reports_a_refused_request(fastf1_client):
+def test_fastf1_reports_a_refused_request(fastf1_asks):
     with pytest.raises(ErgastInvalidRequestError, match="Bad Request"):
-        fastf1_client.get_lap_times(season=2023, round=None)
+        fastf1_asks("get_lap_times season=2023 round=")
 
 
 # pandas 2 with NumPy 2.5 or newer, which needs Python 3.12
 @pytest.mark.filterwarnings("ignore:The 'generic' unit for NumPy timedelta is deprecated:DeprecationWarning")
-def test_fastf1_makes_a_schedule_of_a_season(fastf1_client, oracle):
+@pytest.mark.usefixtures("fastf1_asks")
+def test_fastf1_makes_a_schedule_of_a_season(oracle):
     schedule = fastf1.get_event_schedule(2023, backend="ergast")
     races = oracle.answer("/2023/races")[1]["RaceTable"]["Races"]
     assert list(schedule["EventName"]) == [race["raceName"] for race in races]
@@ -341,69 +349,42 @@ def test_fastf1_makes_a_schedule_of_a_season(fastf1_client, oracle):
     assert list(sprints["RoundNumber"]) == [int(race["round"]) for race in races if "Sprint" in race] != []
 
 
+@pytest.mark.usefixtures("fastf1_asks")
 @pytest.mark.parametrize("session", ["Race", "Qualifying", "Sprint"])
-def test_fastf1_fetches_the_results_of_a_session(fastf1_client, oracle, requested, session):
+def test_fastf1_fetches_the_results_of_a_session(expected, session):
     results = fastf1.ergast.fetch_results(2023, 18, session)
-    [race] = expected(oracle, requested[-1])[1]
+    [race] = expected()[1]
     [name] = [name for name in race if name.endswith("Results")]
     assert whole(results) == whole(race[name])
 
 
-# ergast-py fills in 0, midnight or no text if a fact is missing.
-NO_FACT = (0, "")
-
-
-def for_ergast_py(records):
-    """It reads the sessions that have a date and a time, and that it knows."""
-    return counted(
-        [
-            {
-                name: value
-                for name, value in record.items()
-                if name not in UNREAD and not (isinstance(value, dict) and {"date", "time"} & value.keys() == {"date"})
-            }
-            for record in records
-        ],
-        NO_FACT,
-    )
-
-
-def ask(client, method, **filters):
-    """The answer of a method of ergast-py, as a list."""
-    for name, value in filters.items():
-        getattr(client, name)(value)
-    answer = getattr(client, method)()
-    return answer if isinstance(answer, list) else [answer]
+def assert_read(answer, records):
+    """ergast-py fills in 0, midnight or no text if a fact is missing, and ignores sessions that have no time."""
+    assert counted(answer, without=(0, "")) == counted(known(records, dateless=False), without=(0, ""))
 
 
 @pytest.mark.parametrize("call", calls(ERGAST_PY))
-def test_ergast_py_reads_all_that_the_oracle_answers(ergast_py_client, source, oracle, requested, call):
-    method, *words = call.split()
-    answer = ask(ergast_py_client, method, **selectors_of(words, oracle), limit=2000)
-    total, records = expected(oracle, requested[-1])
-    assert total > 0 or source[0] == SAMPLE
-    assert counted(answer, NO_FACT) == for_ergast_py(records)
+def test_ergast_py_reads_all_that_the_oracle_answers(ergast_py_asks, expected, call):
+    assert_read(ergast_py_asks(call, limit=2000), expected()[1])
 
 
-@pytest.mark.parametrize("call", PAGED)
-def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_client, oracle, requested, call):
-    _, method, *words = call.split()
-    filters = selectors_of(words, oracle)
-    ask(ergast_py_client, method, **filters, limit=1)
-    total, _ = expected(oracle, requested[-1])
+@pytest.mark.parametrize("call", PAGED.strip().splitlines())
+def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_asks, expected, call):
+    call = call.partition(";")[2]
+    ergast_py_asks(call, limit=1)
+    total, _ = expected()
     limit = min(total // 3 + 1, 2000)
+    assert_read(ergast_py_asks(call, limit=limit), expected()[1])
     for offset in range(limit, total, limit):
-        page = ask(ergast_py_client, method, **filters, limit=limit, offset=offset)
-        assert counted(page, NO_FACT) == for_ergast_py(expected(oracle, requested[-1])[1])
+        assert_read(ergast_py_asks(call, limit=limit, offset=offset), expected()[1])
 
 
-def test_ergast_py_must_not_name_the_first_page(ergast_py_client):
+def test_ergast_py_must_not_name_the_first_page(ergast_py_asks):
     # It sends offset(0) as `offset=`, and an empty number is refused like every other one that is none.
     with pytest.raises(Exception, match=r"400|Bad Request|offset"):
-        ask(ergast_py_client, "get_circuits", limit=10, offset=0)
+        ergast_py_asks("get_circuits", limit=10, offset=0)
 
 
-def test_ergast_py_reads_an_empty_answer(ergast_py_client):
-    assert ask(ergast_py_client, "get_results", season=2023, round=99) == []
-    assert ask(ergast_py_client, "get_driver_standings", season=1949) == []
-    assert ask(ergast_py_client, "get_pit_stops", season=2021, round=12) == []
+@pytest.mark.parametrize("call", calls("get_results: season=2023 round=99\nget_driver_standings: season=1949"))
+def test_ergast_py_reads_an_empty_answer(ergast_py_asks, call):
+    assert ergast_py_asks(call) == []
