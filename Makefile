@@ -22,7 +22,7 @@ help:  ## list these commands
 
 install: .venv/installed  ## install the service into .venv
 
-.venv/installed: pyproject.toml | python
+.venv/installed: setup.cfg pyproject.toml | python
 	@echo "Installing into .venv …"
 	@$(PYTHON) -m venv .venv
 	@.venv/bin/pip install --quiet --disable-pip-version-check --editable .

@@ -20,7 +20,7 @@ NAME = """-it's "$HOME" $(HOME) ${x} `id` #1; & \\ %d *é"""
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of the project whose .venv runs the interpreter of the tests, with a dump and its database named NAME."""
     folder = tmp_path_factory.mktemp("project")
-    for name in ("Makefile", "pyproject.toml", "racedata", "scripts/load_data.py"):
+    for name in ("Makefile", "pyproject.toml", "setup.cfg", "racedata", "scripts/load_data.py"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         (folder / name).parent.mkdir(exist_ok=True)
         copy(ROOT / name, folder / name)
