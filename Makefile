@@ -34,7 +34,7 @@ install: .venv/installed  ## install the service into .venv
 	@touch $@
 
 load-data:  ## build the database: SOURCE=folder, zip, URL or jolpica (without it, the same source again), DATABASE=file, CORRECTIONS=none
-	@# Python ignores Ctrl-C while it starts, which would be a traceback; then the loader handles it.
+	@# Until the loader handles Ctrl-C, it is ignored: while Python starts, it would print a traceback.
 	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections="$$CORRECTIONS" -- "$$SOURCE"
 
 refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
