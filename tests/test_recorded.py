@@ -21,11 +21,14 @@ def article(place, name):
     return [(f"{place}/Circuit/url", f"https://en.wikipedia.org/wiki/{name}", f"http://en.wikipedia.org/wiki/{name}")]
 
 
-def lapped(position, millis, gap):
-    """The later service calls a lapped car so, and gives it a time of its own."""
-    place = f"{RACE}/Results/{position - 1}"
-    return [(f"{place}/status", "Lapped", "+1 Lap"), (f"{place}/Time", {"millis": millis, "time": gap}, None)]
+def lapped(position, times, gaps):
+    """The later service calls lapped cars so, from a position on, and gives them times of their own."""
+    for number, (millis, gap) in enumerate(zip(times.split(), gaps.split()), position - 1):
+        yield f"{RACE}/Results/{number}/status", "Lapped", "+1 Lap"
+        yield f"{RACE}/Results/{number}/Time", {"millis": millis, "time": gap}, None
 
+
+GAPS = "+24.633 +31.384 +42.140 +42.777 +46.569 +49.703 +56.653 +59.873"
 
 # Every difference there is between what was recorded and what the dump says, with the address asked.
 RECORDED = {
@@ -40,14 +43,7 @@ RECORDED = {
             # zeros at the end of a speed
             (f"{RACE}/Results/0/FastestLap/AverageSpeed/speed", "231.970", "231.97"),
             (f"{RACE}/Results/18/FastestLap/AverageSpeed/speed", "223.280", "223.28"),
-            *lapped(12, "5158240", "+24.633"),
-            *lapped(13, "5164991", "+31.384"),
-            *lapped(14, "5175747", "+42.140"),
-            *lapped(15, "5176384", "+42.777"),
-            *lapped(16, "5180176", "+46.569"),
-            *lapped(17, "5183310", "+49.703"),
-            *lapped(18, "5190260", "+56.653"),
-            *lapped(19, "5193480", "+59.873"),
+            *lapped(12, "5158240 5164991 5175747 5176384 5180176 5183310 5190260 5193480", GAPS),
             # who started from the pit lane
             (f"{RACE}/Results/16/grid", "20", "0"),
             (f"{RACE}/Results/17/grid", "19", "0"),

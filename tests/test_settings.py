@@ -22,66 +22,49 @@ def test_every_default_is_a_value_its_own_setting_accepts():
         assert getattr(Settings.from_environ({variable: str(default)}), name) == default
 
 
-@pytest.mark.parametrize(
-    ("variable", "value", "expected"),
-    [
-        ("HOST", "::1", "::1"),
-        ("HOST", "localhost", "localhost"),
-        ("RACEDATA_BURST_LIMIT", "off", "off"),
-        ("RACEDATA_SUSTAINED_LIMIT", "10000/day", "10000/day"),
-        ("RACEDATA_LIMIT_STORE", "redis://:secret@10.0.0.1:6379/2", "redis://:secret@10.0.0.1:6379/2"),
-        ("RACEDATA_TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8,unix", "127.0.0.1, 10.0.0.0/8,unix"),
-        ("PORT", "80", 80),
-        ("WEB_CONCURRENCY", "12", 12),
-        ("RACEDATA_DATABASE", "/srv/race data.db", "/srv/race data.db"),
-        ("RACEDATA_BASE_PATH", "", ""),
-        ("RACEDATA_BASE_PATH", "/api/v1", "/api/v1"),
-        ("RACEDATA_SERIES", "f2", "f2"),
-        ("RACEDATA_BASE_URL", "https://example.org:8443/x/f1", "https://example.org:8443/x/f1"),
-        ("RACEDATA_FINISH_TIMES", "gap", "gap"),
-        ("RACEDATA_MAX_LIMIT", "30", 30),
-    ],
-)
-def test_a_setting_takes(variable, value, expected):
-    assert getattr(Settings.from_environ({variable: value}), VARIABLES[variable]) == expected
+TAKEN = {
+    "HOST": ["::1", "localhost"],
+    "PORT": [80],
+    "WEB_CONCURRENCY": [12],
+    "RACEDATA_DATABASE": ["/srv/race data.db"],
+    "RACEDATA_BASE_PATH": ["", "/api/v1"],
+    "RACEDATA_SERIES": ["f2"],
+    "RACEDATA_BASE_URL": ["https://example.org:8443/x/f1"],
+    "RACEDATA_FINISH_TIMES": ["gap"],
+    "RACEDATA_MAX_LIMIT": [30],
+    "RACEDATA_BURST_LIMIT": ["off"],
+    "RACEDATA_SUSTAINED_LIMIT": ["10000/day"],
+    "RACEDATA_LIMIT_STORE": ["redis://:secret@10.0.0.1:6379/2"],
+    "RACEDATA_TRUSTED_PROXIES": ["127.0.0.1, 10.0.0.0/8,unix"],
+}
+WRONG = {
+    "HOST": ["", "a b", "localhost:80", ":"],
+    "PORT": ["0", "65536", "٨٠", " 80", "8_0"],
+    "WEB_CONCURRENCY": ["0", "two"],
+    "RACEDATA_DATABASE": [""],
+    "RACEDATA_BASE_PATH": ["ergast", "/ergast/", "/{season}"],
+    "RACEDATA_SERIES": ["", "f1/x"],
+    "RACEDATA_BASE_URL": ["example.org", "ftp://example.org", "https://example.org/"],
+    "RACEDATA_FINISH_TIMES": ["Total"],
+    "RACEDATA_MAX_LIMIT": ["0", "-1", "1e3"],
+    "RACEDATA_BURST_LIMIT": ["0/second", "4"],
+    "RACEDATA_SUSTAINED_LIMIT": ["5/fortnight"],
+    "RACEDATA_LIMIT_STORE": ["memcached://x"],
+    "RACEDATA_TRUSTED_PROXIES": ["nginx", "10.0.0.1/8", "127.0.0.1 10.0.0.1"],
+}
 
 
-@pytest.mark.parametrize(
-    ("variable", "value"),
-    [
-        ("HOST", ""),
-        ("HOST", "a b"),
-        ("HOST", "localhost:80"),
-        ("HOST", ":"),
-        ("PORT", "0"),
-        ("PORT", "65536"),
-        ("PORT", "٨٠"),
-        ("PORT", " 80"),
-        ("PORT", "8_0"),
-        ("WEB_CONCURRENCY", "0"),
-        ("WEB_CONCURRENCY", "two"),
-        ("RACEDATA_DATABASE", ""),
-        ("RACEDATA_BASE_PATH", "ergast"),
-        ("RACEDATA_BASE_PATH", "/ergast/"),
-        ("RACEDATA_BASE_PATH", "/{season}"),
-        ("RACEDATA_SERIES", ""),
-        ("RACEDATA_SERIES", "f1/x"),
-        ("RACEDATA_BASE_URL", "example.org"),
-        ("RACEDATA_BASE_URL", "ftp://example.org"),
-        ("RACEDATA_BASE_URL", "https://example.org/"),
-        ("RACEDATA_BURST_LIMIT", "0/second"),
-        ("RACEDATA_BURST_LIMIT", "4"),
-        ("RACEDATA_SUSTAINED_LIMIT", "5/fortnight"),
-        ("RACEDATA_LIMIT_STORE", "memcached://x"),
-        ("RACEDATA_TRUSTED_PROXIES", "nginx"),
-        ("RACEDATA_TRUSTED_PROXIES", "10.0.0.1/8"),
-        ("RACEDATA_TRUSTED_PROXIES", "127.0.0.1 10.0.0.1"),
-        ("RACEDATA_FINISH_TIMES", "Total"),
-        ("RACEDATA_MAX_LIMIT", "0"),
-        ("RACEDATA_MAX_LIMIT", "-1"),
-        ("RACEDATA_MAX_LIMIT", "1e3"),
-    ],
-)
+def each(values):
+    """Every variable with each of its values."""
+    return [(variable, value) for variable, all in values.items() for value in all]
+
+
+@pytest.mark.parametrize(("variable", "value"), each(TAKEN))
+def test_a_setting_takes(variable, value):
+    assert getattr(Settings.from_environ({variable: str(value)}), VARIABLES[variable]) == value
+
+
+@pytest.mark.parametrize(("variable", "value"), each(WRONG))
 def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_what_is_accepted(variable, value):
     with pytest.raises(SettingError) as refused:
         Settings.from_environ({variable: value})
