@@ -1,12 +1,13 @@
-"""The wall between the halves of the package: what each module may import."""
+"""The wall between the halves of the package: what each module may import; and how long the tests may be."""
 
 import ast
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
+from pathlib import Path
 
 import pytest
-from support import PACKAGE
+from support import PACKAGE, ROOT
 
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -55,3 +56,11 @@ def test_modules_do_not_import_each_other_in_a_circle() -> None:
 
 def test_only_the_worker_imports_gunicorn() -> None:
     assert {module for module in MODULES if "gunicorn" in imports(module)} == {"racedata.worker"}
+
+
+def test_the_tests_are_at_most_half_as_long_again_as_the_code() -> None:
+    def lines(*paths: Path) -> int:
+        return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+    code = lines(*PACKAGE.rglob("*.py"), *PACKAGE.rglob("*.sql"), *ROOT.glob("scripts/*.py"))
+    assert lines(*(ROOT / "tests").rglob("*.py")) <= 1.5 * code
