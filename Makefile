@@ -24,13 +24,13 @@ install: .venv/installed  ## install the service into .venv
 
 .venv/installed: setup.cfg pyproject.toml | python
 	@echo "Installing into .venv …"
-	@$(PYTHON) -m venv .venv
-	@.venv/bin/pip install --quiet --disable-pip-version-check --editable .
+	@.venv/bin/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || $(PYTHON) -m venv --clear .venv
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
 .venv/installed-%: .venv/installed
 	@echo "Installing what the tests need …"
-	@.venv/bin/pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
 load-data:  ## build the database: SOURCE=folder, zip, URL or jolpica (without it, the same source again), DATABASE=file, CORRECTIONS=none
@@ -65,7 +65,7 @@ test-wheel: dist  ## run the tests of `make test` against the wheel, without the
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		git ls-files -z -- . ':!racedata' | xargs -0 cp --parents --target-directory="$$folder" && \
 		$(PYTHON) -m venv "$$folder/.venv" && \
-		"$$folder"/.venv/bin/pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[test]" && \
+		"$$folder"/.venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[test]" && \
 		cd "$$folder" && .venv/bin/pytest $(PARALLEL) --ignore tests/test_makefile.py --ignore tests/test_wheel.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
@@ -93,7 +93,7 @@ dist: python  ## build the source distribution and the wheel into dist/
 
 audit: install  ## look up known vulnerabilities of the installed packages (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
-	@.venv/bin/pip freeze --exclude-editable > build/installed.txt
+	@.venv/bin/python -m pip freeze --exclude-editable > build/installed.txt
 	@build/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt 2>build/audit.log \
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 

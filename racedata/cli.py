@@ -131,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         + "\n\n`racedata COMMAND --help` describes a command and its options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=f"racedata {__version__}")
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
     command = parser.parse_args(given[:1]).command
     COMMANDS[command][0](given[1:])

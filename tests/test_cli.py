@@ -50,7 +50,7 @@ def test_a_missing_or_unknown_command_is_an_error(arguments: list[str]) -> None:
 
 
 def test_version_prints_the_version() -> None:
-    assert run("version").stdout == f"racedata {__version__}\n"
+    assert run("version").stdout == run("--version").stdout == f"racedata {__version__}\n"
 
 
 def test_the_help_of_serve_has_each_setting_with_its_variable_unit_and_default() -> None:

@@ -71,8 +71,12 @@ def test_a_correction_whose_wrong_value_is_not_there_is_obsolete_and_not_applied
     assert select(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [(14,)]
 
 
-def test_a_correction_of_a_row_that_the_dump_does_not_have_is_not_mentioned(load):
-    run, _ = load("drivers,nobody,number,15,41,a test", "results,2023/1/alonso,grid,1,2,a test")
+def test_a_correction_of_a_row_that_the_dump_lacks_or_has_right_is_not_mentioned(load):
+    run, _ = load(
+        "drivers,nobody,number,15,41,a test",
+        "drivers,alonso,number,15,14,a test",
+        "results,2023/1/alonso,grid,1,2,a test",
+    )
     assert "corrected" not in run.stdout and "obsolete" not in run.stdout
 
 

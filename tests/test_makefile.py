@@ -52,7 +52,7 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Pat
     assert not (project / "data" / "racedata.db").exists()
     again = run(project, "load-data", f"DATABASE={NAME}.db", "CORRECTIONS=none")
     assert (again.returncode, again.stderr) == (0, "")
-    assert again.stdout.endswith(f" from {NAME}\n")
+    assert again.stdout.endswith(f" from {project / NAME}\n")
 
 
 @pytest.mark.parametrize(

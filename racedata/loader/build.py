@@ -220,12 +220,15 @@ def main(arguments: Sequence[str]) -> None:
 
     def work(progress: Progress) -> list[str]:
         if parsed.if_older and not is_older(Path(parsed.database)):
-            return [f"{parsed.database}: no earlier version built it; nothing was changed"]
+            what = "no earlier version built it" if os.path.exists(parsed.database) else "there is no database"
+            return [f"{parsed.database}: {what}; nothing was changed"]
         if parsed.database == default_path(os.environ):
             os.makedirs(os.path.dirname(parsed.database), exist_ok=True)
         if not parsed.source:
             return load_or_rebuild(parsed.database, parsed.corrections, progress)
-        *lines, seasons = load(parsed.source, parsed.database, parsed.corrections, progress)
-        return [*lines, f"{parsed.database}: {seasons} from {parsed.source}"]
+        path = os.path.abspath(os.path.expanduser(parsed.source))  # the next load may run in another folder
+        source = path if os.path.exists(path) else parsed.source
+        *lines, seasons = load(source, parsed.database, parsed.corrections, progress)
+        return [*lines, f"{parsed.database}: {seasons} from {source}"]
 
     run("load", parsed.database, work)

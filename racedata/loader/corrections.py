@@ -71,7 +71,7 @@ def correct_value(
     except ValueError:
         raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {parse.expected}") from None
     stored = stage.db.execute(f"SELECT {column_name} FROM dump.{table.name} WHERE {where}", parts).fetchone()
-    if stored is None:  # the dump does not have that row
+    if stored is None or stored[0] == new:  # the dump does not have that row, or its value is right
         return []
     changed = stage.db.execute(
         f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {column_name} IS ?", [new, *parts, old]

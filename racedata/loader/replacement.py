@@ -40,6 +40,7 @@ def replacement(path: str) -> Iterator[Path]:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
         try:
+            new.touch()  # if that is not permitted, the error says so; SQLite's would not
             yield new
             if old.exists():
                 status = old.stat()
