@@ -195,6 +195,8 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(sourc
     again = run_loader("", database)
     assert again.stdout.rstrip().endswith(f" from {source}")
     assert "Zeltweg" in str(rows_of(database)["circuits"])
+    source.rename(tmp_path / "gone")
+    assert_refused("", database, f"{source}: not found; expected a folder of CSV files")
     new = run_loader("", tmp_path / "new.db")
     assert new.stdout.rstrip().endswith(f" from {SAMPLE}")
     database.write_bytes(database.read_bytes()[:4000])

@@ -4,7 +4,8 @@ A source is a folder of CSV files, a zip of them, the http(s) URL of such a zip,
 publishes (the latest if the environment has a JOLPICA_TOKEN). A reader in sources/ fills a Stage (stage.py); here, the
 Stage becomes a database, with the tables of schema.sql, in a new file that replaces the old one at the very end.
 
-Without a source, it is the one of the database that is there; if that cannot be read, the database's own tables.
+Without a source, it is the one of the database that is there; if that fails, and an earlier version of racedata built
+the database, its own tables.
 """
 
 import argparse
@@ -188,12 +189,15 @@ def rebuild(database: str, corrections: Path | None, progress: Progress) -> list
 
 
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from its recorded source; from its own tables if that fails. Returns lines for a report."""
+    """Builds `database` from its recorded source; if that fails and it is older, from its own tables.
+
+    Returns lines for a report. Raises what `load` does.
+    """
     source = recorded_source(database)
     try:
         *lines, seasons = load(source, database, corrections, progress)
     except (LoadError, OSError) as error:
-        if not os.path.exists(database):
+        if not is_older(Path(database)):
             raise
         *lines, seasons = rebuild(database, corrections, progress)
         return [*lines, f"{database}: {seasons} from its own tables, because its source failed: {error}"]

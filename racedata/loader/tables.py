@@ -79,9 +79,7 @@ class Table(NamedTuple):
     """A table of the database that a dump fills."""
 
     name: str
-    key: tuple[
-        str, ...
-    ] = ()  # columns that identify a row, in corrections too; in some old races two rows have one key
+    key: tuple[str, ...] = ()  # columns that identify a row, in corrections too; shared cars may have the same key
     parse: Mapping[str, Parser] = {}  # columns that are not just whole numbers or plain text
     parse_api: Mapping[str, Parser] = {}  # columns that an API writes in another way
     usually_known: tuple[str, ...] = ()  # columns: the report counts the rows in which they are not
