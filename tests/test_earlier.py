@@ -11,7 +11,7 @@ import pytest
 from support import SAMPLE
 from support.answers import bodies, client
 from support.apis import answers_of, refreshed, served
-from support.loads import assert_refused, built, changed, rows_of, run_loader, select
+from support.loads import assert_refused, built, changed, edited, rows_of, run_loader, select
 
 from racedata.loader.build import rebuild
 
@@ -55,6 +55,22 @@ def test_a_database_of_schema_3_is_rebuilt_from_its_own_tables_row_by_row(old, s
     assert run_loader("", path, cwd=tmp_path).returncode == 0
     assert rows_of(path) == rows_of(sample_database)
     assert select(path, "SELECT source, isSample, licence FROM build") == [("dump", 0, "CC BY-NC-SA 4.0")]
+
+
+def test_a_database_without_result_ids_keeps_the_order_that_follows_from_them(tmp_path):
+    # A driver's first result has the lower place, and another constructor. A second row has the place of the other one.
+    edits = {
+        "152": {"resultId": "9152"},
+        "153": {"resultId": "9153", "positionOrder": "8"},
+        "156": {"constructorId": "8"},
+    }
+    source = edited(SAMPLE, tmp_path / "dump", results=lambda row: row | edits.get(row["resultId"], {}))
+    path = built(source, tmp_path / "racedata.db")
+    before = rows_of(path)
+    assert select(path, "SELECT constructors FROM driver_standings WHERE raceId = 2 AND driverId = 57") == [("8 11",)]
+    changed(path, "ALTER TABLE results DROP COLUMN resultId", "PRAGMA user_version = 3")
+    rebuild(str(path), None, lambda text: None)
+    assert rows_of(path) == before
 
 
 @pytest.mark.parametrize("version", [1, 3])

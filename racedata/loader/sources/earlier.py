@@ -15,6 +15,19 @@ from racedata.loader.tables import SESSIONS, TABLES
 
 OLDEST = 1  # schema version: that of racedata 0.1
 
+# Schema versions 2 and 3 do not store resultId, but what depends on it: the order of rows of a race with the same
+# positionOrder, and that of `constructors` in the standings. These are the records whose resultId must be higher than
+# their place says: a driver's result that comes before another with a constructor that the standings name earlier, and
+# the rows that are equal to it and come after it.
+LATER_RESULTS = """
+    SELECT equal.record
+    FROM results JOIN results AS other USING (raceId, driverId) JOIN driver_standings USING (raceId, driverId)
+        JOIN results AS equal USING (raceId, positionOrder)
+    WHERE instr(' ' || constructors || ' ', ' ' || other.constructorId || ' ')
+        < instr(' ' || constructors || ' ', ' ' || results.constructorId || ' ')
+        AND results.record < other.record AND results.record <= equal.record"""
+RESULT_ID = f"row_number() OVER (ORDER BY record IN ({LATER_RESULTS}), record)"
+
 
 def open_read_only(path: Path) -> sqlite3.Connection:
     """A connection to a database file, without locks: no program changes such a file, they only replace it."""
@@ -49,7 +62,8 @@ def read(db: sqlite3.Connection, stage: Stage) -> Origin:
             continue
         columns = list(names)
         if table.id and table.id not in stored:
-            names, columns = [table.id, *names], ["record", *columns]
+            is_made = table.name == "results" and schema_version(db) > 1  # version 1 has no standings
+            names, columns = [table.id, *names], [RESULT_ID if is_made else "record", *columns]
         copy(db, f"SELECT {', '.join(columns)} FROM {table.name}", stage, table.name, names)
     if schema_version(db) < 4:
         copy_sessions(db, stage)
