@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from racedata import __version__
 from racedata.loader.api_rows import Json
-from racedata.loader.archives import CREDENTIALS, HTTP, Redirects, time_limit
+from racedata.loader.archives import Redirects, address_fault, time_limit
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.tables import ENDPOINTS
 from racedata.loader.values import whole_number
@@ -61,10 +61,8 @@ class Api:
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
     ) -> None:
-        if not HTTP.match(url):
-            raise LoadError(f"{url}: not the address of an API; expected an http(s) URL such as {JOLPICA}")
-        if CREDENTIALS.match(url):
-            raise LoadError("the address of the API has a user or password in it; expected one without")
+        if fault := address_fault(url):
+            raise LoadError(f"the address of the API {fault}")
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
         self.requests, self.limit = 0, PAGE_LIMIT
@@ -112,12 +110,16 @@ class Api:
                     return self.request(url)
             except urllib.error.HTTPError as error:
                 error.close()
-                status, seconds = error.code, self.retry_after(error.headers.get("Retry-After"))
+                status, header = error.code, error.headers.get("Retry-After")
                 if status not in (429, 503):
                     hint = f"; is FROM the base address, such as {JOLPICA}?" if status == 404 else ""
                     raise LoadError(f"{url}: status {status}; expected 200{hint}") from None
             finally:
                 self.ends.append(self.clock())
+            seconds = self.retry_after(header)
+            if seconds is None:
+                what = f"status {status} with Retry-After {str(header)[:80]!r}; expected seconds or a date"
+                raise LoadError(f"{url}: {what}")
             if seconds > MAX_WAIT_SECONDS:
                 raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
             if attempt == TRIES:
@@ -149,16 +151,16 @@ class Api:
                 self.progress(f"{self.requests:,} requests: waiting for {wait:,.0f} seconds")
             self.sleep(wait)
 
-    def retry_after(self, value: str | None) -> float:
-        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3)."""
+    def retry_after(self, value: str | None) -> float | None:
+        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3); else None."""
         if value is None:
             return WAIT_SECONDS
         if whole_number.fullmatch(value.strip()):
             return int(value)
         try:
             date = parsedate_to_datetime(value)
-        except ValueError:
-            return WAIT_SECONDS
+        except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
+            return None
         return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.now())
 
 

@@ -30,6 +30,19 @@ UNPACKED_BYTES = 2_000_000_000
 DIRECTORY_BYTES = 1_000_000  # of a zip
 
 
+def address_fault(url: str) -> str:
+    """What is wrong with an http(s) address, without a word of it: it may have a password. Empty if it is usable."""
+    if CREDENTIALS.match(url):
+        return "has a user or password in it; expected one without"
+    try:
+        parts = urllib.parse.urlsplit(url)
+        if HTTP.match(url) and parts.hostname and parts.port != 0:  # `port` raises ValueError above 65535
+            return ""
+    except ValueError:
+        pass
+    return "cannot be used; expected an http(s) URL with a host and, if any, a port from 1 to 65535"
+
+
 def files_of(paths: Mapping[str, AnyPath], required: Sequence[str], source: str) -> dict[str, AnyPath]:
     """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or one is no file."""
     for name in required:
@@ -137,6 +150,8 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         scheme = urllib.parse.urlsplit(newurl).scheme[:20]
         if not HTTP.match(newurl):
             raise urllib.error.URLError(f"redirects to {scheme!r}; followed are http and https")
+        if fault := address_fault(newurl):
+            raise urllib.error.URLError(f"redirects to an address that {fault}")
         if req.type == "https" and scheme.lower() != "https":
             raise urllib.error.URLError(f"redirects from https to {scheme!r}; expected https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -171,8 +186,8 @@ def download(
 
     Raises LoadError if it takes more than `seconds` or `size` bytes.
     """
-    if CREDENTIALS.match(url):
-        raise LoadError("the URL of the dump has a user or password in it; expected a URL without")
+    if fault := address_fault(url):
+        raise LoadError(f"the URL of the dump {fault}")
     try:
         opener = urllib.request.build_opener(Redirects, *handlers)
         with time_limit(seconds), opener.open(url, timeout=30) as response:
