@@ -38,14 +38,14 @@ def database(tmp_path, old_dump, api):
     return database
 
 
-def season_of(**changes):
+def season_of(year="2023", **changes):
     """What was fetched of a season, with one race."""
     race = {
-        **{"season": "2023", "round": "18", "raceName": "United States Grand Prix", "date": "2023-10-22"},
+        **{"season": year, "round": "18", "raceName": "United States Grand Prix", "date": "2023-10-22"},
         "Circuit": {"circuitId": "americas", "circuitName": "Circuit of the Americas"},
     }
     source, fetched_at = "http://127.0.0.1/ergast/f1", "2023-10-23T00:00:00Z"
-    return Season({"season": "2023"}, source, None, fetched_at, [race], {}, {})._replace(**changes)
+    return Season({"season": year}, source, None, fetched_at, [race], {}, {})._replace(**changes)
 
 
 RESULT = {
@@ -238,6 +238,11 @@ NOT_SEASONS = [
     *[b"", b'{"facts": {"season"', b"[]", b"{}", b"\xff", b"[" * 100_000],
     *[{"facts": {"season": "2022"}}, {"facts": "2023"}, {"calendar": [1]}, {"calendar": {}}, {"statuses": []}],
     *[{"licence": 5}, {"fetched_at": None}, {"races": []}, {"calendar": [{"round": "1"}]}],
+    *[{"source": "http://127.0.0.1/\ud800"}, {"source": "nowhere"}, {"fetched_at": "zzzz"}, {"licence": "\n"}],
+    *[
+        {"calendar": [season_of().calendar[0] | facts]}
+        for facts in ({"season": "1066"}, {"round": "0"}, {"raceName": "\a"})
+    ],
     {"races": {"United States Grand Prix": {"results": []}}},
     {"races": {"United States Grand Prix": {"results": {**OTHER, "records": [None]}}}},
     {"races": {"United States Grand Prix": {"weather": OTHER}}},
@@ -255,6 +260,19 @@ def test_a_file_that_is_no_season_is_refused_by_its_name(tmp_path, content):
     with pytest.raises(LoadError) as caught:
         overlay.read_seasons(tmp_path)
     assert str(caught.value) == f"{path}: not a season that refresh has written; delete the file"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        *(os.mkfifo, os.mkdir, lambda path: path.symlink_to("/dev/zero")),
+        lambda path: path.write_text("{}".ljust(overlay.FILE_BYTES + 1)),
+    ],
+)
+def test_a_file_that_is_special_or_too_large_is_refused_by_its_name(tmp_path, make):
+    make(tmp_path / "2023.json")
+    with pytest.raises(LoadError, match=r"2023\.json: not a season that refresh has written; delete the file"):
+        overlay.read_seasons(tmp_path)
 
 
 def test_a_folder_that_is_none_is_not_taken_for_an_absent_one(tmp_path):
@@ -279,7 +297,7 @@ def test_blanks_around_a_value_are_ignored_and_a_lap_below_a_minute_may_lack_its
 
 def test_what_is_written_is_read_again_and_other_files_are_ignored(tmp_path):
     folder = tmp_path / "racedata.overlay"
-    seasons = [season_of(facts={"season": year, "url": "é\ud800"}) for year in ("2023", "2024")]
+    seasons = [season_of(year, facts={"season": year, "url": "é\ud800"}) for year in ("2023", "2024")]
     overlay.write_seasons(folder, list(reversed(seasons)))
     for name in (".2025.writing", "notes.txt", "2025.json.bak"):
         (folder / name).write_text("{")

@@ -14,10 +14,13 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from racedata.loader.api_rows import Json, place_of, row_of, rows_of, sessions_of, value_at
+from racedata.loader.archives import address_fault
 from racedata.loader.errors import LoadError
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, RECORDS, SESSIONS, Table
-from racedata.loader.values import Value, whole_number
+from racedata.loader.values import Value, fetch_time, from_one, plain_text, whole_number
+
+FILE_BYTES = 20_000_000  # a limit of memory, far above what a season needs
 
 
 class Fetched(TypedDict):
@@ -58,9 +61,12 @@ def read_seasons(folder: Path) -> list[Season]:
     names = os.listdir(folder) if folder.exists() else []  # glob() would ignore a folder that cannot be read
     for path in sorted(folder / name for name in names if re.fullmatch(r"[0-9]{4}\.json", name)):
         try:
+            if not path.is_file() or path.stat().st_size > FILE_BYTES:  # a FIFO would block, a device might never end
+                raise ValueError
             season = Season(**json.loads(path.read_bytes()))
             if season.year != path.stem or not is_well_formed(season):
                 raise ValueError
+            check_texts(season)
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
             raise LoadError(f"{path}: not a season that refresh has written; delete the file") from None
         seasons.append(season)
@@ -68,20 +74,29 @@ def read_seasons(folder: Path) -> list[Season]:
 
 
 def is_well_formed(season: Season) -> bool:
-    """Whether a season has its lists, objects and texts. The values in records are checked when they are applied."""
+    """Whether a season has its lists, objects and texts."""
     fetched = [found for race in season.races.values() for found in race.values()]
     lists = [season.calendar, *(found["records"] for found in fetched)]
-    texts = [
-        *(season.source, season.fetched_at, *season.statuses.values(), *(found["fetched_at"] for found in fetched)),
-        *(race[key] for race in season.calendar for key in ("raceName", "round")),
-    ]
     return (
         all(isinstance(objects, list) and objects for objects in lists)
         and all(isinstance(found, dict) for objects in lists for found in objects)
-        and all(isinstance(text, str) for text in texts)
-        and isinstance(season.licence, str | None)
+        and all(isinstance(id, str) for id in season.statuses.values())
+        and all(race["season"] == season.year for race in season.calendar)
+        and not address_fault(season.source)
         and all(name in RECORDS for race in season.races.values() for name in race)
     )
+
+
+def check_texts(season: Season) -> None:
+    """Raises ValueError or TypeError for a wrong text. The values in records are checked when they are applied."""
+    for text in (season.source, season.licence or "-"):
+        plain_text(text)
+    fetched = [found for race in season.races.values() for found in race.values()]
+    for time in (season.fetched_at, *(found["fetched_at"] for found in fetched)):
+        fetch_time(time)
+    for race in season.calendar:
+        plain_text(race["raceName"].strip(" "))
+        from_one(race["round"])
 
 
 def write_seasons(folder: Path, seasons: Sequence[Season]) -> None:

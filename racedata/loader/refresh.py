@@ -19,7 +19,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from racedata.database import SCHEMA_VERSION
-from racedata.loader import overlay
+from racedata.loader import overlay, values
 from racedata.loader.api import JOLPICA, Api
 from racedata.loader.api_rows import Json, rows_of
 from racedata.loader.build import build, rebuild
@@ -248,7 +248,7 @@ class SeasonFetch:
         """What was fetched, for the overlay."""
         now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # If the clock is wrong: not before any race that has results.
-        dates = [*(str(race.facts.get("date")) for race in self.completed), self.old.newest()]
+        dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
         fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
         host = urllib.parse.urlsplit(self.api.url).hostname or ""
         return Season(
@@ -308,8 +308,9 @@ def fetch_calendar(api: Api, year: str) -> list[Json]:
 def fetch(api: Api, old: OldDatabase, season: str | None) -> list[SeasonFetch]:
     """Fetches `season` whole; or what is new in the latest one, and in the one before if that may have news too."""
     seasons = {str(found.get("season")): found for (found,) in api.records("seasons")}
-    if not seasons or not all(re.fullmatch("[1-9][0-9]{3}", name, re.ASCII) for name in seasons):
-        raise LoadError(f"{api.address('seasons')}: seasons {', '.join(seasons)[:80]!r}; expected years")
+    if not seasons or not all(map(values.year.fullmatch, seasons)):
+        what = f"seasons {', '.join(seasons)[:80]!r}; expected years from 1950"
+        raise LoadError(f"{api.address('seasons')}: {what}")
 
     def fetched(year: str, whole: bool = False) -> SeasonFetch | None:
         calendar = fetch_calendar(api, year)

@@ -47,6 +47,11 @@ def _existing_day(text: str) -> str:
     return text
 
 
+def _existing_time(text: str) -> str:
+    datetime.fromisoformat(text)
+    return text
+
+
 def _in_utc(text: str) -> str:
     time = datetime.fromisoformat(text)
     if not time.tzinfo:
@@ -76,7 +81,7 @@ _PLAIN_TEXT = r"[^\x00-\x20\x7f\ud800-\udfff]([^\x00-\x1f\x7f\ud800-\udfff]*[^\x
 whole_number = Parser("a whole number such as 25", _DIGITS, int, repeats=True)
 from_one = Parser("a whole number from 1", f"(?!0+$){_DIGITS}", int, repeats=True)
 row_id = Parser("a whole number such as 25", _DIGITS, int)  # of a long file, each once
-year = Parser("a year of four digits", "[1-9][0-9]{3}", int, repeats=True)
+year = Parser("a year from 1950", "19[5-9][0-9]|[2-9][0-9]{3}", int, repeats=True)  # the first season of Formula One
 number = Parser("a number such as 25 or 8.14", _NUMBER)
 points = Parser("points such as 25 or 12.5", _NUMBER, _without_last_zeros, repeats=True)
 day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _existing_day, repeats=True)
@@ -108,6 +113,11 @@ short_lap_time = Parser(
 )
 # Jolpica-F1 writes some statuses as its code names them: Did_not_start.
 status_text = Parser("a status such as Finished", _PLAIN_TEXT, lambda text: text.replace("_", " "))
+
+# In the files of a refresh.
+fetch_time = Parser(
+    "a time such as 2023-07-02T13:00:00Z", f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_TIME_OF_DAY}Z", _existing_time
+)
 
 
 def text(expected: str) -> Parser:
