@@ -100,14 +100,28 @@ def test_an_api_with_small_pages_gives_the_same(behind, sample_database, limit):
     assert rows_of(behind) == rows_of(sample_database)
 
 
-def test_a_result_that_was_changed_later_comes_right(api, sample_database, tmp_path):
-    second = {"raceId": race_ids(SAMPLE, 2023)[9], "positionOrder": "2"}
+def with_a_penalty(folder, round):
+    """A database like the sample's, in which the second of a race is disqualified."""
+    second = {"raceId": race_ids(SAMPLE, 2023)[round], "positionOrder": "2"}
     penalty = {"points": "1", "positionText": "D"}
     edits = {"results": lambda row: row | penalty if second.items() <= row.items() else row}
-    database = built(edited(SAMPLE, tmp_path / "dump", **edits), tmp_path / "racedata.db")
-    said, _ = refreshed(database, api.url)
+    return built(edited(SAMPLE, folder / "penalty", **edits), folder / "penalty.db")
+
+
+@pytest.mark.parametrize("now", [1_800_000_000, 1_698_000_000])  # the latter is on the day of the latest race
+def test_a_result_that_was_changed_later_comes_right(api, sample_database, tmp_path, now):
+    database = with_a_penalty(tmp_path, 9)
+    said, _ = refreshed(database, api.url, now=now)
     assert "results                        165 rows, 1 changed" in said
     assert rows_of(database) == rows_of(sample_database)
+
+
+def test_a_result_that_was_changed_after_it_was_fetched_comes_right(api, behind, sample_database, tmp_path):
+    with served(answers_of(client(with_a_penalty(tmp_path, 18)))) as before:
+        refreshed(behind, before.url)
+    assert rows_of(behind) != rows_of(sample_database)
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(sample_database)
 
 
 def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, sample_database, tmp_path):
