@@ -38,7 +38,7 @@ def test_a_hostile_request_is_refused_and_the_next_good_one_answered(site: Site,
     # 501: a transfer coding that the server does not know; 505: such a version of HTTP.
     lowest = 400 if name in MALFORMED else 100
     assert all(lowest <= status < 500 or status in (501, 505) for status in statuses(answer))
-    assert b"Traceback" not in answer and b"racedata" not in answer
+    assert not any(inner in answer for inner in (b"Traceback", b"racedata/", b"racedata.db"))
     assert statuses(send(site, GOOD)) == [200]
 
 
@@ -52,7 +52,7 @@ def test_the_service_sees_only_requests_that_nginx_saw_too(site: Site, folder: P
         # A smuggled request would be answered in place of the client's second request on the connection.
         send(site, content + GOOD, seconds=0.5)
     assert statuses(send(site, GOOD)) == [200]
-    assert logged("forwarded") - logged("access.log") == Counter()
+    until(lambda: logged("forwarded") <= logged("access.log"))  # nginx logs a request after it has sent the answer
     assert logged("forwarded")["GET /ergast/f1/2023/18.json HTTP/1.1"] >= 1
 
 
