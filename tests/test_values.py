@@ -77,6 +77,19 @@ def test_other_texts_are_refused(name, texts):
             PARSERS[name](text)
 
 
+@pytest.mark.parametrize(
+    ("name", "longest"),
+    [
+        *[("plain_text", "x" * 1000), ("status_text", "x" * 1000), ("reference", "x" * 1000)],
+        *[("number", f"{10**17}.{10**17}"), ("points", f"{10**17}.{10**17 + 1}")],
+    ],
+)
+def test_texts_and_numbers_have_a_limit(name, longest):
+    assert PARSERS[name](longest) == longest
+    with pytest.raises(ValueError):
+        PARSERS[name](longest + longest[-1])
+
+
 @given(st.sampled_from([*PARSERS.values()]), st.one_of(st.text(), st.from_regex(r"[0-9:.\-+ ]{1,12}", fullmatch=True)))
 def test_a_parser_accepts_a_text_or_raises_value_error(parse, text):
     try:
