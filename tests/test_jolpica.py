@@ -270,6 +270,20 @@ def test_laps_pit_stops_and_standings_may_be_absent(source):
     assert "pit_stops                  no file            0" in source.load()
 
 
+def test_sessions_of_an_unknown_type_are_left_out_and_counted(source):
+    for id, type in [(64, "SQ0"), (65, "PQ"), (71, "PQ")]:
+        source.change("session", id, type=type)
+    assert "left out: sessions of types that are not known: PQ (2), SQ0 (1)" in source.load()
+
+
+def test_a_round_with_entries_but_without_a_race_is_refused(source):
+    source.change("session", 66, type="GP")
+    source.change("session", 70, type="GP")  # in 2025/22, no session has entries
+    said = "formula_one_session.csv: no session of type R in 2023/4, whose sessions have entries; expected one"
+    with pytest.raises(LoadError, match=re.escape(said)):
+        source.load()
+
+
 def test_a_file_that_is_not_a_regular_one_is_refused(source):
     source.write()
     (source.folder / "formula_one_lap.csv").unlink()

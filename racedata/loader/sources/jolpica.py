@@ -271,6 +271,18 @@ LEFT_OUT = {
             OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM dump.sprint_results)""",
 }
 
+# SQ2 and SQ3 are known, but no endpoint has them.
+SESSION_TYPES = "'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3'"
+UNKNOWN_SESSIONS = f"""
+    SELECT type, count(*) FROM session WHERE type NOT IN ({SESSION_TYPES}) GROUP BY type ORDER BY type"""
+# Without its race, a round would be left out with all its records.
+WITHOUT_RACE = """
+    SELECT year, round.number FROM round JOIN season ON season.id = season_id
+    WHERE is_cancelled IS NOT 1 AND round.number NOT NULL
+        AND round.id IN (SELECT round_id FROM session JOIN sessionentry ON session_id = session.id)
+        AND round.id NOT IN (SELECT round_id FROM session WHERE type = 'R')
+    ORDER BY year, round.number LIMIT 1"""
+
 
 def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
     """Fills the stage from the files in `folder`. Raises LoadError."""
@@ -280,6 +292,10 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
     for statement in CREATE_TABLES.split(";"):  # executescript() would commit
         db.execute(statement)
     remarks = [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
+    if without_race := db.execute(WITHOUT_RACE).fetchone():
+        year, round = without_race
+        what = f"no session of type R in {year}/{round}, whose sessions have entries; expected one"
+        raise LoadError(f"{files['session'].name}: {what}")
     for table, statement in FILL_LISTS.items():
         stage.rows[table] = db.execute(statement).rowcount
     texts = {id: text for id, text in enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1) if text}
@@ -294,11 +310,18 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
     for table, statement in FILL_RECORDS.items():
         if FILE_OF.get(table, "round") in files:
             stage.rows[table] = db.execute(statement).rowcount
+    return Origin(source, LICENCE, checksum(files.values()), [*remarks, *left_out(db)])
+
+
+def left_out(db: sqlite3.Connection) -> Iterator[str]:
+    """What the report says about rows that are left out."""
     for what, statement in LEFT_OUT.items():
         (rows,) = db.execute(statement).fetchone()
         if rows:
-            remarks.append(f"left out: {rows:,} {what}")
-    return Origin(source, LICENCE, checksum(files.values()), remarks)
+            yield f"left out: {rows:,} {what}"
+    if unknown := db.execute(UNKNOWN_SESSIONS).fetchall():
+        types = ", ".join(f"{type} ({sessions:,})" for type, sessions in unknown)
+        yield f"left out: sessions of types that are not known: {types[:200]}"
 
 
 def fields_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Field]:
