@@ -175,6 +175,13 @@ def test_a_reader_that_ends_early_is_no_error(many):
     assert (finished.returncode, finished.stderr) == (0, b"")
 
 
+def test_a_report_is_written_in_any_encoding(many, monkeypatch):
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    finished = run(changed(many, "UPDATE races SET name = 'São Paulo Grand Prix'"))
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert "S\\xe3o Paulo Grand Prix" in finished.stdout
+
+
 def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_database):
     with open("/dev/full", "w") as full:
         finished = subprocess.run([*CHECK, "--database", sample_database], stdout=full, stderr=subprocess.PIPE)

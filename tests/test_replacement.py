@@ -182,6 +182,13 @@ def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, datab
     assert "Zeltweg" in str(rows_of(database)["circuits"])
 
 
+def test_a_path_is_reported_in_any_encoding(source, tmp_path):
+    source = source.rename(tmp_path / "dümp")
+    run = run_loader(source, tmp_path / "x.db", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.endswith(f" from {tmp_path}/d\\xfcmp\n")
+
+
 def test_progress_is_shown_on_a_terminal(source, tmp_path):
     terminal, end = pty.openpty()
     command = [*LOAD, with_many_lap_times(source), "--database", tmp_path / "x.db"]

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Never
 
 from racedata.database import default_path, is_replaceable
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, print_report
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -115,7 +115,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
         fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     progress("")
     if not fault:
-        fault = report("\n".join([*lines, ""]))
+        fault = report("\n".join(lines))
     if fault:
         outcome = "nothing was changed" if file_identity(database) == before else "the new database is in place"
         line = "".join(character if character.isprintable() else " " for character in fault)
@@ -126,8 +126,8 @@ def report(text: str) -> str:
     """Writes `text` to stdout. Returns what went wrong, or nothing."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
     try:
-        print(text, end="", flush=True)
-    except (OSError, UnicodeError) as error:
+        print_report(text)
+    except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
-        return f"stdout: {getattr(error, 'strerror', error)}"
+        return f"stdout: {error.strerror}"
     return ""
