@@ -1,6 +1,6 @@
 """The command `racedata`: one function per subcommand. Each imports its own half of the package, inside the function.
 
-The offline half (load, refresh, check) needs only Python; the online half (serve, healthcheck) the installed packages.
+`serve` needs the installed packages. All other subcommands need only Python.
 """
 
 import argparse

@@ -27,12 +27,13 @@ HEADER_BYTES = 72  # as far as the application id
 class DatabaseError(Exception):
     """A file that cannot be used: one line that says what is wrong and which command fixes it.
 
-    `fault` says only what is wrong. `transient` is true if the same file may be readable later.
+    `fault` says only what is wrong. `transient` is true if the same file may be readable later. `older` is true if an
+    earlier version of racedata built it.
     """
 
-    def __init__(self, path: str | Path, fault: str, transient: bool = False) -> None:
+    def __init__(self, path: str | Path, fault: str, *, transient: bool = False, older: bool = False) -> None:
         # Without a source, `racedata load` rebuilds an older database from its own tables.
-        source = "" if "older" in fault else "SOURCE "
+        source = "" if older else "SOURCE "
         super().__init__(f"{path} {fault}; to build it, run: racedata load {source}--database {shlex.quote(str(path))}")
         self.fault, self.transient = fault, transient
 
@@ -42,7 +43,6 @@ class Content(NamedTuple):
 
     database: memoryview  # without the checksum
     checksum: bytes  # databases with the same checksum are the same
-    version: int  # of the schema
 
     def connect(self) -> sqlite3.Connection:
         """A connection to a copy of the database in memory, which threads may share."""
@@ -77,7 +77,7 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
         reason = getattr(error, "strerror", os.strerror(errno.ENOMEM))
         raise DatabaseError(path, f"cannot be read ({reason})", transient=True) from None
     except _Fault as fault:
-        raise DatabaseError(path, str(fault)) from None
+        raise DatabaseError(path, str(fault), older=fault.older) from None
 
 
 def write_checksum(path: Path) -> None:
@@ -127,7 +127,11 @@ class Header(NamedTuple):
 
 
 class _Fault(Exception):
-    """What is wrong with a file."""
+    """What is wrong with a file, and whether it is only older."""
+
+    def __init__(self, fault: str, older: bool = False) -> None:
+        super().__init__(fault)
+        self.older = older
 
 
 @contextmanager
@@ -152,8 +156,9 @@ def _read(descriptor: int, size: int, oldest: int) -> Content:
     if header.application_id != APPLICATION_ID:
         raise _Fault("is an SQLite database, but not one of racedata")
     if not oldest <= header.version <= SCHEMA_VERSION:
-        age = "older" if header.version < SCHEMA_VERSION else "newer"
-        raise _Fault(f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}")
+        older = header.version < SCHEMA_VERSION
+        age = "older" if older else "newer"
+        raise _Fault(f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}", older)
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
         raise _Fault("is damaged (it is not as long as it was built)")
@@ -163,4 +168,4 @@ def _read(descriptor: int, size: int, oldest: int) -> Content:
     checksum = hashlib.sha256(database).digest()
     if checksum != content[-CHECKSUM_BYTES:]:
         raise _Fault("is damaged (it is not as it was built: its checksum differs)")
-    return Content(database, checksum, header.version)
+    return Content(database, checksum)

@@ -32,7 +32,7 @@ preload_app = True
 workers = settings.workers
 # Per worker, and never more than it can open: if no file is free, accepting a connection fails with a traceback.
 worker_connections = min(1000, open_files - 50)
-# The decision of a Redis about a rate limit may take a while, so it is made in a thread; any other answer is not.
+# With a Redis, a decision about a rate limit may take a while, so every complete request is handled in a thread.
 threads = 1 if settings.limit_store == "local" else 4
 
 worker_class: type | str
@@ -49,8 +49,8 @@ else:
 # much sooner. nginx closes its connections after 10 s (deploy/nginx.conf), so that it seldom uses one that ends here.
 keepalive = 15
 
-# The longest useful address has a few hundred characters, and no request needs a body. These are gunicorn's largest
-# values, so that the service itself answers a long address, with a message that says what is wrong.
+# The longest useful address has a few hundred characters. 8190 bytes are gunicorn's largest request line, so that the
+# service itself answers a long address, with a message that says what is wrong.
 limit_request_line = 8190
 limit_request_fields = 64
 limit_request_field_size = 8190

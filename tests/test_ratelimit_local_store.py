@@ -5,8 +5,11 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+import pytest
 from support import ROOT
 from support.limits import BURST, SECOND, allowed, local_store
+
+from racedata.ratelimit.bucket import Limit
 
 
 def test_each_client_has_its_own_bucket():
@@ -22,6 +25,13 @@ def test_buckets_refill_with_time():
     assert allowed(store, b"a", 9) == 2
     store.clock.now += 100 * SECOND
     assert allowed(store, b"a", 9) == 4
+
+
+@pytest.mark.parametrize("quotas", [(3,), (9, 9, 3), (3, 9, 9), (9, 3, 9, 9)])
+def test_each_of_any_number_of_limits_holds(quotas):
+    store = local_store(limits=[Limit(f"limit {number}", quota, 60) for number, quota in enumerate(quotas)])
+    assert [allowed(store, client, 20) for client in (b"a", b"b", b"a")] == [3, 3, 0]
+    assert store.take(b"b").remaining == [quota - 3 for quota in quotas]
 
 
 def test_several_threads_get_no_more_than_one_would():

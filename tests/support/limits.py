@@ -29,9 +29,9 @@ class Clock:
         return self.now
 
 
-def local_store(clients: int = 1024) -> LocalStore:
-    """A LocalStore with both limits; its `clock` is a Clock."""
-    return LocalStore([BURST, SUSTAINED], clients, Clock(NOW))
+def local_store(clients: int = 1024, limits: Sequence[Limit] = (BURST, SUSTAINED)) -> LocalStore:
+    """A LocalStore; its `clock` is a Clock."""
+    return LocalStore(limits, clients, Clock(NOW))
 
 
 @contextmanager
