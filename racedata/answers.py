@@ -44,8 +44,8 @@ class Answers:
 
     def __init__(self, version: bytes, built_at: datetime, max_age: int, capacity: int) -> None:
         self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
-        # Weak, because both forms have it. RFC 9110, 8.8.3.3: forms that differ in their coding cannot share a strong
-        # one. They could have one each, but a 304 is sent without making the answer, and its form is not known then.
+        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). One per form is not possible: a 304 is
+        # sent before the form is known.
         self.etag = f"W/{self.tag}"
         self.last_modified = format_datetime(built_at, usegmt=True)
         self.headers = [  # the names are in lower case, as Falcon sends them
@@ -63,8 +63,8 @@ class Answers:
         """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
         field = env.get("HTTP_IF_NONE_MATCH")
         if field is None:
-            # The same date only, as nginx has it by default: after a return to an older database, a client may have
-            # a later date and other data.
+            # Only the exact date counts. After a return to an older database, a client may hold other data with a
+            # later date.
             return env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
         # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
         return self.tag in field or field.strip() == "*"
@@ -82,7 +82,7 @@ class Answers:
         resp.set_headers(self.headers)
 
     def find(self, requested: Requested) -> bytes | None:
-        """The cached body, as it was put there."""
+        """The cached body; None if there is none."""
         key = key_of(requested)
         with self._lock:
             body = self._bodies.get(key)
@@ -103,8 +103,8 @@ class Answers:
 
 
 def compressed(body: bytes) -> bytes:
-    """`body` as gzip; as it is if it is short, or gzip already."""
-    return body if len(body) < SMALL or body.startswith(MAGIC) else zlib.compress(body, LEVEL, GZIP)
+    """`body` as gzip; as it is if it is short."""
+    return body if len(body) < SMALL else zlib.compress(body, LEVEL, GZIP)
 
 
 def decompressed(body: bytes) -> bytes:
@@ -113,7 +113,7 @@ def decompressed(body: bytes) -> bytes:
 
 
 def accepts_gzip(env: dict[str, Any]) -> bool:
-    """Whether to send gzip if there is one, by the request's Accept-Encoding."""
+    """Whether the request prefers gzip."""
     field = env.get("HTTP_ACCEPT_ENCODING")
     return field is not None and len(field) <= 200 and prefers_gzip(field)  # that of a browser has about 30
 

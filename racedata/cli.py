@@ -46,9 +46,9 @@ def serve(arguments: Sequence[str]) -> None:
     )
     group = parser.add_argument_group("settings")
     for each in fields(Settings):
-        name, variable, unit, text = each.name, *(each.metadata[key] for key in ("variable", "unit", "text"))
+        name, variable, metavar, help = each.name, *(each.metadata[key] for key in ("variable", "metavar", "help"))
         default = str(each.default).replace("%", "%%") or "empty"
-        group.add_argument(option(name), metavar=unit, help=f"{text} ({variable}; default: {default})")
+        group.add_argument(option(name), metavar=metavar, help=f"{help} ({variable}; default: {default})")
 
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parsed = parser.parse_args(arguments[:end])

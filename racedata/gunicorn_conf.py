@@ -45,8 +45,9 @@ else:
     worker_class, logger_class = worker.Worker, worker.Log
     on_starting, when_ready = worker.on_starting, worker.when_ready
 
-# Seconds until an idle or silent connection is closed. A client that uses its rate limits fully sends its next request
-# much sooner. nginx closes its connections after 10 s (deploy/nginx.conf), so that it seldom uses one that ends here.
+# Seconds until an idle or silent connection is closed. A client that uses the default rate limits fully sends a request
+# every 7 s on average. nginx closes its connections after 10 s (deploy/nginx.conf), so that it seldom uses one that
+# ends here.
 keepalive = 15
 
 # The longest useful address has a few hundred characters. 8190 bytes are gunicorn's largest request line, so that the

@@ -9,44 +9,44 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from ipaddress import ip_address, ip_network
-from typing import Any
+from typing import Any, Literal
 
 from racedata.database import default_path
 
 CANNOT_START = 3  # exit status; it tells gunicorn that no other worker can start either, so that it stops
 
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting accepts.
-Reader = Callable[[str], Any]
+Parse = Callable[[str], Any]
 
 
 class SettingError(ValueError):
     """A setting that cannot be used: one line that names the variable, its value and what is accepted."""
 
 
-def matching(pattern: str, accepted: str) -> Reader:
-    """A reader of text that matches all of `pattern`; `accepted` says so in words."""
+def matching(pattern: str, accepted: str) -> Parse:
+    """Parses text that matches all of `pattern`; `accepted` says so in words."""
 
-    def read(text: str) -> str:
+    def parse(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
             raise ValueError(accepted)
         return text
 
-    return read
+    return parse
 
 
-def whole_number(least: int, most: int) -> Reader:
-    """A reader of whole numbers from `least` to `most`."""
+def whole_number(least: int, most: int) -> Parse:
+    """Parses whole numbers from `least` to `most`."""
 
-    def read(text: str) -> int:
+    def parse(text: str) -> int:
         if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
             raise ValueError(f"a whole number from {least} to {most}")
         return int(text)
 
-    return read
+    return parse
 
 
 def host(text: str) -> str:
-    """A reader of host names and IP addresses."""
+    """Parses host names and IP addresses."""
     try:
         return str(ip_address(text))
     except ValueError:
@@ -60,7 +60,7 @@ def names_in(text: str) -> list[str]:
 
 
 def proxies(text: str) -> str:
-    """A reader of comma-separated addresses and networks, returned as text."""
+    """Checks comma-separated addresses and networks, and returns the text."""
     try:
         for name in names_in(text):
             if name != "unix":
@@ -70,24 +70,47 @@ def proxies(text: str) -> str:
     return text
 
 
-LIMIT = "off|[1-9][0-9]{0,5}/(second|minute|hour|day)"
-LIMIT_ACCEPTED = "off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second"
+RATE = "off|[1-9][0-9]{0,5}/(second|minute|hour|day)"
+RATE_ACCEPTED = "off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second"
 
 
-def setting(variable: str, read: Reader, default: Any, unit: str, text: str) -> Any:
+Affected = Literal["every answer", "the page", "no answer"]
+
+
+def setting(variable: str, parse: Parse, default: Any, metavar: str, help: str, affects: Affected) -> Any:
     """A field that the environment's `variable` sets, and an option of `racedata serve`.
 
-    `unit` says what a value is, in a word; `text` says what it sets.
+    `metavar` and `help` are as in argparse. `affects` says which ETags depend on it.
     """
-    return field(default=default, metadata={"variable": variable, "read": read, "unit": unit, "text": text})
+    metadata = {"variable": variable, "parse": parse, "metavar": metavar, "help": help, "affects": affects}
+    return field(default=default, metadata=metadata)
 
 
 @dataclass(frozen=True)
 class Settings:
-    host: str = setting("HOST", host, "127.0.0.1", "ADDRESS", "address to listen on")
-    port: int = setting("PORT", whole_number(1, 65535), 8000, "NUMBER", "port to listen on")
+    host: str = setting(
+        "HOST",
+        host,
+        "127.0.0.1",
+        "ADDRESS",
+        "address to listen on",
+        affects="no answer",
+    )
+    port: int = setting(
+        "PORT",
+        whole_number(1, 65535),
+        8000,
+        "NUMBER",
+        "port to listen on",
+        affects="no answer",
+    )
     workers: int = setting(
-        "WEB_CONCURRENCY", whole_number(1, 512), min(os.cpu_count() or 1, 8), "NUMBER", "worker processes"
+        "WEB_CONCURRENCY",
+        whole_number(1, 512),
+        min(os.cpu_count() or 1, 8),
+        "NUMBER",
+        "worker processes",
+        affects="no answer",
     )
     database: str = setting(
         "RACEDATA_DATABASE",
@@ -95,6 +118,7 @@ class Settings:
         default_path(os.environ),
         "FILE",
         "the file that racedata load built",
+        affects="no answer",
     )
     base_path: str = setting(
         "RACEDATA_BASE_PATH",
@@ -102,6 +126,7 @@ class Settings:
         "/ergast",
         "PATH",
         "path before the series; may be empty",
+        affects="every answer",
     )
     series: str = setting(
         "RACEDATA_SERIES",
@@ -109,6 +134,7 @@ class Settings:
         "f1",
         "NAME",
         "the series: last part of the base address, and MRData.series",
+        affects="every answer",
     )
     base_url: str = setting(
         "RACEDATA_BASE_URL",
@@ -119,13 +145,15 @@ class Settings:
         "",
         "URL",
         "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, taken from the request",
+        affects="every answer",
     )
     finish_times: str = setting(
         "RACEDATA_FINISH_TIMES",
         matching("total|gap", "total or gap"),
         "total",
-        "WORD",
+        "total|gap",
         "Time.time of results: total for each driver's own time, gap for the gap to the winner",
+        affects="every answer",
     )
     max_limit: int = setting(  # no race has 2000 records
         "RACEDATA_MAX_LIMIT",
@@ -133,6 +161,7 @@ class Settings:
         2000,
         "RECORDS",
         "the largest limit; larger values are lowered to it",
+        affects="every answer",
     )
     max_age: int = setting(
         "RACEDATA_MAX_AGE",
@@ -140,24 +169,32 @@ class Settings:
         300,
         "SECONDS",
         "seconds for which clients and proxies may cache an answer",
+        affects="no answer",
     )
     cache_size: int = setting(
-        "RACEDATA_CACHE_SIZE", whole_number(0, 100_000), 24, "MEGABYTES", "megabytes of cached answers per worker"
+        "RACEDATA_CACHE_SIZE",
+        whole_number(0, 100_000),
+        24,
+        "MEGABYTES",
+        "megabytes of cached answers per worker",
+        affects="no answer",
     )
     # A request needs a token of both limits.
     burst_limit: str = setting(
         "RACEDATA_BURST_LIMIT",
-        matching(LIMIT, LIMIT_ACCEPTED),
+        matching(RATE, RATE_ACCEPTED),
         "4/second",
         "NUMBER/TIME",
         "requests per client in a second, minute, hour or day; or off",
+        affects="the page",
     )
     sustained_limit: str = setting(
         "RACEDATA_SUSTAINED_LIMIT",
-        matching(LIMIT, LIMIT_ACCEPTED),
+        matching(RATE, RATE_ACCEPTED),
         "500/hour",
         "NUMBER/TIME",
         "the same, over a longer time",
+        affects="the page",
     )
     limit_store: str = setting(
         "RACEDATA_LIMIT_STORE",
@@ -165,6 +202,7 @@ class Settings:
         "local",
         "STORE",
         "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
+        affects="no answer",
     )
     trusted_proxies: str = setting(  # `unix` means every client of a unix socket
         "RACEDATA_TRUSTED_PROXIES",
@@ -172,12 +210,17 @@ class Settings:
         "",
         "ADDRESSES",
         "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, separated by commas",
+        affects="no answer",
     )
 
     @property
     def base_address(self) -> str:
         """The path in front of all endpoints."""
         return f"{self.base_path}/{self.series}"
+
+    def affecting(self, *affected: Affected) -> list[Any]:
+        """The values of the settings that affect one of these."""
+        return [getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in affected]
 
     @property
     def default_limit(self) -> int:
@@ -208,7 +251,7 @@ class Settings:
 def value_of(setting: "Field[Any]", name: str, text: str) -> Any:
     """The value of a setting given as `text` under this name. Raises SettingError."""
     try:
-        return setting.metadata["read"](text)
+        return setting.metadata["parse"](text)
     except ValueError as accepted:
         raise SettingError(f"{name}={text!r}: expected {accepted}") from None
 

@@ -394,11 +394,10 @@ def test_the_cache_returns_what_it_was_given_and_never_exceeds_its_capacity(uses
         assert answers.size == taken(answers) <= capacity
 
 
-@given(st.binary(max_size=3000))
+@given(st.binary(max_size=3000).filter(lambda body: not body.startswith(MAGIC)))
 def test_a_body_is_compressed_if_it_is_not_short_and_decompressed_to_the_same(body):
-    assert compressed(body).startswith(MAGIC) == (len(body) >= SMALL or body.startswith(MAGIC))
-    if not body.startswith(MAGIC):
-        assert decompressed(compressed(body)) == body
+    assert compressed(body).startswith(MAGIC) == (len(body) >= SMALL)
+    assert decompressed(compressed(body)) == body
 
 
 def test_the_least_recently_used_answer_makes_room():

@@ -58,7 +58,7 @@ def test_the_help_of_serve_has_each_setting_with_its_variable_unit_and_default()
     for each in fields(Settings):
         known = each.metadata
         default = each.default if each.default != "" else "empty"
-        expected = f"{option(each.name)} {known['unit']} {known['text']} ({known['variable']}; default: {default})"
+        expected = f"{option(each.name)} {known['metavar']} {known['help']} ({known['variable']}; default: {default})"
         assert expected in shown
 
 

@@ -111,7 +111,7 @@ def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it() -
     documented = [[cell.replace("`", "") for cell in row] for row in table("Variable", README)[1:]]
     special = {"WEB_CONCURRENCY": "one per core, at most 8", "RACEDATA_DATABASE": "see above"}
     assert documented == [
-        [variable, option(each.name), special.get(variable, str(each.default) or "(empty)"), each.metadata["text"]]
+        [variable, option(each.name), special.get(variable, str(each.default) or "(empty)"), each.metadata["help"]]
         for each in fields(Settings)
         for variable in [each.metadata["variable"]]
     ]
