@@ -8,9 +8,11 @@ This module knows the words and the forms of their values, but not HTTP, SQL, or
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 Value = int | str
+Season = int | Literal["current"]
+Round = int | Literal["last", "next"]
 
 
 class AddressError(ValueError):
@@ -23,6 +25,13 @@ class UnknownAddress(AddressError):
 
 class RefusedAddress(AddressError):
     """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no season or round."""
+
+
+def after_base(path: str, base: str) -> str | None:
+    """The rest of a path after the base address (in lower case); None if the path is not under it."""
+    rest = path[len(base) :]
+    is_under = path[: len(base)].lower() == base and (rest[:1] in ("/", "") or rest.lower() == ".json")
+    return rest if is_under else None
 
 
 class Rules(NamedTuple):
@@ -40,8 +49,8 @@ class Address:
 
     path: str  # as in the request, lower case and without `.json`: `2023/drivers/alonso/results`
     endpoint: str
-    season: Value | None = None  # a number, or `current`
-    round: Value | None = None  # a number, `last` or `next`
+    season: Season | None = None
+    round: Round | None = None
     filters: Mapping[str, Value] = field(default_factory=dict)  # ids lower case; numbers; places such as `1` and `R`
 
 
@@ -134,7 +143,7 @@ class Grammar:
             raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
         return filters
 
-    def check(self, endpoint: str, season: Value | None, round: Value | None, filters: Iterable[str]) -> None:
+    def check(self, endpoint: str, season: Season | None, round: Round | None, filters: Iterable[str]) -> None:
         """Raises RefusedAddress if the endpoint does not accept what precedes it."""
         rules = self.endpoints[endpoint]
         for name in filters:
@@ -168,19 +177,21 @@ class Grammar:
         )
 
 
-def split_front(segments: list[str]) -> tuple[Value | None, Value | None, list[str]]:
+def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[str]]:
     """Season and round at the front, and the segments after them."""
     if not segments:
         return None, None, []
-    season: Value | None = None
+    season: Season | None = None
     if segments[0] == "current":
         season = "current"
     elif re.fullmatch("[1-9][0-9]{3}", segments[0]):
         season = int(segments[0])
     if season is None or len(segments) == 1:
         return season, None, segments[1:] if season else segments
-    if segments[1] in ("last", "next"):
-        return season, segments[1], segments[2:]
+    if segments[1] == "last":
+        return season, "last", segments[2:]
+    if segments[1] == "next":
+        return season, "next", segments[2:]
     if re.fullmatch("[1-9][0-9]{0,17}", segments[1]):
         return season, int(segments[1]), segments[2:]
     return season, None, segments[1:]

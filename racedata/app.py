@@ -23,7 +23,7 @@ from racedata.ratelimit.stores import LimitStore, store_for
 from racedata.reload import ReloadingApp
 from racedata.requested import METHODS, RequestParser
 from racedata.resources import ENDPOINTS, Document, Health
-from racedata.settings import CANNOT_START, SettingError, Settings, read_settings
+from racedata.settings import CANNOT_START, Affected, SettingError, Settings, read_settings
 from racedata.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -59,7 +59,7 @@ App = falcon.App[falcon.Request, falcon.Response]
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     directory = Directory(data)
-    answers = answers_of(settings, data)
+    answers = answers_of(settings, data, "every answer")
     grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
     parser = RequestParser(settings, grammar)
     limits = []
@@ -72,10 +72,10 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
     app.add_route("/healthz", Health(data))
-    description = openapi.description(settings, endpoints, grammar)
-    app.add_route("/openapi.json", Document(answers, description, falcon.MEDIA_JSON))
-    with_limits = answers_of(settings, data, settings.burst_limit, settings.sustained_limit)  # the page names them
-    app.add_route("/", Document(with_limits, page.html(settings, endpoints, data), "text/html; charset=utf-8"))
+    document = openapi.document(settings, data, endpoints, grammar)
+    app.add_route("/openapi.json", Document(answers, document, falcon.MEDIA_JSON))
+    of_page = answers_of(settings, data, "every answer", "the page")
+    app.add_route("/", Document(of_page, page.html(settings, data, directory, endpoints), "text/html; charset=utf-8"))
     app.add_sink(parser.not_found)
 
     app.set_error_serializer(errors.write_problem)
@@ -83,22 +83,11 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     return app
 
 
-def answers_of(settings: Settings, data: Snapshot, *shaping: str) -> Answers:
-    """The Answers for `data`. Their ETag depends on everything that affects an answer, except the request.
-
-    `shaping` has settings that affect only these answers.
-    """
+def answers_of(settings: Settings, data: Snapshot, *affected: Affected) -> Answers:
+    """The Answers for `data`. Their ETag depends on the database, the version, and the settings that affect them."""
     built_at = datetime.fromisoformat(data.build()["builtAt"])
-    shaped = (
-        *shaping,
-        __version__,
-        settings.base_path,
-        settings.series,
-        settings.base_url,
-        settings.finish_times,
-        settings.max_limit,
-    )
-    return Answers(data.checksum + repr(shaped).encode(), built_at, settings.max_age, settings.cache_size << 20)
+    version = data.checksum + repr([__version__, *settings.affecting(*affected)]).encode()
+    return Answers(version, built_at, settings.max_age, settings.cache_size << 20)
 
 
 def get_app() -> ReloadingApp:

@@ -10,7 +10,7 @@ from sqlite3 import Row
 from typing import Any
 
 from racedata import serializers
-from racedata.addresses import Address, Value
+from racedata.addresses import Address, Round, Season, Value
 from racedata.queries import Filters
 from racedata.serializers import Json
 from racedata.snapshot import Snapshot
@@ -27,7 +27,7 @@ class Selection:
     """What an address selects, in database ids.
 
     `filters` has the filters with the values of their columns. For season and round, it has `race` (a raceId) if there
-    is a round, else `season`. It is None if nothing can match, because an id or a round does not exist.
+    is a round, else `season`. `filters` is None if nothing can match, because an id or a round does not exist.
     """
 
     season: int | None
@@ -51,7 +51,7 @@ class Directory:
         self.circuits = in_order(circuits, serializers.circuit, lambda row: row["circuitRef"].lower())
         self.constructors = in_order(constructors, serializers.constructor, lambda row: row["constructorRef"].lower())
         self.drivers = in_order(
-            drivers, serializers.driver, lambda row: (plain(row["surname"]), row["driverRef"].lower())
+            drivers, serializers.driver, lambda row: (without_accents(row["surname"]), row["driverRef"].lower())
         )
         self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
         self.race_rows = {row["raceId"]: row for row in data.rows("SELECT * FROM races ORDER BY year, round")}
@@ -59,13 +59,11 @@ class Directory:
         sessions: dict[int, dict[str, Row]] = {id: {} for id in self.races}
         for row in data.rows("SELECT * FROM sessions"):
             sessions[row["raceId"]][row["session"]] = row
-        with_sprint = {
-            id
-            for (id,) in data.rows(
-                """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
+        sprints = data.rows(
+            """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
                UNION SELECT raceId FROM sprint_results"""
-            )
-        }
+        )
+        with_sprint = {id for (id,) in sprints}
         self.calendar = {
             id: {**race, **serializers.schedule(self.race_rows[id]["year"], sessions[id], id in with_sprint)}
             for id, race in self.races.items()
@@ -90,8 +88,8 @@ class Directory:
         """The Selection of an address. Raises NotRun."""
         season, round = self.season_and_round(address.season, address.round)
         filters: dict[str, Value] = {}
-        if round is not None:
-            race = self.race_ids.get((season or 0, round))
+        if season is not None and round is not None:
+            race = self.race_ids.get((season, round))
             if race is None:
                 return Selection(season, round, None)
             filters["race"] = race
@@ -107,10 +105,10 @@ class Directory:
                 filters[name] = value
         return Selection(season, round, filters)
 
-    def season_and_round(self, season: Value | None, round: Value | None) -> tuple[int | None, int | None]:
+    def season_and_round(self, season: Season | None, round: Round | None) -> tuple[int | None, int | None]:
         """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
         year = max(self.last_races) if season == "current" else season
-        if year is None or isinstance(year, str):
+        if year is None:
             return None, None
         last = self.race_rows[self.last_races[year]]["round"] if year in self.last_races else 0
         if round == "last":
@@ -120,7 +118,7 @@ class Directory:
         if round == "next":
             ahead = [number for season, number in self.race_ids if season == year and number > last]
             return (year, min(ahead)) if ahead else (year + 1, 1)
-        return year, None if round is None else int(round)
+        return year, round
 
     def in_order_of_races(self, race_ids: Iterable[int]) -> list[int]:
         """Sorts raceIds by year and round."""
@@ -145,7 +143,7 @@ def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable
     return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
 
 
-def plain(text: str) -> str:
+def without_accents(text: str) -> str:
     """A text without letter case and accents, as the key by which names are sorted."""
     decomposed = unicodedata.normalize("NFD", text.casefold())
     return "".join(character for character in decomposed if not unicodedata.combining(character))

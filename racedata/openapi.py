@@ -1,6 +1,7 @@
 """The OpenAPI document of the service, made once per database.
 
-What is the same for all endpoints is in openapi.json. The rest is generated from the classes in resources.py.
+Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the classes of
+resources.py.
 """
 
 import json
@@ -15,6 +16,7 @@ from racedata.addresses import FILTERS, Grammar
 from racedata.requested import Requested
 from racedata.resources import Endpoint
 from racedata.settings import Settings
+from racedata.snapshot import Snapshot
 
 OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
@@ -27,24 +29,24 @@ CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
 
 
-def description(settings: Settings, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
+def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
     """The OpenAPI document of a service with these settings, as JSON text."""
-    document = deepcopy(OPENAPI)
-    document["servers"][0]["url"] = base_of(settings)
-    place = "/{season}/{round}".format_map(queries.overview(endpoints[0].data))
+    made = deepcopy(OPENAPI)
+    made["servers"][0]["url"] = base_of(settings)
+    race = "/{season}/{round}".format_map(queries.overview(data))
     for endpoint in endpoints:
-        answer = answer_response(endpoint, grammar, f"{place}/{endpoint.name}")
-        document["components"]["responses"][response_name(endpoint)] = answer
-        document["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
+        answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
+        made["components"]["responses"][response_name(endpoint)] = answer
+        made["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
         for path in paths_of(endpoint):
-            document["paths"][path] = operation(endpoint, path)
-    document["paths"] |= {
+            made["paths"][path] = operation(endpoint, path)
+    made["paths"] |= {
         path: {"servers": [{"url": root_of(settings)}], "get": get} for path, get in outside_base().items()
     }
-    limit = document["components"]["parameters"]["limit"]
+    limit = made["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("2000", str(settings.max_limit))
     limit["schema"]["default"] = settings.default_limit
-    return json.dumps(document, indent=1, ensure_ascii=False)
+    return json.dumps(made, indent=1, ensure_ascii=False)
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
@@ -61,7 +63,7 @@ def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
             yield f"{fronts[0]}/{name}/{value}" if filter == name else f"{fronts[0]}/{filter}/{value}/{name}"
 
 
-def filters_of(path: str) -> Iterator[str]:
+def parameters_of(path: str) -> Iterator[str]:
     """The parameters of a template, by their names in openapi.json: `season`, `round`, and filters."""
     segments = path.split("/")[1:]
     for before, segment in zip(["", *segments], segments):
@@ -71,7 +73,7 @@ def filters_of(path: str) -> Iterator[str]:
 
 def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
     return {
-        "parameters": [reference("parameters", name) for name in filters_of(path)],
+        "parameters": [reference("parameters", name) for name in parameters_of(path)],
         "get": {
             "operationId": "get " + " ".join(re.findall(r"\w+", path)),
             "tags": [endpoint.name],
@@ -173,11 +175,11 @@ def outside_base() -> dict[str, dict[str, Any]]:
     }
 
     def responses(description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
-        found = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
+        made = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
         if headers:
-            found["200"]["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
-            found["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
-        return {**found, "431": reference("responses", "431")}
+            made["200"]["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
+            made["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
+        return {**made, "431": reference("responses", "431")}
 
     return {
         "/healthz": {
@@ -204,7 +206,7 @@ def outside_base() -> dict[str, dict[str, Any]]:
 
 
 def root_of(settings: Settings) -> str:
-    """The URL of the page and the description, if the settings define it; otherwise `/`."""
+    """The URL of the page and the OpenAPI document, if the settings define it; otherwise `/`."""
     if settings.base_url.endswith(settings.base_address):
         return settings.base_url.removesuffix(settings.base_address)
     return "/"

@@ -21,7 +21,7 @@ from racedata.snapshot import Snapshot, public_source
 PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
 
 # The names of tables on the page.
-RECORDS = {
+TABLE_NAMES = {
     "races": "Races",
     "circuits": "Circuits",
     "drivers": "Drivers",
@@ -93,9 +93,9 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def html(settings: Settings, endpoints: Sequence[Endpoint], data: Snapshot) -> str:
+def html(settings: Settings, data: Snapshot, directory: Directory, endpoints: Sequence[Endpoint]) -> str:
     """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
-    overview, directory = queries.overview(data), endpoints[0].directory
+    overview = queries.overview(data)
     values = example_values(data, directory, overview)
     return PAGE.substitute(
         banner="".join(f'<p id="sample">{escape(notice)}</p>' for notice in [data.sample_notice()] if notice),
@@ -116,7 +116,7 @@ def loaded_facts(data: Snapshot, overview: Mapping[str, Any]) -> Iterator[tuple[
     """What is loaded: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
     yield "Seasons", "{seasons}, from {first} to {last}".format_map(overview)
-    for table, name in RECORDS.items():
+    for table, name in TABLE_NAMES.items():
         yield name, f"{counts[table]:,}"
     yield "Source", with_link(public_source(build["source"]))
     if build["refreshedFrom"]:

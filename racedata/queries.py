@@ -61,9 +61,9 @@ class Where:
 class RecordTable:
     """The rows that an endpoint serves: a table whose `record` numbers them in the order of answers."""
 
-    table: str
-    own_columns: Mapping[str, str]  # filters that are columns of the table itself
-    columns: str = "*"
+    name: str
+    filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
+    select: str = "*"  # the columns that answers need
     # Filters that compare columns of `results` instead: of the row with the same race and driver.
     result_filters: Collection[str] = ()
     counted_per_race: bool = False  # `record` counts from 1 in each race, else over the whole table
@@ -71,17 +71,17 @@ class RecordTable:
     @property
     def filters(self) -> frozenset[str]:
         """All filters that these rows accept."""
-        return frozenset({"circuits", *self.own_columns, *self.result_filters})
+        return frozenset({"circuits", *self.filter_columns, *self.result_filters})
 
     def where(self, filters: Filters) -> Where:
         where = Where()
         where.race(filters)
-        where.equal(self.own_columns, filters)
+        where.equal(self.filter_columns, filters)
         # The other filters must all match the same row of `results`, so they go into one subquery.
         others = {
             name: RESULT_COLUMNS[name]
             for name in self.result_filters
-            if name in filters and name not in self.own_columns
+            if name in filters and name not in self.filter_columns
         }
         if others:
             same_row = Where()
@@ -97,7 +97,7 @@ class RecordTable:
         # before the page is read, so the last page of lap timings is as fast as the first.
         numbered = where.terms == (["raceId = ?"] if self.counted_per_race else [])
         count = "ifnull(max(record), 0)" if numbered else "count(*)"
-        (total,) = data.row(f"SELECT {count} FROM {self.table}{where}", tuple(where.values))
+        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
         if numbered:
@@ -106,7 +106,7 @@ class RecordTable:
         else:
             where.values += (limit, offset)
             page = " LIMIT ? OFFSET ?"
-        sql = f"SELECT {self.columns} FROM {self.table}{where} ORDER BY record{page}"
+        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{page}"
         return total, data.rows(sql, tuple(where.values))
 
 
@@ -132,12 +132,10 @@ QUALIFYING = RecordTable(
 LAPS = RecordTable(
     "lap_times",
     {"drivers": "driverId", "laps": "lap"},
-    "lap, driverId, position, time, raceId",
+    "lap, driverId, position, time, raceId",  # serializers.laps needs them in this order
     result_filters=RESULT_COLUMNS,
     counted_per_race=True,
 )
-
-
 PITSTOPS = RecordTable(
     "pit_stops",
     {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
@@ -150,18 +148,16 @@ CONSTRUCTOR_STANDINGS = RecordTable(
 )
 
 
-def winner_time(data: Snapshot, source: RecordTable, race_id: int) -> int | None:
+def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> int | None:
     """The milliseconds of the first row of a classification: gaps are counted from it."""
-    sql = f"SELECT milliseconds FROM {source.table} WHERE raceId = ? ORDER BY record LIMIT 1"
+    sql = f"SELECT milliseconds FROM {classification.name} WHERE raceId = ? ORDER BY record LIMIT 1"
     time: int | None = data.row(sql, (race_id,))["milliseconds"]
     return time
 
 
 def where_results(filters: Filters) -> Where:
     """The rows of `results` that match."""
-    where = Where()
-    where.race(filters)
-    where.equal(RESULT_COLUMNS, filters)
+    where = RESULTS.where(filters)
     if "qualifying" in filters:
         qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
         where.add(f"(raceId, driverId) IN ({qualifying})", [filters["qualifying"]])
@@ -170,15 +166,13 @@ def where_results(filters: Filters) -> Where:
 
 def race_ids(data: Snapshot, filters: Filters) -> set[int]:
     """The raceIds that match. Uses `results` if a filter needs it, else only the calendar."""
-    where = where_results(filters)
     table = "results" if any(name in filters for name in RESULT_COLUMNS) else "races"
-    return {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}{where}", tuple(where.values))}
+    return distinct(data, "raceId", table, where_results(filters))
 
 
 def ids_in_results(data: Snapshot, column: str, filters: Filters) -> set[int]:
     """The driverIds or constructorIds of the rows of `results` that match."""
-    where = where_results(filters)
-    return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM results{where}", tuple(where.values))}
+    return distinct(data, column, "results", where_results(filters))
 
 
 def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
@@ -189,10 +183,14 @@ def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
     return [(id, count) for id, count in rows]
 
 
-def ids_in_standings(data: Snapshot, source: RecordTable, column: str, filters: Filters) -> set[int]:
+def ids_in_standings(data: Snapshot, standings: RecordTable, column: str, filters: Filters) -> set[int]:
     """The values of a column in the rows of standings that match: driverIds, constructorIds or raceIds."""
-    where = source.where(filters)
-    return {id for (id,) in data.rows(f"SELECT DISTINCT {column} FROM {source.table}{where}", tuple(where.values))}
+    return distinct(data, column, standings.name, standings.where(filters))
+
+
+def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
+    """The values of a column of numbers in the rows that match."""
+    return {value for (value,) in data.rows(f"SELECT DISTINCT {column} FROM {table}{where}", tuple(where.values))}
 
 
 def overview(data: Snapshot) -> dict[str, Any]:

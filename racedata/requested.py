@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import falcon
 
-from racedata.addresses import Address, AddressError, Grammar, UnknownAddress
+from racedata.addresses import Address, AddressError, Grammar, UnknownAddress, after_base
 from racedata.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")
@@ -56,8 +56,8 @@ class RequestParser:
             raise falcon.HTTPBadRequest(
                 description="The Host header is not a host name or address with an optional port."
             )
-        rest = path[len(self.base) :]
-        if path[: len(self.base)].lower() != self.base or not (rest[:1] in ("/", "") or rest.lower() == ".json"):
+        rest = after_base(path, self.base)
+        if rest is None:
             return None
         try:
             address = self.grammar.parse(rest)
@@ -83,7 +83,7 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
         return default
     if isinstance(value, list):
         raise falcon.HTTPBadRequest(description=f"{name} is given {len(value)} times; it is accepted once.")
-    # ASCII digits only: int() also takes signs, spaces, underscores and the digits of other scripts; 4300 at most.
+    # ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails above 4,300 digits.
     if not re.fullmatch("[0-9]{1,4000}", value):
         example = 100 if name == "limit" else 0
         raise falcon.HTTPBadRequest(

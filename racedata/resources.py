@@ -22,17 +22,17 @@ from racedata.serializers import Json, Row
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot, public_source
 
-# The filters that compare a row of `results`, and those of its race.
+# The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
 
-Found = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
+Page = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
 
 
 class Endpoint:
     """An endpoint under the base address: the last word of an address is its name."""
 
     name: ClassVar[str]
-    summary: ClassVar[str]  # one line, for the page and the description
+    summary: ClassVar[str]  # one line, for the page and the OpenAPI document
     rules: ClassVar[Rules]
     table: ClassVar[str]  # in MRData: `RaceTable`
     objects: ClassVar[str]  # in the table: `Races`
@@ -67,7 +67,7 @@ class Endpoint:
     def make(self, requested: Requested, gzip: bool) -> bytes:
         """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises NotRun."""
         answer = self.answer(requested)
-        body = bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson allocates at least 4 KB for each, however short
+        body = bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson's own object occupies 4 KB, however short
         mrdata = answer["MRData"]
         if not mrdata[self.table][self.objects] and (mrdata["total"] != "0" or requested.offset):
             return body  # not cached: there are infinitely many pages without records after the last one
@@ -89,7 +89,7 @@ class Endpoint:
         url = f"{base_url}/{address.path}.json"
         return serializers.mrdata(self.settings.series, url, limit, offset, total, **{self.table: table})
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
         raise NotImplementedError
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
@@ -112,7 +112,7 @@ class Seasons(Endpoint):
     schema = "SeasonObject"
     table, objects = "SeasonTable", "Seasons"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
         seasons = self.directory.seasons
         if not filters:
             return page_of(list(seasons.values()), limit, offset)
@@ -127,9 +127,9 @@ class Seasons(Endpoint):
         # By year: the two championships of a season may end with different races.
         return set.intersection(
             *(
-                self.years(ids_in_chosen_standings(self.data, self.directory, source, "raceId", filters))
-                for source in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
-                if any(name in filters for name in source.own_columns)
+                self.years(ids_in_chosen_standings(self.data, self.directory, standings, "raceId", filters))
+                for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
+                if any(name in filters for name in standings.filter_columns)
             )
         )
 
@@ -146,7 +146,7 @@ class Circuits(Endpoint):
     schema = "Circuit"
     table, objects = "CircuitTable", "Circuits"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
         circuits, rows = self.directory.circuits, self.directory.race_rows
         if not filters:
             return page_of(list(circuits.values()), limit, offset)
@@ -163,13 +163,38 @@ class Races(Endpoint):
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
         directory = self.directory
         ids = directory.in_order_of_races(queries.race_ids(self.data, filters)) if filters else list(directory.races)
         return len(ids), [directory.calendar[id] for id in ids[offset : offset + limit]]
 
 
-class Constructors(Endpoint):
+class Entrants(Endpoint):
+    """An endpoint whose records are constructors or drivers: of matching results, or in matching standings."""
+
+    standings: ClassVar[RecordTable]
+
+    def all(self) -> Mapping[int, Json]:
+        """All of them by id, in the order of answers."""
+        raise NotImplementedError
+
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        ids = self.ids_that_match(filters)
+        return page_of([each for id, each in self.all().items() if ids is None or id in ids], limit, offset)
+
+    def ids_that_match(self, filters: Filters) -> Collection[int] | None:
+        """The ids of those that match; None if all match."""
+        column = queries.RESULT_COLUMNS[self.name]
+        if any(filter in filters for filter in self.standings.filter_columns if filter != self.name):
+            return ids_in_chosen_standings(self.data, self.directory, self.standings, column, filters)
+        if not filters:
+            return None
+        if set(filters) == {self.name}:  # also those who never raced
+            return [int(filters[self.name])]
+        return queries.ids_in_results(self.data, column, filters)
+
+
+class Constructors(Entrants):
     """`/constructors`: the constructors of matching results, or in matching standings."""
 
     name = "constructors"
@@ -179,14 +204,13 @@ class Constructors(Endpoint):
     )
     schema = "Constructor"
     table, objects = "ConstructorTable", "Constructors"
+    standings = queries.CONSTRUCTOR_STANDINGS
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
-        ids = ids_that_match(self.data, self.directory, queries.CONSTRUCTOR_STANDINGS, self.name, filters)
-        found = [each for id, each in self.directory.constructors.items() if ids is None or id in ids]
-        return page_of(found, limit, offset)
+    def all(self) -> Mapping[int, Json]:
+        return self.directory.constructors
 
 
-class Drivers(Endpoint):
+class Drivers(Entrants):
     """`/drivers`: the drivers of matching results, or in matching standings."""
 
     name = "drivers"
@@ -196,11 +220,10 @@ class Drivers(Endpoint):
     )
     schema = "Driver"
     table, objects = "DriverTable", "Drivers"
+    standings = queries.DRIVER_STANDINGS
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
-        ids = ids_that_match(self.data, self.directory, queries.DRIVER_STANDINGS, self.name, filters)
-        found = [each for id, each in self.directory.drivers.items() if ids is None or id in ids]
-        return page_of(found, limit, offset)
+    def all(self) -> Mapping[int, Json]:
+        return self.directory.drivers
 
 
 class RaceRecords(Endpoint):
@@ -208,10 +231,10 @@ class RaceRecords(Endpoint):
 
     table, objects = "RaceTable", "Races"
     container = "Race"
-    source: ClassVar[RecordTable]
+    record_table: ClassVar[RecordTable]
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
-        total, rows = self.source.page(self.data, filters, limit, offset)
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        total, rows = self.record_table.page(self.data, filters, limit, offset)
         races = self.directory.races
         return total, [
             {**races[id], self.key: self.records(list(of_race))} for id, of_race in groupby(rows, itemgetter("raceId"))
@@ -231,7 +254,7 @@ class Classification(RaceRecords):
         directory, clock = self.directory, self.clocks[self.settings.finish_times]
         winner = None
         if self.settings.finish_times == "gap":
-            winner = queries.winner_time(self.data, self.source, rows[0]["raceId"])
+            winner = queries.winner_time(self.data, self.record_table, rows[0]["raceId"])
         return [
             serializers.result(row, directory.drivers, directory.constructors, directory.statuses, clock, winner)
             for row in rows
@@ -243,8 +266,8 @@ class Results(Classification):
 
     name = "results"
     summary = "Race results"
-    source = queries.RESULTS
-    rules = Rules(source.filters)
+    record_table = queries.RESULTS
+    rules = Rules(record_table.filters)
     key = "Results"
     clocks = serializers.RACE_TIMES
 
@@ -254,8 +277,8 @@ class Qualifying(RaceRecords):
 
     name = "qualifying"
     summary = "Qualifying results"
-    source = queries.QUALIFYING
-    rules = Rules(source.filters)
+    record_table = queries.QUALIFYING
+    rules = Rules(record_table.filters)
     key = "QualifyingResults"
     schema = "QualifyingResult"
 
@@ -269,8 +292,8 @@ class Sprint(Classification):
 
     name = "sprint"
     summary = "Sprint results"
-    source = queries.SPRINT
-    rules = Rules(source.filters)
+    record_table = queries.SPRINT
+    rules = Rules(record_table.filters)
     key = "SprintResults"
     clocks = serializers.SPRINT_TIMES
 
@@ -280,8 +303,8 @@ class Laps(RaceRecords):
 
     name = "laps"
     summary = "Lap timings of a race"
-    source = queries.LAPS
-    rules = Rules(source.filters, needs_round=True)
+    record_table = queries.LAPS
+    rules = Rules(record_table.filters, needs_round=True)
     key = "Laps"
     schema = "Lap"
     not_echoed = frozenset({"laps"})
@@ -295,8 +318,8 @@ class PitStops(RaceRecords):
 
     name = "pitstops"
     summary = "Pit stops of a race"
-    source = queries.PITSTOPS
-    rules = Rules(source.filters, needs_round=True)
+    record_table = queries.PITSTOPS
+    rules = Rules(record_table.filters, needs_round=True)
     key = "PitStops"
     schema = "PitStop"
 
@@ -309,13 +332,13 @@ class Standings(Endpoint):
 
     table, objects = "StandingsTable", "StandingsLists"
     container = "StandingsList"
-    source: ClassVar[RecordTable]
+    record_table: ClassVar[RecordTable]
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
-        lists = self.directory.standings_filters(self.source.table, filters)
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+        lists = self.directory.standings_filters(self.record_table.name, filters)
         if lists is None:
             return 0, []
-        total, rows = self.source.page(self.data, lists, limit, offset)
+        total, rows = self.record_table.page(self.data, lists, limit, offset)
         races = self.directory.race_rows
         return total, [
             {
@@ -327,9 +350,10 @@ class Standings(Endpoint):
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
         echoed = super().echo(selection, filters)
-        race = self.directory.latest_standings[self.source.table].get(selection.season or 0)
-        if selection.round is None and race is not None:
-            echoed["round"] = str(self.directory.race_rows[race]["round"])  # as in Jolpica: clients read it
+        latest = self.directory.latest_standings[self.record_table.name]
+        if selection.round is None and selection.season is not None and selection.season in latest:
+            race = self.directory.race_rows[latest[selection.season]]
+            echoed["round"] = str(race["round"])  # as in Jolpica: clients read it
         return echoed
 
     def record(self, row: Row) -> Json:
@@ -341,8 +365,8 @@ class DriverStandings(Standings):
 
     name = "driverstandings"
     summary = "Driver standings"
-    source = queries.DRIVER_STANDINGS
-    rules = Rules(frozenset(source.own_columns))
+    record_table = queries.DRIVER_STANDINGS
+    rules = Rules(frozenset(record_table.filter_columns))
     key = "DriverStandings"
     schema = "DriverStanding"
 
@@ -356,8 +380,8 @@ class ConstructorStandings(Standings):
 
     name = "constructorstandings"
     summary = "Constructor standings"
-    source = queries.CONSTRUCTOR_STANDINGS
-    rules = Rules(frozenset(source.own_columns))
+    record_table = queries.CONSTRUCTOR_STANDINGS
+    rules = Rules(frozenset(record_table.filter_columns))
     key = "ConstructorStandings"
     schema = "ConstructorStanding"
 
@@ -374,40 +398,26 @@ class Status(Endpoint):
     schema = "Status"
     table, objects = "StatusTable", "Status"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Found:
+    def page(self, filters: Filters, limit: int, offset: int) -> Page:
         texts = self.directory.statuses
         counts = sorted(queries.status_counts(self.data, filters), key=lambda found: (-found[1], texts[found[0]]))
         return page_of([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
 
 
-def page_of(objects: list[Json], limit: int, offset: int) -> Found:
+def page_of(objects: list[Json], limit: int, offset: int) -> Page:
     """One page of a complete list."""
     return len(objects), objects[offset : offset + limit]
 
 
-def ids_that_match(
-    data: Snapshot, directory: Directory, standings: RecordTable, name: str, filters: Filters
-) -> Collection[int] | None:
-    """The ids of the drivers or constructors (`name`) that match; None for all of the table."""
-    column = queries.RESULT_COLUMNS[name]
-    if any(filter in filters for filter in standings.own_columns if filter != name):
-        return ids_in_chosen_standings(data, directory, standings, column, filters)
-    if not filters:
-        return None
-    if set(filters) == {name}:  # also those who never raced
-        return [int(filters[name])]
-    return queries.ids_in_results(data, column, filters)
-
-
 def ids_in_chosen_standings(
-    data: Snapshot, directory: Directory, source: RecordTable, column: str, filters: Filters
+    data: Snapshot, directory: Directory, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
     """The values of a column in the standings that an address selects: driverIds, constructorIds or raceIds."""
-    lists = directory.standings_filters(source.table, filters)
-    return set() if lists is None else queries.ids_in_standings(data, source, column, lists)
+    lists = directory.standings_filters(standings.name, filters)
+    return set() if lists is None else queries.ids_in_standings(data, standings, column, lists)
 
 
-# In the order of the page and the description.
+# In the order of the page and the OpenAPI document.
 ENDPOINTS: Sequence[type[Endpoint]] = (
     Seasons,
     Circuits,

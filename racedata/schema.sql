@@ -2,11 +2,8 @@
 -- database. The service accepts a file only if it has the two numbers below. Column names are those of the dump.
 -- Queries and the JSON of answers do not belong here.
 --
--- `record` numbers the rows of a table from 1, without gaps, in the order in which the service serves them. So every
--- page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
---
--- After the last page, where SQLite does not read, the loader appends the SHA-256 of all bytes before it (32 bytes).
--- The service uses it to check that the file has not changed since it was built.
+-- `record` numbers the rows of a table from 1, without gaps, in the order of answers (loader/tables.py has the columns).
+-- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
 PRAGMA user_version = 4;             -- the schema version: raise it with any change below
@@ -99,7 +96,6 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 
 -- A driver in the classification of a race, sometimes twice (shared cars, 1950 to 1978). Endpoint `results`.
--- `record`: by the race's year and round, then positionOrder, resultId.
 CREATE TABLE results (
     record          INTEGER PRIMARY KEY,
     resultId        INTEGER NOT NULL,  -- the dump's; driver_standings.constructors depends on it
@@ -128,7 +124,6 @@ CREATE INDEX results_positionText ON results (positionText);
 CREATE INDEX results_statusId ON results (statusId);
 
 -- A driver in the classification of a sprint. Endpoint `sprint`.
--- `record`: by the race's year and round, then positionOrder, the dump's resultId.
 CREATE TABLE sprint_results (
     record         INTEGER PRIMARY KEY,
     raceId         INTEGER NOT NULL REFERENCES races,
@@ -152,7 +147,6 @@ CREATE INDEX sprint_results_constructorId ON sprint_results (constructorId);
 CREATE INDEX sprint_results_positionText ON sprint_results (positionText);
 
 -- A driver in the qualifying of a race. Endpoint `qualifying`. Times are M:SS.mmm.
--- `record`: by the race's year and round, then position (rows without one last), the dump's qualifyId.
 CREATE TABLE qualifying (
     record        INTEGER PRIMARY KEY,
     raceId        INTEGER NOT NULL REFERENCES races,
@@ -170,9 +164,8 @@ CREATE INDEX qualifying_driverId ON qualifying (driverId);
 CREATE INDEX qualifying_constructorId ON qualifying (constructorId);
 CREATE INDEX qualifying_position ON qualifying (position);
 
--- A lap of a driver. Endpoint `laps`.
--- `record` starts at 1 in each race: by lap, then position (rows without one last), driverId. So an unfiltered page is a
--- range of the primary key, which costs the same at any offset.
+-- A lap of a driver. Endpoint `laps`. `record` starts at 1 in each race. So an unfiltered page is a range of the primary
+-- key, which costs the same at any offset.
 CREATE TABLE lap_times (
     raceId   INTEGER NOT NULL REFERENCES races,
     record   INTEGER NOT NULL,
@@ -183,8 +176,7 @@ CREATE TABLE lap_times (
     PRIMARY KEY (raceId, record)
 ) STRICT, WITHOUT ROWID;
 
--- A pit stop of a driver. Endpoint `pitstops`.
--- `record` starts at 1 in each race: by time, then lap, stop, driverId.
+-- A pit stop of a driver. Endpoint `pitstops`. `record` starts at 1 in each race.
 CREATE TABLE pit_stops (
     raceId       INTEGER NOT NULL REFERENCES races,
     record       INTEGER NOT NULL,
@@ -197,7 +189,6 @@ CREATE TABLE pit_stops (
 ) STRICT, WITHOUT ROWID;
 
 -- A driver in the championship as it stood after a race. Endpoint `driverstandings`.
--- `record`: by the race's year and round, then position (rows without one last), the dump's driverStandingsId.
 CREATE TABLE driver_standings (
     record            INTEGER PRIMARY KEY,
     raceId            INTEGER NOT NULL REFERENCES races,
@@ -217,8 +208,6 @@ CREATE INDEX driver_standings_final_driverId ON driver_standings (driverId) WHER
 CREATE INDEX driver_standings_final_positionText ON driver_standings (positionText) WHERE final = 1;
 
 -- A constructor in the championship as it stood after a race. Endpoint `constructorstandings`.
--- `record`: by the race's year and round, then position (rows without one last), the dump's
--- constructorStandingsId.
 CREATE TABLE constructor_standings (
     record                 INTEGER PRIMARY KEY,
     raceId                 INTEGER NOT NULL REFERENCES races,

@@ -134,7 +134,7 @@ def result(
 
 
 def fastest_lap(row: Row) -> Json | None:
-    """None if the source has none."""
+    """None if the driver has none."""
     if row["fastestLap"] is None:
         return None
     time, speed = row["fastestLapTime"], row["fastestLapSpeed"]
@@ -160,11 +160,14 @@ def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json
 
 
 def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
-    """Timings grouped into laps; a page may begin and end in the middle of one."""
+    """Timings grouped into laps; a page may begin and end in the middle of one.
+
+    Columns are taken by their position in `queries.LAPS`, because most records are timings.
+    """
     return [
         {
             "number": str(lap),
-            "Timings": [timing(drivers[id]["driverId"], place, time) for _, id, place, time, _ in timings],
+            "Timings": [timing(drivers[id]["driverId"], position, time) for _, id, position, time, _ in timings],
         }
         for lap, timings in groupby(rows, key=itemgetter(0))
     ]

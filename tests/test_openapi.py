@@ -9,7 +9,7 @@ from support.answers import Description, client
 
 from racedata import __version__
 from racedata.app import create_app
-from racedata.openapi import filters_of, paths_of
+from racedata.openapi import parameters_of, paths_of
 from racedata.ratelimit.stores import store_for
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
@@ -36,7 +36,7 @@ def test_the_description_has_the_addresses_of_every_endpoint_and_the_routes_outs
 def test_every_filter_of_every_endpoint_is_described(described):
     for endpoint in ENDPOINTS:
         templates = [path for path, name in ADDRESSES.items() if name == endpoint.name]
-        filters = {name for path in templates for name in filters_of(path)}
+        filters = {name for path in templates for name in parameters_of(path)}
         assert filters == {"season", "round", *endpoint.rules.filters}
 
 

@@ -27,7 +27,7 @@ def test_the_page_says_what_is_loaded_from_where_and_when(sample, sample_databas
     data = Snapshot.read(sample_database)
     counts, build = data.row_counts(), data.build()
     assert "Seasons 5, from 1957 to 2023" in text
-    for table, name in page.RECORDS.items():
+    for table, name in page.TABLE_NAMES.items():
         assert f"{name} {counts[table]:,}" in text
     assert f"Source sample Licence CC BY-NC-SA 4.0 Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
 

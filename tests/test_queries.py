@@ -77,21 +77,21 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(dump_database,
     assert len(checked) > len(endpoint.rules.filters)
 
 
-SOURCES = [source for source in vars(queries).values() if isinstance(source, queries.RecordTable)]
+RECORD_TABLES = [table for table in vars(queries).values() if isinstance(table, queries.RecordTable)]
 
 
-@pytest.mark.parametrize("source", SOURCES, ids=lambda source: source.table)
+@pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
 @given(numbers=st.tuples(st.integers(0, 1100), st.integers(0, 1100)))
-def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, directory, source, numbers):
+def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, directory, table, numbers):
     limit, offset = numbers
     race = directory.race_ids[2023, 18]
-    filters = {"race": race} if source.counted_per_race else {}
-    where = " WHERE raceId = ?" if source.counted_per_race else ""
-    sql = f"SELECT {source.columns} FROM {source.table}{where} ORDER BY record LIMIT ? OFFSET ?"
+    filters = {"race": race} if table.counted_per_race else {}
+    where = " WHERE raceId = ?" if table.counted_per_race else ""
+    sql = f"SELECT {table.select} FROM {table.name}{where} ORDER BY record LIMIT ? OFFSET ?"
     expected = data.rows(sql, (*filters.values(), limit, offset))
-    total, rows = source.page(data, filters, limit, offset)
+    total, rows = table.page(data, filters, limit, offset)
     assert [tuple(row) for row in rows] == [tuple(row) for row in expected]
-    assert total == data.row(f"SELECT count(*) FROM {source.table}{where}", tuple(filters.values()))[0]
+    assert total == data.row(f"SELECT count(*) FROM {table.name}{where}", tuple(filters.values()))[0]
 
 
 def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, directory):

@@ -5,6 +5,7 @@ from typing import Any
 
 import falcon
 
+from racedata.addresses import after_base
 from racedata.ratelimit.bucket import Decision, whole_seconds
 from racedata.ratelimit.clients import TrustedProxies, bucket_key
 from racedata.ratelimit.stores import LimitStore
@@ -19,19 +20,16 @@ class RateLimits:
     """
 
     def __init__(self, store: LimitStore, proxies: TrustedProxies, base_address: str) -> None:
-        self.store = store
-        base = base_address.lower()
-        self.under_base, self.forms_of_base = base + "/", (base, base + ".json")
+        self.store, self.base = store, base_address.lower()
         self.policy = ", ".join(f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits)
         self.header = ", ".join(f'"{limit.name}";r=%d;t=%d' for limit in store.limits)
         # Cached, because clients send many requests. A client that keeps sending new headers slows down only itself.
         self.bucket_key = lru_cache(maxsize=4096)(lambda peer, via: bucket_key(proxies.client(peer, via)))
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
-        env, path = req.env, req.path.lower()
-        if not (path.startswith(self.under_base) or path in self.forms_of_base) or is_preflight(env):
+        if after_base(req.path, self.base) is None or is_preflight(req.env):
             return
-        decision, headers = self.take(env)
+        decision, headers = self.take(req.env)
         resp.set_headers(headers)
         if limit := decision.refused_by:
             raise falcon.HTTPTooManyRequests(
