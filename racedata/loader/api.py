@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from racedata import __version__
 from racedata.loader.api_rows import Json
-from racedata.loader.archives import Redirects, address_fault, time_limit
+from racedata.loader.archives import Redirects, check_address, time_limit
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.tables import ENDPOINTS
 from racedata.loader.values import whole_number
@@ -61,8 +61,7 @@ class Api:
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
     ) -> None:
-        if fault := address_fault(url):
-            raise LoadError(f"the address of the API {fault}")
+        check_address(url, "the address of an API")
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
         self.requests, self.limit = 0, PAGE_LIMIT

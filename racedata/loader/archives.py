@@ -30,17 +30,24 @@ UNPACKED_BYTES = 2_000_000_000
 DIRECTORY_BYTES = 1_000_000  # of a zip
 
 
-def address_fault(url: str) -> str:
-    """What is wrong with an http(s) address, without a word of it: it may have a password. Empty if it is usable."""
-    if CREDENTIALS.match(url):
-        return "has a user or password in it; expected one without"
+def is_address(url: str) -> bool:
+    """Whether a text is an http(s) address that can be requested, without a user or password."""
+    if CREDENTIALS.match(url) or not HTTP.match(url):
+        return False
     try:
         parts = urllib.parse.urlsplit(url)
-        if HTTP.match(url) and parts.hostname and parts.port != 0:  # `port` raises ValueError above 65535
-            return ""
+        return bool(parts.hostname) and parts.port != 0  # `port` raises ValueError above 65535
     except ValueError:
-        pass
-    return "cannot be used; expected an http(s) URL with a host and, if any, a port from 1 to 65535"
+        return False
+
+
+def check_address(url: str, name: str) -> None:
+    """Raises LoadError, in which no password appears, if `url` is no such address. `name` says what it is used for."""
+    if CREDENTIALS.match(url):
+        raise LoadError(f"{name} has a user or password in it; expected one without")
+    if not is_address(url):
+        expected = "an http(s) URL with a host and, if any, a port from 1 to 65535"
+        raise LoadError(f"{url}: not {name}; expected {expected}")
 
 
 def files_of(paths: Mapping[str, AnyPath], required: Sequence[str], source: str) -> dict[str, AnyPath]:
@@ -150,8 +157,8 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         scheme = urllib.parse.urlsplit(newurl).scheme[:20]
         if not HTTP.match(newurl):
             raise urllib.error.URLError(f"redirects to {scheme!r}; followed are http and https")
-        if fault := address_fault(newurl):
-            raise urllib.error.URLError(f"redirects to an address that {fault}")
+        if not is_address(newurl):
+            raise urllib.error.URLError("redirects to what is no address, or has a user or password in it")
         if req.type == "https" and scheme.lower() != "https":
             raise urllib.error.URLError(f"redirects from https to {scheme!r}; expected https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -186,8 +193,7 @@ def download(
 
     Raises LoadError if it takes more than `seconds` or `size` bytes.
     """
-    if fault := address_fault(url):
-        raise LoadError(f"the URL of the dump {fault}")
+    check_address(url, "the URL of a dump")
     try:
         opener = urllib.request.build_opener(Redirects, *handlers)
         with time_limit(seconds), opener.open(url, timeout=30) as response:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypedDict
 
 from racedata.loader.api_rows import Json, place_of, row_of, rows_of, sessions_of, value_at
-from racedata.loader.archives import address_fault
+from racedata.loader.archives import is_address
 from racedata.loader.errors import LoadError
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, RECORDS, SESSIONS, Table
@@ -82,7 +82,7 @@ def is_well_formed(season: Season) -> bool:
         and all(isinstance(found, dict) for objects in lists for found in objects)
         and all(isinstance(id, str) for id in season.statuses.values())
         and all(race["season"] == season.year for race in season.calendar)
-        and not address_fault(season.source)
+        and is_address(season.source)
         and all(name in RECORDS for race in season.races.values() for name in race)
     )
 
