@@ -107,6 +107,12 @@ def test_the_champions_number_and_seasons_before_permanent_numbers_are_no_doubt(
     assert not any("permanent number" in title for title in findings(path))
 
 
+def test_a_sprint_that_made_the_grid_in_2022_is_no_doubt_either(faulty):
+    other_order = "UPDATE qualifying SET position = 100 - position WHERE RACE(2021/10)"
+    path = faulty(other_order, "UPDATE races SET year = 2022 WHERE year = 2021")
+    assert not any(title.startswith("A driver starts further ahead") for title in findings(path))
+
+
 def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
     results = """
         INSERT INTO results (record, resultId, raceId, driverId, constructorId, positionOrder)
