@@ -32,17 +32,14 @@ MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON or HTML does
 CODING = re.compile(r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?")
 
 
-class Answers:
-    """The cached answers of one database, and the headers that they have in common.
+class Validators:
+    """What all answers of one database have in common: their headers, and when a client already has them.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
-    number of seconds for which clients and proxies may reuse an answer. `capacity` is the maximum size of the cache in
-    bytes; if it is full, it evicts the least recently used answers.
-
-    A cached body is gzip, or plain if it is short. That is a fifth of the memory, and nearly all clients accept gzip.
+    number of seconds for which clients and proxies may reuse an answer.
     """
 
-    def __init__(self, version: bytes, built_at: datetime, max_age: int, capacity: int) -> None:
+    def __init__(self, version: bytes, built_at: datetime, max_age: int) -> None:
         self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
         # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). One per form is not possible: a 304 is
         # sent before the form is known.
@@ -54,10 +51,6 @@ class Answers:
             ("cache-control", f"public, max-age={max_age}" if max_age else "no-cache"),
             ("vary", "Accept-Encoding"),
         ]
-        self.capacity = capacity
-        self.size = 0  # of the cache, in bytes
-        self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # in the order of their last use
-        self._lock = threading.Lock()
 
     def is_current(self, env: dict[str, Any]) -> bool:
         """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
@@ -80,6 +73,20 @@ class Answers:
     def send_not_modified(self, resp: falcon.Response) -> None:
         resp.status = falcon.HTTP_304
         resp.set_headers(self.headers)
+
+
+class Cache:
+    """The bodies of answers of one database: gzip, or plain if short.
+
+    That is a fifth of the memory, and nearly all clients accept gzip. `capacity` is the maximum size in bytes. A full
+    cache evicts the least recently used bodies.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.size = 0  # bytes
+        self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # in the order of their last use
+        self._lock = threading.Lock()
 
     def find(self, requested: Requested) -> bytes | None:
         """The cached body; None if there is none."""

@@ -14,7 +14,7 @@ import falcon
 
 from racedata import __version__, errors, openapi, page
 from racedata.addresses import Grammar
-from racedata.answers import Answers
+from racedata.answers import Cache, Validators
 from racedata.database import DatabaseError
 from racedata.directory import Directory
 from racedata.ratelimit.clients import TrustedProxies
@@ -59,7 +59,8 @@ App = falcon.App[falcon.Request, falcon.Response]
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     directory = Directory(data)
-    answers = answers_of(settings, data, "every answer")
+    validators = validators_of(settings, data, "every answer")
+    cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
     parser = RequestParser(settings, grammar)
     limits = []
@@ -68,13 +69,13 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     # The rate limits come first, so that requests which the others answer or refuse count too.
     app = App(middleware=[*limits, Cors(), parser])
 
-    endpoints = [endpoint(data, directory, answers, settings) for endpoint in ENDPOINTS]
+    endpoints = [endpoint(data, directory, settings, validators, cache) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
     app.add_route("/healthz", Health(data))
     document = openapi.document(settings, data, endpoints, grammar)
-    app.add_route("/openapi.json", Document(answers, document, falcon.MEDIA_JSON))
-    of_page = answers_of(settings, data, "every answer", "the page")
+    app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
+    of_page = validators_of(settings, data, "every answer", "the page")
     app.add_route("/", Document(of_page, page.html(settings, data, directory, endpoints), "text/html; charset=utf-8"))
     app.add_sink(parser.not_found)
 
@@ -83,11 +84,11 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     return app
 
 
-def answers_of(settings: Settings, data: Snapshot, *affected: Affected) -> Answers:
-    """The Answers for `data`. Their ETag depends on the database, the version, and the settings that affect them."""
+def validators_of(settings: Settings, data: Snapshot, *affected: Affected) -> Validators:
+    """The Validators of answers. Their ETag depends on the database, the version, and the settings that affect them."""
     built_at = datetime.fromisoformat(data.build()["builtAt"])
     version = data.checksum + repr([__version__, *settings.affecting(*affected)]).encode()
-    return Answers(version, built_at, settings.max_age, settings.cache_size << 20)
+    return Validators(version, built_at, settings.max_age)
 
 
 def get_app() -> ReloadingApp:

@@ -14,7 +14,7 @@ import orjson
 
 from racedata import queries, serializers
 from racedata.addresses import Rules
-from racedata.answers import Answers, accepts_gzip, compressed, decompressed
+from racedata.answers import Cache, Validators, accepts_gzip, compressed, decompressed
 from racedata.directory import Directory, NotRun, Selection
 from racedata.queries import Filters, RecordTable
 from racedata.requested import Requested
@@ -42,25 +42,28 @@ class Endpoint:
     container: ClassVar[str] = ""  # the schema of an object without its records
     not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
 
-    def __init__(self, data: Snapshot, directory: Directory, answers: Answers, settings: Settings) -> None:
-        self.data, self.directory, self.answers, self.settings = data, directory, answers, settings
+    def __init__(
+        self, data: Snapshot, directory: Directory, settings: Settings, validators: Validators, cache: Cache
+    ) -> None:
+        self.data, self.directory, self.settings = data, directory, settings
+        self.validators, self.cache = validators, cache
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         requested: Requested = req.context.requested
         try:
-            if self.answers.is_current(req.env):
+            if self.validators.is_current(req.env):
                 self.directory.select(requested.address)  # raises NotRun: a 404 is sent to every client
-                self.answers.send_not_modified(resp)
+                self.validators.send_not_modified(resp)
                 return
             gzip = accepts_gzip(req.env)
-            body = self.answers.find(requested)
+            body = self.cache.find(requested)
             if body is None:
                 body = self.make(requested, gzip)
             elif not gzip:
                 body = decompressed(body)
         except NotRun as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        self.answers.send(resp, body)
+        self.validators.send(resp, body)
 
     on_head = on_get
 
@@ -71,10 +74,10 @@ class Endpoint:
         mrdata = answer["MRData"]
         if not mrdata[self.table][self.objects] and (mrdata["total"] != "0" or requested.offset):
             return body  # not cached: there are infinitely many pages without records after the last one
-        if not (gzip or self.answers.capacity):
+        if not (gzip or self.cache.capacity):
             return body
         cached = compressed(body)
-        self.answers.put(requested, cached)
+        self.cache.put(requested, cached)
         return cached if gzip else body
 
     def answer(self, requested: Requested) -> Json:
@@ -466,14 +469,14 @@ class Health:
 class Document:
     """`/` and `/openapi.json`, outside the base address: a text made once per database."""
 
-    def __init__(self, answers: Answers, text: str, content_type: str) -> None:
-        self.answers, self.body, self.content_type = answers, text.encode(), content_type
+    def __init__(self, validators: Validators, text: str, content_type: str) -> None:
+        self.validators, self.body, self.content_type = validators, text.encode(), content_type
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if self.answers.is_current(req.env):
-            self.answers.send_not_modified(resp)
+        if self.validators.is_current(req.env):
+            self.validators.send_not_modified(resp)
         else:
-            self.answers.send(resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type)
+            self.validators.send(resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type)
 
     on_head = on_get

@@ -5,7 +5,7 @@ import subprocess
 import sys
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from email.utils import format_datetime, parsedate_to_datetime
 from functools import lru_cache
 
@@ -18,7 +18,7 @@ from support.answers import client, request
 from webob.acceptparse import create_accept_encoding_header
 
 from racedata.addresses import Address
-from racedata.answers import GZIP, MAGIC, SMALL, Answers, compressed, decompressed, key_of, prefers_gzip, size_of
+from racedata.answers import GZIP, MAGIC, SMALL, Cache, compressed, decompressed, key_of, prefers_gzip, size_of
 from racedata.app import create_app
 from racedata.ratelimit.stores import store_for
 from racedata.requested import Requested
@@ -363,10 +363,6 @@ def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, q
     assert grown < 1.3 * Settings().cache_size  # megabytes
 
 
-def cache(capacity):
-    return Answers(b"", datetime(2023, 7, 2, tzinfo=UTC), 300, capacity)
-
-
 def named(path):
     """A request for one of the answers that these tests cache."""
     return Requested(Address(path, "races", None, None), 100, 0, "http://localhost/ergast/f1")
@@ -377,21 +373,21 @@ def body(number, size):
     return compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5)
 
 
-def taken(answers):
+def taken(cache):
     """What the cached bodies take, in bytes."""
-    return sum(size_of(*each) for each in answers._bodies.items())
+    return sum(size_of(*each) for each in cache._bodies.items())
 
 
 @given(st.lists(st.integers(0, 30), max_size=120), st.sampled_from([0, 5_000, 20_000]))
 def test_the_cache_returns_what_it_was_given_and_never_exceeds_its_capacity(uses, capacity):
-    answers = cache(capacity)
+    cache = Cache(capacity)
     for number in uses:
         given = body(number, 300 * number)
-        cached = answers.find(named(str(number)))
+        cached = cache.find(named(str(number)))
         assert cached in (given, None)
         if cached is None:
-            answers.put(named(str(number)), given)
-        assert answers.size == taken(answers) <= capacity
+            cache.put(named(str(number)), given)
+        assert cache.size == taken(cache) <= capacity
 
 
 @given(st.binary(max_size=3000).filter(lambda body: not body.startswith(MAGIC)))
@@ -402,28 +398,28 @@ def test_a_body_is_compressed_if_it_is_not_short_and_decompressed_to_the_same(bo
 
 def test_the_least_recently_used_answer_makes_room():
     bodies = {name: random.Random(name).randbytes(800) for name in "abcd"}
-    answers = cache(3 * size_of(key_of(named("a")), bodies["a"]))
+    cache = Cache(3 * size_of(key_of(named("a")), bodies["a"]))
     for name in "abc":
-        answers.put(named(name), bodies[name])
-    assert answers.find(named("a"))
-    answers.put(named("d"), bodies["d"])
-    assert [bool(answers.find(named(name))) for name in "abcd"] == [True, False, True, True]
+        cache.put(named(name), bodies[name])
+    assert cache.find(named("a"))
+    cache.put(named("d"), bodies["d"])
+    assert [bool(cache.find(named(name))) for name in "abcd"] == [True, False, True, True]
 
 
 def test_threads_do_not_disturb_the_count_of_its_bytes():
-    answers = cache(20_000)
+    cache = Cache(20_000)
     bodies = [body(number, 30 * number) for number in range(97)]
     wrong = []
 
     def busy(seed):
         for number in range(2000):
             each = number * seed % 97
-            if (cached := answers.find(named(str(each)))) is None:
-                answers.put(named(str(each)), bodies[each])
+            if (cached := cache.find(named(str(each)))) is None:
+                cache.put(named(str(each)), bodies[each])
             elif cached != bodies[each]:
                 wrong.append(each)
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(busy, range(1, 9)))
-    assert answers.size == taken(answers) <= answers.capacity
+    assert cache.size == taken(cache) <= cache.capacity
     assert not wrong

@@ -54,7 +54,7 @@ def addresses(endpoint):
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_every_set_of_filters_is_answered(data, directory, endpoint):
-    resource = endpoint(data, directory, None, Settings())
+    resource = endpoint(data, directory, Settings(), None, None)
     for address in addresses(endpoint):
         answer = resource.answer(Requested(address, 2000, 0, "http://localhost"))["MRData"]
         assert (answer["total"] == "0") == (not answer[endpoint.table][endpoint.objects])
@@ -64,7 +64,7 @@ def test_every_set_of_filters_is_answered(data, directory, endpoint):
 def test_no_address_scans_a_large_table_that_an_index_could_avoid(dump_database, endpoint):
     # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small ones of the sample.
     data = Recorded.read(dump_database)
-    resource = endpoint(data, Directory(data), None, Settings())
+    resource = endpoint(data, Directory(data), Settings(), None, None)
     checked = set()
     for address in addresses(endpoint):
         data.queries.clear()
