@@ -81,8 +81,8 @@ class Directory:
 
     def latest(self, data: Snapshot, table: str) -> dict[int, int]:
         """The raceId of the latest race with rows in `table`, by season."""
-        found = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
-        return {row["year"]: id for id, row in self.race_rows.items() if id in found}
+        with_rows = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
+        return {row["year"]: id for id, row in self.race_rows.items() if id in with_rows}
 
     def select(self, address: Address) -> Selection:
         """The Selection of an address. Raises NotRun."""

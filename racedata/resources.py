@@ -403,7 +403,7 @@ class Status(Endpoint):
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
         texts = self.directory.statuses
-        counts = sorted(queries.status_counts(self.data, filters), key=lambda found: (-found[1], texts[found[0]]))
+        counts = sorted(queries.status_counts(self.data, filters), key=lambda each: (-each[1], texts[each[0]]))
         return page_of([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
 
 

@@ -5,7 +5,6 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
-import pytest
 from support import ROOT
 from support.limits import BURST, SECOND, allowed, local_store
 
@@ -27,11 +26,11 @@ def test_buckets_refill_with_time():
     assert allowed(store, b"a", 9) == 4
 
 
-@pytest.mark.parametrize("quotas", [(3,), (9, 9, 3), (3, 9, 9), (9, 3, 9, 9)])
-def test_each_of_any_number_of_limits_holds(quotas):
-    store = local_store(limits=[Limit(f"limit {number}", quota, 60) for number, quota in enumerate(quotas)])
-    assert [allowed(store, client, 20) for client in (b"a", b"b", b"a")] == [3, 3, 0]
-    assert store.take(b"b").remaining == [quota - 3 for quota in quotas]
+def test_each_of_any_number_of_limits_holds():
+    for quotas in [(3,), (9, 9, 3), (3, 9, 9), (9, 3, 9, 9)]:
+        store = local_store(limits=[Limit("any", quota, 60) for quota in quotas])
+        assert [allowed(store, client, 20) for client in (b"a", b"b", b"a")] == [3, 3, 0]
+        assert store.take(b"b").remaining == [quota - 3 for quota in quotas]
 
 
 def test_several_threads_get_no_more_than_one_would():
