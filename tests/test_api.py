@@ -169,7 +169,7 @@ def test_pages_with_different_totals_are_refused():
 
 @pytest.mark.parametrize("status", [201, 400, 404, 500, 502])
 def test_another_status_than_200_is_refused_at_once(status):
-    hint = "; is FROM the base address, such as https://api.jolpi.ca/ergast/f1?" if status == 404 else ""
+    hint = "; is --from the base address, such as https://api.jolpi.ca/ergast/f1?" if status == 404 else ""
     message = refused(always(envelope(SEASONS), status))
     assert message == f"seasons.json?limit=2000&offset=0: status {status}; expected 200{hint}"
 

@@ -144,7 +144,7 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
         "  race                          session  driver      status   laps  winner's laps\n"
         "  2005/1 Australian Grand Prix  race     friesacher  +4 Laps  55    57\n\n"
     )
-    assert finished.stdout.endswith(f"\n5 doubts by 3 of {len(CHECKS)} checks; the others found nothing\n")
+    assert finished.stdout.endswith(f"\n5 doubts from 3 of {len(CHECKS)} checks; the others found nothing\n")
 
 
 def test_a_check_shows_ten_doubts_and_all_on_request(many):

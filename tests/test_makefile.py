@@ -79,7 +79,7 @@ def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(
     assert not (project / "data" / "racedata.db").exists()
 
 
-@pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts by"), ("routes", "/ergast/f1/results")])
+@pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts from"), ("routes", "/ergast/f1/results")])
 @pytest.mark.parametrize("by_environment", [False, True])
 def test_a_target_uses_the_database_of_any_name(project: Path, target: str, printed: str, by_environment: bool) -> None:
     name = f"{NAME}.db"

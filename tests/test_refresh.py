@@ -13,7 +13,7 @@ from support.loads import RECORDS, built, changed, edited, race_ids, rows_of, wi
 
 from racedata.loader import overlay, refresh
 from racedata.loader.errors import LoadError
-from racedata.loader.tables import RECORDS as LOADER_RECORDS
+from racedata.loader.tables import RACE_TABLES
 
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
 
@@ -144,7 +144,7 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, sample_dat
     behind = built(edited(SAMPLE, tmp_path / "dump", **edits), tmp_path / "racedata.db")
     refreshed(behind, api.url)
     paths = [
-        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in LOADER_RECORDS),
+        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in RACE_TABLES),
         *("2023/races", "2023/status", "2023/drivers", "2023/constructors", "2023/circuits"),
     ]
     addresses = [f"/ergast/f1/{path}.json?limit=2000" for path in paths]

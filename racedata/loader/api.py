@@ -19,7 +19,7 @@ from racedata import __version__
 from racedata.loader.api_rows import Json
 from racedata.loader.archives import Redirects, check_address, time_limit
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.tables import ENDPOINTS
+from racedata.loader.tables import API_ENDPOINTS
 from racedata.loader.values import whole_number
 
 JOLPICA = "https://api.jolpi.ca/ergast/f1"
@@ -111,7 +111,7 @@ class Api:
                 error.close()
                 status, header = error.code, error.headers.get("Retry-After")
                 if status not in (429, 503):
-                    hint = f"; is FROM the base address, such as {JOLPICA}?" if status == 404 else ""
+                    hint = f"; is --from the base address, such as {JOLPICA}?" if status == 404 else ""
                     raise LoadError(f"{url}: status {status}; expected 200{hint}") from None
             finally:
                 self.ends.append(self.clock())
@@ -205,7 +205,7 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     limit, total = envelope_number(envelope, "limit", 1, PAGE_LIMIT), envelope_number(envelope, "total", 0, MAX_RECORDS)
     envelope_number(envelope, "offset", offset, offset)
     *place, endpoint = path.split("/")
-    name, *lists = ENDPOINTS[endpoint].lists
+    name, *lists = API_ENDPOINTS[endpoint].lists
     table = envelope.get(name)
     if not isinstance(table, dict):
         raise ValueError(f"no object {name} in MRData; expected the answer of {endpoint}")

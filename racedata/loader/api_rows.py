@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from racedata.loader.errors import LoadError
-from racedata.loader.tables import Column, Table
+from racedata.loader.tables import BY_NAME, SESSIONS, Column, Table
 from racedata.loader.values import Value
 
 Json = dict[str, Any]
@@ -54,14 +54,13 @@ def place_of(place: str, table: Table, number: int) -> str:
     return f"{place}, {table.endpoint.name if table.endpoint else table.name}, record {number}"
 
 
-def sessions_of(
-    race: Mapping[str, Any], table: Table, keys: Mapping[str, str], place: str
-) -> Iterator[dict[str, Value]]:
+def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value]]:
     """The sessions of a race of an API that it has a date or time of, as rows without the raceId."""
     if "SprintShootout" in race:  # what SprintQualifying was called in 2023
         race = {**race, "SprintQualifying": race["SprintShootout"]}
+    table = BY_NAME["sessions"]
     columns = {column.name: column for column in table.columns}
-    for session, key in keys.items():
+    for session, key in SESSIONS.items():
         row = {name: value_of(race, f"{key}.{path}", columns[name], place) for name, path in table.paths.items()}
         if any(row.values()):
             yield {"session": session, **row}

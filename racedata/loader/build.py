@@ -4,8 +4,8 @@ A source is a folder of CSV files, a zip of them, the http(s) URL of such a zip,
 publishes (the latest if the environment has a JOLPICA_TOKEN). A reader in sources/ fills a Stage (stage.py); here, the
 Stage becomes a database, with the tables of schema.sql, in a new file that replaces the old one at the very end.
 
-Without a source, it is the one of the database that is there; if that fails, and an earlier version of racedata built
-the database, its own tables.
+Without an argument, it reads the source of the existing database. If that fails, and an earlier version of racedata
+built the database, it reads the database's own tables.
 """
 
 import argparse

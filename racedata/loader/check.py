@@ -1,8 +1,8 @@
 """Reads the database and reports doubts about its data, the most doubtful first: `racedata check`.
 
-A doubt is two facts that hardly both hold: each check is a query whose rows are the doubts, with a sentence that
+A doubt is two facts that can hardly both be true: each check is a query whose rows are the doubts, with a sentence that
 says what they mean. Some doubts are errors of the dump; others are history, such as shared cars and penalties.
-corrections.csv is the place for errors that are proven. It changes nothing.
+corrections.csv is the place for errors that are proven. The check changes nothing.
 """
 
 import argparse
@@ -46,7 +46,7 @@ CREATE TEMP VIEW entries AS
         ifnull(classified.number, 'of ' || driverRef) AS car
     FROM classified JOIN race USING (raceId) JOIN drivers USING (driverId) LEFT JOIN status USING (statusId);
 
-CREATE TEMP VIEW empty_grid_places AS  -- of two or more in a row, the last
+CREATE TEMP VIEW empty_grid_places AS  -- the last of adjacent empty places
     SELECT raceId, session, group_concat(grid - 1, ', ') AS places FROM (
         SELECT *, lag(grid, 1, 0) OVER (PARTITION BY raceId, session ORDER BY grid) AS previous FROM (
             SELECT DISTINCT raceId, session, grid FROM classified WHERE grid > 0))
@@ -165,7 +165,7 @@ CHECKS = (
     ),
     Check(
         "A driver has two results in one session after 1978.",
-        "Before, drivers took over other drivers' cars, or entered with two. Since then, one row is too much.",
+        "Before, drivers took over other drivers' cars, or entered with two. Since then, one row is too many.",
         """
         SELECT race, session, driverRef AS driver, count(*) AS rows FROM (
             SELECT session, raceId, driverId FROM classified
@@ -201,7 +201,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A driver has other laps than lap timings.",
+        "A driver's laps are not as many as the lap timings.",
         "A timing is missing or there is one too many, or the laps are wrong.",
         """
         SELECT race, driver, entries.laps, timed.laps AS timings, lastLap AS "last timed lap"
@@ -353,7 +353,7 @@ CHECKS = (
     ),
     Check(
         "A driver has a result, but is not in the driver standings after the race.",
-        "With points, an error of the dump. Without, mostly standings that list drivers from their first finish on.",
+        "With points, the dump is wrong. Without, these standings list drivers only from their first finish on.",
         """
         SELECT race, count(*) AS drivers, sum(points) AS points, group_concat(driver, ', ') AS "who" FROM entries
         WHERE session = 'race' AND raceId IN (SELECT raceId FROM driver_standings)
@@ -422,7 +422,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
             if rows_shown is not None and len(rows) > rows_shown:
                 yield f"  and {len(rows) - rows_shown:,} more; --all shows them"
             yield ""
-        yield f"{doubts:,} doubts by {checks} of {len(CHECKS)} checks; the others found nothing"
+        yield f"{doubts:,} doubts from {checks} of {len(CHECKS)} checks; the others found nothing"
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -28,7 +28,7 @@ FIELDS = [
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`: the path of a file, or None for `none`. If it is empty, it is the project's own file."""
+    """Adds `--corrections`: a path, or None for `none`. Empty, as `make` passes it: the project's own file."""
     parser.add_argument(
         "--corrections",
         metavar="FILE",

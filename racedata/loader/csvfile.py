@@ -235,7 +235,7 @@ class CsvFile:
                     except ValueError:
                         what = f"{text[:80]!r}; expected {field.parse.expected}"
                         return self.fault(what, field.name, reader.line_num)
-        raise AssertionError(f"{self.path.name} has changed while it was read")
+        raise LoadError(f"{self.path.name}: changed while it was read; try again")
 
     def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
         """The error for row `number`, counted from 1, whose columns `names` equal those of an earlier row."""
@@ -258,7 +258,7 @@ class CsvFile:
                     column = self.header[index] if index < len(self.header) else None
                     return self.fault(f"{line[error.start : error.end]!r}; expected UTF-8", column, number)
                 self.header = self.header or line.decode().strip().replace('"', "").split(",")
-        raise AssertionError(f"{self.path.name} has changed while it was read")
+        raise LoadError(f"{self.path.name}: changed while it was read; try again")
 
     def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
         return LoadError(f"{self.path.name}, line {line}{f', column {column}' if column else ''}: {what}")

@@ -17,7 +17,7 @@ from racedata.loader.api_rows import Json, place_of, row_of, rows_of, sessions_o
 from racedata.loader.archives import is_address
 from racedata.loader.errors import LoadError
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, RECORDS, SESSIONS, Table
+from racedata.loader.tables import BY_NAME, RACE_TABLES, Table
 from racedata.loader.values import Value, fetch_time, from_one, plain_text, whole_number
 
 FILE_BYTES = 20_000_000  # a limit of memory, far above what a season needs
@@ -39,7 +39,7 @@ class Season(NamedTuple):
     fetched_at: str  # when the calendar was fetched: UTC, YYYY-MM-DDTHH:MM:SSZ
     calendar: list[Json]  # races by round, each name once
     statuses: dict[str, str]  # the API's statusId of statuses that the database did not have, by text
-    races: dict[str, dict[str, Fetched]]  # by the name of the race, then by endpoint (see RECORDS in tables.py)
+    races: dict[str, dict[str, Fetched]]  # by the name of the race, then by endpoint (see RACE_TABLES in tables.py)
 
     @property
     def year(self) -> str:
@@ -83,7 +83,7 @@ def is_well_formed(season: Season) -> bool:
         and all(isinstance(id, str) for id in season.statuses.values())
         and all(race["season"] == season.year for race in season.calendar)
         and is_address(season.source)
-        and all(name in RECORDS for race in season.races.values() for name in race)
+        and all(name in RACE_TABLES for race in season.races.values() for name in race)
     )
 
 
@@ -125,7 +125,7 @@ def write_seasons(folder: Path, seasons: Sequence[Season]) -> None:
 
 
 class CalendarRace(NamedTuple):
-    """A race in a calendar. Its round may change, so it is not among what identifies it."""
+    """A race in a calendar. Its round may change, so it does not identify the race."""
 
     id: Any  # unique in the calendar
     name: str
@@ -157,7 +157,7 @@ def fetched_calendar(calendar: Sequence[Json]) -> list[CalendarRace]:
 
 
 def match_races(races: Sequence[CalendarRace], others: Sequence[CalendarRace]) -> dict[Any, Any]:
-    """The id in `others` of each race in `races` that is there too, by its own id.
+    """Ids in `others` of the same races, by their ids in `races`.
 
     The same race has the same name; or, if it was renamed, the same article, or the same circuit and date.
     """
@@ -201,7 +201,7 @@ class SeasonChange:
         self.db, self.season, self.newest = db, season, newest
         self.place = f"{season.source}, {season.year}"
 
-    def is_older(self, fetched_at: str) -> bool:
+    def predates_dump(self, fetched_at: str) -> bool:
         """Whether what was fetched then is older than the dump, which has results of a race on a later day."""
         return fetched_at[:10] < self.newest
 
@@ -209,7 +209,7 @@ class SeasonChange:
         """Applies the calendar, then the records of each race. Returns a line for a report."""
         stored = stored_calendar(self.db, "dump", self.season.year)
         ids: dict[str, int] = match_races(fetched_calendar(self.season.calendar), stored)
-        older = self.is_older(self.season.fetched_at)
+        older = self.predates_dump(self.season.fetched_at)
         try:
             if not older:
                 self.replace_calendar([race.id for race in stored], ids)
@@ -226,9 +226,9 @@ class SeasonChange:
         return f"overlay: {self.season.year}: {what} (from {self.season.source})"
 
     def replace_calendar(self, stored: Sequence[int], ids: dict[str, int]) -> None:
-        """Replaces the races of the season. Adds the ids of new ones to `ids`, the raceId by name."""
+        """Replaces the races of the season. `ids` maps names to raceIds; new races are added to it."""
         for race_id in set(stored) - set(ids.values()):
-            for table in RECORDS.values():
+            for table in RACE_TABLES.values():
                 self.db.execute(f"DELETE FROM dump.{table.name} WHERE raceId = ?", (race_id,))
         next_id = self.next_id("races", "raceId")
         for name in ("sessions", "races"):
@@ -241,7 +241,7 @@ class SeasonChange:
                 ids[name], next_id = next_id, next_id + 1
             circuit = self.upsert("circuits", race.get("Circuit"), f"{place}, Circuit", update=True)
             self.insert("races", {"raceId": ids[name], "circuitId": circuit, **row_of(race, BY_NAME["races"], place)})
-            for session in sessions_of(race, BY_NAME["sessions"], SESSIONS, place):
+            for session in sessions_of(race, place):
                 self.insert("sessions", {"raceId": ids[name], **session})
         (url,) = row_of(self.season.facts, BY_NAME["seasons"], self.place).values()
         self.db.execute("INSERT OR IGNORE INTO dump.seasons (year) VALUES (?)", (self.season.year,))
@@ -251,7 +251,7 @@ class SeasonChange:
         """Replaces the records of a race by those that were fetched; if the dump is newer, only what it lacks."""
         place, replaced = f"{self.place}, {name}", False
         for endpoint, fetched in self.season.races.get(name, {}).items():
-            table, records, older = RECORDS[endpoint], fetched["records"], self.is_older(fetched["fetched_at"])
+            table, records, older = RACE_TABLES[endpoint], fetched["records"], self.predates_dump(fetched["fetched_at"])
             if older and self.db.execute(f"SELECT 1 FROM dump.{table.name} WHERE raceId = ?", (race_id,)).fetchone():
                 continue
             rows = list(rows_of(records, table, place))

@@ -4,7 +4,7 @@ It fetches the calendar of the latest season, and the races that are new, have c
 penalties change them later. What it fetches goes into the overlay (overlay.py) and into a new database, which is
 built from the old one's own tables and replaces it. If nothing has changed, the old database stays.
 
-What to fetch is decided here. Like the loader, this needs only Python.
+What to fetch is decided here.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.overlay import CalendarRace, Season
 from racedata.loader.replacement import add_database_argument, replacement, run
 from racedata.loader.sources import JOLPICA_LICENCE, earlier
-from racedata.loader.tables import RECORDS, TABLES, Table
+from racedata.loader.tables import RACE_TABLES, TABLES, Table
 from racedata.loader.values import Value
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
@@ -153,7 +153,7 @@ class SeasonFetch:
         self.completed = [
             race
             for index, race in enumerate(self.races)
-            if "results" in race.records or (index < first and self.old.count(RECORDS["results"], race.id))
+            if "results" in race.records or (index < first and self.old.count(RACE_TABLES["results"], race.id))
         ]
         latest = self.completed[-LAST_RUN:]
         self.chosen = [
@@ -173,14 +173,14 @@ class SeasonFetch:
 
     def first_race(self) -> int:
         """The index of the first race to fetch: the third-last with results here or, if earlier, the first without."""
-        completed = [bool(self.old.count(RECORDS["results"], race.id)) for race in self.races]
+        completed = [bool(self.old.count(RACE_TABLES["results"], race.id)) for race in self.races]
         indexes = [index for index, has_results in enumerate(completed) if has_results]
         return min([*indexes[-LAST_RUN:], *(index for index, has in enumerate(completed) if not has)], default=0)
 
     def fetch_list(self, endpoint: str, start: int) -> int:
         """Fetches records from race `start` on; or all, if they fit on a page. Returns the index of the first race."""
         path = f"{self.year}/{endpoint}"
-        stored = [self.old.count(RECORDS[endpoint], race.id) for race in self.races]
+        stored = [self.old.count(RACE_TABLES[endpoint], race.id) for race in self.races]
         # Begin one record before race `start`: if it belongs to an earlier race, no record of `start` is missed.
         offset = max(0, sum(stored[:start]) - 1)
         if sum(stored) + NEW_RECORDS <= self.api.limit:
@@ -207,18 +207,18 @@ class SeasonFetch:
         """Whether the records of a race differ from those stored."""
         return any(
             Counter(tuple(row.values()) for row in self.rows(race, endpoint))
-            != Counter(tuple(row.values()) for row in self.old.rows(RECORDS[endpoint], race.id))
+            != Counter(tuple(row.values()) for row in self.old.rows(RACE_TABLES[endpoint], race.id))
             for endpoint in race.records
         )
 
     def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
         """The fetched records of a race as rows, like OldDatabase.rows."""
         place = f"{self.api.url}, {self.year}, {race.name}"
-        return list(rows_of(race.records[endpoint], RECORDS[endpoint], place))
+        return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
 
     def fetch_details(self, race: FetchedRace) -> None:
         """Fetches what no list of the season has: pit stops, standings, laps."""
-        for endpoint in (table.endpoint for table in RECORDS.values()):
+        for endpoint in (table.endpoint for table in RACE_TABLES.values()):
             if not endpoint or endpoint.of_season or (endpoint.name == "laps" and not self.needs_laps(race)):
                 continue
             path = f"{self.year}/{race.round}/{endpoint.name}"
@@ -236,11 +236,11 @@ class SeasonFetch:
 
     def needs_laps(self, race: FetchedRace) -> bool:
         """Whether to fetch laps, which take many requests: if few are stored, or a driver drove another number."""
-        stored = self.old.count(RECORDS["laps"], race.id)
+        stored = self.old.count(RACE_TABLES["laps"], race.id)
         # Penalties change times and positions, not laps.
         here, there = (
             Counter((row["driverId"], row["laps"]) for row in rows)
-            for rows in (self.old.rows(RECORDS["results"], race.id), self.rows(race, "results"))
+            for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
         )
         return self.whole or stored <= self.api.limit or here != there
 

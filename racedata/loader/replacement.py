@@ -123,7 +123,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
 
 
 def report(text: str) -> str:
-    """Writes `text` to stdout. Returns what went wrong, or nothing."""
+    """Writes `text` to stdout. Returns what went wrong, or an empty text."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
     try:
         print_report(text)

@@ -27,8 +27,8 @@ class Origin(NamedTuple):
 class Stage:
     """The tables of a dump, in a temporary database `dump` beside the new one, on disk if they are large.
 
-    They have the names and columns of schema.sql, without those that are computed. Tables with a `record` also have
-    the dump's id of a row (`resultId`, …), which orders rows that are otherwise equal.
+    They have the names and columns of schema.sql, without those that are computed. Tables with an `id` in tables.py
+    also have the dump's id of a row (`resultId`, …), which orders rows that are otherwise equal.
     """
 
     def __init__(self, db: sqlite3.Connection, progress: Progress) -> None:
@@ -48,7 +48,7 @@ class Stage:
                 db.execute(sql.replace(f"CREATE TABLE {table.name}", f"CREATE TABLE dump.{table.name}", 1))
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
-        """Inserts rows, given as columns of values. Columns without a name are unknown in all of them.
+        """Inserts rows, given as columns of values. Columns that `names` omits are unknown in all of them.
 
         Raises sqlite3.IntegrityError if a row has the key of another, or lacks a value that it needs. The rows before
         it stay.

@@ -63,14 +63,14 @@ class Column(NamedTuple):
     type: str  # INTEGER or TEXT
     required: bool
     parent: str | None  # the table that it refers to, by a column of the same name
-    parse: Parser  # if it refers to another table: of the number alone
+    parse: Parser  # whether a row that it refers to exists is checked in ergast.py
     parse_api: Parser  # of what an API has, which is a reference or a text if the column is an id
 
 
-class Endpoint(NamedTuple):
+class ApiEndpoint(NamedTuple):
     """An endpoint of an API in Ergast's format."""
 
-    name: str  # also what the overlay and the API client call the rows
+    name: str  # also the key of the rows in the overlay
     lists: tuple[str, ...]  # the key of its table in MRData, and the keys of the lists inside, down to the rows
     of_season: bool = True  # whether it is fetched for a season; else for each race
 
@@ -87,7 +87,7 @@ class Table(NamedTuple):
     id: str = ""  # the dump's id of a row, if `record` takes its place in the database
     order: str = ""  # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
     per_race: bool = False  # whether `record` restarts at 1 in each race
-    endpoint: Endpoint | None = None
+    endpoint: ApiEndpoint | None = None
     paths: Mapping[str, str] = {}  # where an object of an API has the value of a column
 
     @property
@@ -184,14 +184,14 @@ TABLES = (
             "url": "url",
         },
     ),
-    Table("status", required=True, endpoint=Endpoint("status", ("StatusTable", "Status"))),
+    Table("status", required=True, endpoint=ApiEndpoint("status", ("StatusTable", "Status"))),
     Table(
         "races",
         key=("year", "round"),
         parse={"year": year, "round": from_one, "date": day, "time": time_of_day},
         parse_api={"time": utc_time},
         required=True,
-        endpoint=Endpoint("races", ("RaceTable", "Races")),
+        endpoint=ApiEndpoint("races", ("RaceTable", "Races")),
         paths={
             "year": "season",
             "round": "round",
@@ -210,7 +210,7 @@ TABLES = (
         required=True,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        endpoint=Endpoint("results", ("RaceTable", "Races", "Results")),
+        endpoint=ApiEndpoint("results", ("RaceTable", "Races", "Results")),
         paths={**_RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
     ),
     Table(
@@ -224,7 +224,7 @@ TABLES = (
         "seasons",
         key=("year",),
         parse={"year": year},
-        endpoint=Endpoint("seasons", ("SeasonTable", "Seasons")),
+        endpoint=ApiEndpoint("seasons", ("SeasonTable", "Seasons")),
         paths={"url": "url"},
     ),
     Table(
@@ -234,7 +234,7 @@ TABLES = (
         parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="qualifyId",
         order="year, round, position NULLS LAST, qualifyId",
-        endpoint=Endpoint("qualifying", ("RaceTable", "Races", "QualifyingResults")),
+        endpoint=ApiEndpoint("qualifying", ("RaceTable", "Races", "QualifyingResults")),
         paths={**_CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
@@ -245,7 +245,7 @@ TABLES = (
         usually_known=_USUAL_RESULT,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        endpoint=Endpoint("sprint", ("RaceTable", "Races", "SprintResults")),
+        endpoint=ApiEndpoint("sprint", ("RaceTable", "Races", "SprintResults")),
         paths=_RESULT,
     ),
     Table(
@@ -256,7 +256,7 @@ TABLES = (
         usually_known=("time",),
         order="lap, position NULLS LAST, driverId",
         per_race=True,
-        endpoint=Endpoint("laps", ("RaceTable", "Races", "Laps", "Timings"), of_season=False),
+        endpoint=ApiEndpoint("laps", ("RaceTable", "Races", "Laps", "Timings"), of_season=False),
         paths={"driverId": "driverId", "lap": "lap", "position": "position", "time": "time"},
     ),
     Table(
@@ -267,7 +267,7 @@ TABLES = (
         usually_known=("lap", "time"),
         order="time NULLS LAST, lap NULLS LAST, stop, driverId",
         per_race=True,
-        endpoint=Endpoint("pitstops", ("RaceTable", "Races", "PitStops"), of_season=False),
+        endpoint=ApiEndpoint("pitstops", ("RaceTable", "Races", "PitStops"), of_season=False),
         paths={"driverId": "driverId", "stop": "stop", "lap": "lap", "time": "time", "milliseconds": "duration"},
     ),
     Table(
@@ -277,7 +277,9 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="driverStandingsId",
         order="year, round, position NULLS LAST, driverStandingsId",
-        endpoint=Endpoint("driverstandings", ("StandingsTable", "StandingsLists", "DriverStandings"), of_season=False),
+        endpoint=ApiEndpoint(
+            "driverstandings", ("StandingsTable", "StandingsLists", "DriverStandings"), of_season=False
+        ),
         paths={"driverId": "Driver.driverId", **_STANDING},
     ),
     Table(
@@ -287,7 +289,7 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="constructorStandingsId",
         order="year, round, position NULLS LAST, constructorStandingsId",
-        endpoint=Endpoint(
+        endpoint=ApiEndpoint(
             "constructorstandings", ("StandingsTable", "StandingsLists", "ConstructorStandings"), of_season=False
         ),
         paths={"constructorId": "Constructor.constructorId", **_STANDING},
@@ -295,5 +297,5 @@ TABLES = (
 )
 BY_NAME = {table.name: table for table in TABLES}
 # Tables with the records of a race, by the name of the endpoint that has them.
-RECORDS = {table.endpoint.name: table for table in TABLES if table.endpoint and table.is_numbered}
-ENDPOINTS = {table.endpoint.name: table.endpoint for table in TABLES if table.endpoint}
+RACE_TABLES = {table.endpoint.name: table for table in TABLES if table.endpoint and table.is_numbered}
+API_ENDPOINTS = {table.endpoint.name: table.endpoint for table in TABLES if table.endpoint}

@@ -35,5 +35,6 @@ def open_dump(source: str, jolpica_token: str | None, progress: Progress) -> Abs
 
 def fill_stage(folder: AnyPath, source: str, stage: Stage) -> Origin:
     """Fills the stage from a folder of CSV files, by its layout. Raises LoadError."""
+    # If there is none, the last reader says which files it expects.
     found = (layout for layout in LAYOUTS if (folder / layout.recognised_by).exists())
     return next(found, LAYOUTS[-1]).read(folder, source, stage)

@@ -1,6 +1,6 @@
 """Reads a database that was built before into a Stage: its own tables, also those of an older schema version.
 
-What an older version does not have is unknown. A source that cannot be reached is never the end of the data.
+What an older version does not have is unknown. `racedata load` uses this if the source cannot be read.
 """
 
 import sqlite3
@@ -35,7 +35,7 @@ def open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def open_checked(path: Path, oldest: int = database.SCHEMA_VERSION) -> sqlite3.Connection:
-    """The same, if the file is undamaged and of a schema version from `oldest` on. Raises LoadError."""
+    """A connection to a file that is undamaged, and of a schema version from `oldest` on. Raises LoadError."""
     try:
         database.read(path, oldest)
     except database.DatabaseError as error:
@@ -54,7 +54,7 @@ def names_of(db: sqlite3.Connection, table: str) -> list[str]:
 
 
 def read(db: sqlite3.Connection, stage: Stage) -> Origin:
-    """Fills the stage with the tables of a database, whose ids of rows may be in `record` alone."""
+    """Fills the stage with the tables of a database. If a table lacks the dump's id, `record` takes its place."""
     for table in TABLES:
         stored = names_of(db, table.name)
         names = [name for name in table.names if name in stored]

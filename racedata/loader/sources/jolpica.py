@@ -140,7 +140,7 @@ FILL_LISTS = {
         FROM driver WHERE reference NOT NULL""",
 }
 
-# A cancelled round, or one without a number, is no race. Its date is that of the race, in UTC; `round.date` is local.
+# A cancelled round, or one without a number, is no race. The date is that of session R, in UTC; `round.date` is local.
 DATE_AND_TIME = "substr(timestamp, 1, 10), CASE WHEN has_time_data THEN substr(timestamp, 12) END"
 FILL_LISTS["races"] = f"""
     INSERT INTO dump.races (raceId, year, round, circuitId, name, url, date, time)
@@ -215,7 +215,7 @@ RESULTS = """
         fastest_time, {average_speed} statusId
     FROM entry LEFT JOIN fastest ON session_entry_id = id LEFT JOIN dump.status ON dump.status.status = status_text
     WHERE type = '{type}' AND position NOT NULL"""
-# Rows without a round are the standing after a sprint.
+# Rows without a round, which are standings after a sprint, are left out.
 STANDINGS = """
     INSERT INTO dump.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
     SELECT id, raceId, {of}Id, points, position,
