@@ -1,5 +1,6 @@
 """Rate limits in a real Redis: shared by two services, exact, and decided by the local store while it is down."""
 
+import re
 import ssl
 import subprocess
 import time
@@ -74,9 +75,11 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
         # Redis decides again: it has a bucket of the flooding client.
         assert redis_cli(redis_server, "KEYS", "*") == "racedata:4\x7f\0\0\1"
     assert (set(flood.statuses), flood.broken) == ({200, 429}, 0)
-    log = (tmp_path / "log").read_text()
-    assert 1 <= log.count("limit store unavailable") <= 2  # once per worker
-    assert log.count("limit store available again") == log.count("limit store unavailable")
+    changes = re.findall(r"\[(\d+)\] .*limit store (unavailable|available again)", (tmp_path / "log").read_text())
+    assert changes
+    for worker in {process for process, _ in changes}:  # on a busy machine, Redis may seem to be down more than once
+        own = [change for process, change in changes if process == worker]
+        assert own == ["unavailable", "available again"] * (len(own) // 2)
 
 
 def test_keys_expire_when_their_buckets_are_full(redis_server):
