@@ -10,8 +10,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
+from types import FrameType
+from typing import Never
 
 from racedata import __version__
+
+HEALTH_SECONDS = 5
 
 
 def load(arguments: Sequence[str]) -> None:
@@ -77,6 +81,7 @@ def healthcheck(arguments: Sequence[str]) -> None:
     """Prints one line, and exits with 0 if the service answers, else with 1."""
     import json
     from http.client import HTTPException
+    from urllib.error import HTTPError
     from urllib.request import ProxyHandler, build_opener
 
     from racedata.settings import SettingError, Settings
@@ -91,18 +96,31 @@ def healthcheck(arguments: Sequence[str]) -> None:
     url = parser.parse_args(arguments).url
     try:
         url = url or Settings.from_environ(os.environ).health_url
-        with build_opener(ProxyHandler({})).open(url, timeout=5) as answer:  # seconds
+        if not url.lower().startswith(("http://", "https://")):
+            sys.exit(f"racedata healthcheck: {url}: expected an address that begins with http:// or https://")
+        # A timeout of the connection would begin again with each byte.
+        signal.signal(signal.SIGALRM, end_of_time)
+        signal.alarm(HEALTH_SECONDS)
+        with build_opener(ProxyHandler({})).open(url) as answer:
             health = json.loads(answer.read(100_000))
+        if health["status"] != "ok":
+            raise ValueError
         line = f"{health['status']}: {health['source']}, built at {health['builtAt']}"
         if "refused" in health:
             line += f"; a new file was refused: {health['refused']}"
     except SettingError as error:
         sys.exit(f"racedata healthcheck: {error}")
-    except (KeyError, TypeError, json.JSONDecodeError, HTTPException):
-        sys.exit(f"racedata healthcheck: {url}: the answer is not that of racedata's /healthz")
-    except (OSError, ValueError) as error:  # ValueError: the URL is wrong
+    except HTTPError as error:
+        sys.exit(f"racedata healthcheck: {url}: status {error.code}; expected 200")
+    except OSError as error:
         sys.exit(f"racedata healthcheck: {url}: {getattr(error, 'reason', error)}")
-    print(line)
+    except (KeyError, TypeError, ValueError, RecursionError, HTTPException):
+        sys.exit(f"racedata healthcheck: {url}: the answer is not that of racedata's /healthz")
+    print("".join(character if character.isprintable() else " " for character in line))
+
+
+def end_of_time(number: int, frame: FrameType | None) -> Never:
+    raise TimeoutError(f"no complete answer in {HEALTH_SECONDS} seconds")
 
 
 def version(arguments: Sequence[str]) -> None:

@@ -119,7 +119,7 @@ def test_healthcheck_asks_the_service_at_host_and_port(running: Gunicorn, host: 
 
 
 def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path: Path) -> None:
-    health = {"status": "ok", "source": "data.zip", "builtAt": "2026-11-22", "refused": "It is damaged."}
+    health = {"status": "ok", "source": "data.zip", "builtAt": "2026-11-22", "refused": "It is\ud800damaged."}
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
         checked = run("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -129,10 +129,12 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
 @pytest.mark.parametrize(
     ("status", "body", "line"),
     [
-        (503, b"{}", "Service Unavailable"),
+        (503, b"{}", "status 503; expected 200"),
         (200, b"<html>", "the answer is not that of racedata's /healthz"),
         (200, b"[]", "the answer is not that of racedata's /healthz"),
         (200, b"{}", "the answer is not that of racedata's /healthz"),
+        (200, b"[" * 90_000, "the answer is not that of racedata's /healthz"),
+        (200, b'{"status":"fail","source":1,"builtAt":1}', "the answer is not that of racedata's /healthz"),
     ],
 )
 def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status: int, body: bytes, line: str) -> None:
@@ -146,7 +148,7 @@ def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status: i
     ("arguments", "environ", "line"),
     [
         ([], {"HOST": "::", "PORT": "9"}, "http://[::1]:9/healthz: [Errno "),
-        (["--url", "healthz"], {}, "healthz: unknown url type: 'healthz'"),
+        (["--url", "healthz"], {}, "healthz: expected an address that begins with http"),
         ([], {"PORT": "http"}, "PORT='http': expected a whole number from 1 to 65535"),
     ],
 )

@@ -22,7 +22,7 @@ from racedata.database import SCHEMA_VERSION
 from racedata.loader import overlay, values
 from racedata.loader.api import JOLPICA, Api
 from racedata.loader.api_rows import Json, rows_of
-from racedata.loader.build import build, rebuild
+from racedata.loader.build import build, load_or_rebuild
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.overlay import CalendarRace, Season
@@ -359,8 +359,8 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
     with closing(earlier.open_checked(path, earlier.OLDEST)) as db:
         version = earlier.schema_version(db)
     if version < SCHEMA_VERSION:
-        rebuild(database, corrections, progress)
-        lines.append(f"{database}: rebuilt from its own tables, which had schema version {version}")
+        # First its source, which may have tables that the earlier version of racedata did not load.
+        lines.append(load_or_rebuild(database, corrections, progress)[-1])
     with suppress(NothingNew), replacement(database) as new:
         with closing(OldDatabase(path)) as old:
             seasons = {stored.year: stored for stored in overlay.read_seasons(folder)}
