@@ -1,9 +1,11 @@
 """How a process waits for its clients, and all else that uses internals of gunicorn.
 
 With a version of gunicorn that was not tested, importing this raises ImportError. Then gunicorn_conf.py falls back to
-gunicorn's own threaded worker, which sends the same answers. What is lost: slow clients can delay others, requests take
-more CPU time, a killed worker can leave half of an answer, a worker that is told to stop while it starts runs on for
-`graceful_timeout`, malformed requests can fill the log, and a certificate is accepted.
+gunicorn's own threaded worker, which sends the same answers. What is lost:
+
+- Slow clients can delay others, and requests take more CPU time.
+- A killed worker can leave half of an answer. A worker that has to stop while it starts stops `graceful_timeout` later.
+- Malformed requests can fill the log, and a certificate is accepted.
 """
 
 import os

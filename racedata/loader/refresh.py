@@ -18,7 +18,7 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 
-from racedata.database import SCHEMA_VERSION
+from racedata.database import is_older
 from racedata.loader import overlay, values
 from racedata.loader.api import JOLPICA, Api
 from racedata.loader.api_rows import Json, rows_of
@@ -356,9 +356,7 @@ def refresh(database: str, api: Api, season: str | None, corrections: Path | Non
     """Refreshes the database. Returns lines for a report. Raises LoadError, sqlite3.Error or OSError."""
     path, folder = Path(database), overlay.folder_beside(database)
     lines = []
-    with closing(earlier.open_checked(path, earlier.OLDEST)) as db:
-        version = earlier.schema_version(db)
-    if version < SCHEMA_VERSION:
+    if is_older(path):
         # First its source, which may have tables that the earlier version of racedata did not load.
         lines.append(load_or_rebuild(database, corrections, progress)[-1])
     with suppress(NothingNew), replacement(database) as new:
