@@ -3,12 +3,13 @@
 With a version of gunicorn that was not tested, importing this raises ImportError. Then gunicorn_conf.py falls back to
 gunicorn's own threaded worker, which sends the same answers. What is lost:
 
-- Slow clients can delay others, and requests take more CPU time.
+- Slow clients and large pages can delay others, and requests take more CPU time.
 - A killed worker can leave half of an answer. A worker that has to stop while it starts stops `graceful_timeout` later.
 - Malformed requests can fill the log, and a certificate is accepted.
 """
 
 import os
+import re
 import selectors
 import signal
 import socket
@@ -35,6 +36,8 @@ if gunicorn.__version__ not in TESTED:
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
+# The request line of a page of more than 100 records, if there are so many.
+LARGE_PAGE = re.compile(rb"[^\r\n]*[?&]limit=0*(?!100\b)[1-9][0-9]{2}")
 REUSABLE = futures.Future[bool]()
 REUSABLE.set_result(True)
 
@@ -62,11 +65,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
     sends, reads and closes. The pool is used only if the setting `threads` is more than 1.
 
+    A page of 2,000 records takes as long as a hundred usual answers. A thread makes such pages, one after the other,
+    so that other clients need not wait for them.
+
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
     """
 
     def init_process(self) -> None:
+        self.large_pages = futures.ThreadPoolExecutor(1)
         # gunicorn looks up 20 settings per request, each with a call of __getattr__. As attributes they need none.
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         super().init_process()
@@ -98,8 +105,10 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             except OSError:
                 closed = True
         unreader.unread(data)
-        if HEAD_END in data and self.cfg.threads > 1:
-            super().enqueue_req(conn)
+        large = LARGE_PAGE.match(data)
+        if HEAD_END in data and (large or self.cfg.threads > 1):
+            future = (self.large_pages if large else self.tpool).submit(self.handle, conn)
+            future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
         elif HEAD_END in data or closed or is_malformed(data, self.cfg.limit_request_line):
             self.handle(conn)
             self.send(conn)

@@ -1,5 +1,6 @@
 """racedata.worker: in a real gunicorn, no client delays another, whatever it sends, reads or leaves open."""
 
+import fcntl
 import json
 import os
 import re
@@ -10,7 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.processes import OFF, Gunicorn, service
+from support.processes import OFF, Gunicorn, gunicorn, service
 
 ANSWERED = b"HTTP/1.1 200 OK"
 
@@ -97,6 +98,37 @@ def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_work
         for connection, (whole, size) in zip(slow, parts, strict=True):
             connection.sendall(whole[size:])
             assert next(answers(connection))
+
+
+# An application that answers a query with `wait` only when a file is no longer locked.
+WAITING = """
+import fcntl
+
+def app(environ, start_response):
+    if "wait" in environ["QUERY_STRING"]:
+        fcntl.flock(open({!r}), fcntl.LOCK_SH)
+    start_response("200 OK", [("content-length", "2")])
+    return [b"OK"]
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_clients_that_request_large_pages_do_not_delay_others(tmp_path: Path, threads: str) -> None:
+    large = ("wait&limit=101", "limit=999&wait", "limit=002000&wait", "wait&offset=1&limit=" + "9" * 4000)
+    small = ("?offset=2000", "?limit=", "?limit=99", "?limit=100", "?limit=0100&offset=200", "?unlimited=200")
+    (tmp_path / "waiting.py").write_text(WAITING.format(str(tmp_path / "lock")))
+    options = ("--pythonpath", str(tmp_path), "--threads", threads, "waiting:app")
+    with gunicorn(*options, environ={"WEB_CONCURRENCY": "1"}) as running, ExitStack() as stack:
+        lock = stack.enter_context((tmp_path / "lock").open("w"))
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        good, *waiting = [connected(running, stack) for _ in range(5)]
+        for connection, query in zip(waiting, large, strict=True):
+            connection.sendall(request(f"/laps?{query}"))
+        for query in small:
+            good.sendall(request(f"/laps{query}", "Referer: /laps?limit=200"))
+            assert next(answers(good)) == b"OK"
+        fcntl.flock(lock, fcntl.LOCK_UN)
+        assert [next(answers(connection)) for connection in waiting] == [b"OK"] * 4
 
 
 def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:
