@@ -35,7 +35,7 @@ def after_base(path: str, base: str) -> str | None:
 
 
 class Rules(NamedTuple):
-    """What may precede an endpoint, in addition to season and round."""
+    """What an endpoint accepts and needs beside season and round."""
 
     filters: frozenset[str]
     needs_round: bool = False
@@ -91,12 +91,15 @@ FILTERS: Mapping[str, Callable[[str], Value | None]] = {
     "driverstandings": parse_place,
     "constructorstandings": parse_place,
 }
+NUMBER = "a number of at most 18 digits"
+# What each parser accepts, in words. The page at `/` groups the filters by these words.
 FORMS: Mapping[Callable[[str], Value | None], str] = {
     parse_id: "an id of letters, digits, _ and -",
-    parse_number: "a number of at most 18 digits",
-    parse_place: "a number of at most 18 digits",
-    parse_position: "a number of at most 18 digits, or one of the letters d, e, f, n, r and w",
+    parse_number: NUMBER,
+    parse_place: NUMBER,
+    parse_position: f"{NUMBER}, or one of the letters d, e, f, n, r and w",
 }
+# Endpoints that are not filters. A value after them, which could be an id, is refused with a message of its own.
 WITHOUT_VALUE = ("races", "seasons")
 
 
@@ -129,16 +132,16 @@ class Grammar:
         filters: dict[str, Value] = {}
         without_value = None
         for name, text in zip(segments[::2], segments[1::2]):
-            parse = parse_id if name in WITHOUT_VALUE else FILTERS.get(name)
+            if name in WITHOUT_VALUE and parse_id(text):
+                without_value = name
+                continue
+            parse = FILTERS.get(name)
             if parse is None:
                 raise self.unknown(f"{name[:50]!r} is not a filter")
             value = parse(text)
             if value is None:
-                raise self.unknown(f"{name}/{text[:50]} is not a filter: the value of {name} is {FORMS[parse]}")
-            if name in WITHOUT_VALUE:
-                without_value = name
-            else:
-                filters[name] = value
+                raise self.unknown(f"{text[:50]!r} is not a value of the filter {name}; accepted is {FORMS[parse]}")
+            filters[name] = value
         if without_value:
             raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
         return filters

@@ -119,6 +119,21 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
 @pytest.mark.parametrize(
     ("path", "message"),
     [
+        ("/grid/fish/results", "'fish' is not a value of the filter grid; accepted is a number of at most 18 digits."),
+        ("/fish/1/results", "'fish' is not a filter."),
+        ("/races/x.y", "'races' is not a filter."),
+        ("/2023/fish", "'fish' is not an endpoint."),
+    ],
+)
+def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(path, message):
+    with pytest.raises(UnknownAddress) as unknown:
+        GRAMMAR.parse(path)
+    assert str(unknown.value).startswith(f"{message} An address is /ergast/f1, ")
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
         ("/2023/races/1", "races takes no value. Try /ergast/f1/2023/races.json."),
         ("/races/1/results", "races takes no value. Try /ergast/f1/2023/races.json."),
         ("/seasons/2023", "seasons takes no value. Try /ergast/f1/2023/seasons.json."),
