@@ -7,7 +7,6 @@ returns reloads the database file when it changes.
 import gc
 import logging
 import os
-import sys
 from datetime import datetime
 
 import falcon
@@ -23,7 +22,7 @@ from racedata.ratelimit.stores import LimitStore, store_for
 from racedata.reload import ReloadingApp
 from racedata.requested import METHODS, RequestParser
 from racedata.resources import ENDPOINTS, Document, Health
-from racedata.settings import CANNOT_START, Affected, SettingError, Settings, read_settings
+from racedata.settings import Affected, SettingError, Settings, read_settings, stop
 from racedata.snapshot import Snapshot
 
 log = logging.getLogger(__name__)
@@ -94,15 +93,14 @@ def validators_of(settings: Settings, data: Snapshot, *affected: Affected) -> Va
 def get_app() -> ReloadingApp:
     """The service with the settings of the environment.
 
-    If it cannot start, it prints one line on stderr and exits with status CANNOT_START.
+    If it cannot start, this prints one line on stderr and exits with status CANNOT_START.
     """
     settings = read_settings()
     try:
         limit_store = store_for(settings)
         app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     except (DatabaseError, SettingError) as error:
-        print(f"racedata: {error}", file=sys.stderr)
-        sys.exit(CANNOT_START)
+        stop(error)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
     if notice := app.data.sample_notice():

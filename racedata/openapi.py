@@ -11,7 +11,7 @@ from copy import deepcopy
 from importlib.resources import files
 from typing import Any
 
-from racedata import queries
+from racedata import __version__, queries
 from racedata.addresses import FILTERS, Grammar
 from racedata.requested import Requested
 from racedata.resources import Endpoint
@@ -32,8 +32,9 @@ NOT_MODIFIED = "The answer that the client already has, according to its request
 def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
     """The OpenAPI document of a service with these settings, as JSON text."""
     made = deepcopy(OPENAPI)
-    made["servers"][0]["url"] = base_of(settings)
-    race = "/{season}/{round}".format_map(queries.overview(data))
+    made["info"]["version"] = __version__
+    made["servers"][0]["url"] = settings.base_link
+    race = "/{}/{}".format(*queries.example_race(data))
     for endpoint in endpoints:
         answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
         made["components"]["responses"][response_name(endpoint)] = answer
@@ -41,10 +42,10 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
         for path in paths_of(endpoint):
             made["paths"][path] = operation(endpoint, path)
     made["paths"] |= {
-        path: {"servers": [{"url": root_of(settings)}], "get": get} for path, get in outside_base().items()
+        path: {"servers": [{"url": settings.root_link}], "get": get} for path, get in outside_base().items()
     }
     limit = made["components"]["parameters"]["limit"]
-    limit["description"] = limit["description"].replace("2000", str(settings.max_limit))
+    limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
     limit["schema"]["default"] = settings.default_limit
     return json.dumps(made, indent=1, ensure_ascii=False)
 
@@ -152,8 +153,11 @@ def problem(description: str, *headers: str) -> dict[str, Any]:
 
 
 TOO_LONG = {
-    "description": "The request line or a header is longer than about 8,000 bytes; the server refuses it.",
-    "content": {"text/html": {"schema": {"type": "string"}}},
+    "description": "The request line or a header is longer than about 8,000 bytes. nginx or gunicorn refuses it.",
+    "content": {
+        "application/problem+json": {"schema": reference("schemas", "Problem")},
+        "text/html": {"schema": {"type": "string"}},
+    },
 }
 
 # The responses of all endpoints other than 200, by status.
@@ -203,15 +207,3 @@ def outside_base() -> dict[str, dict[str, Any]]:
             "responses": responses("A page.", CACHEABLE, "text/html", {"type": "string"}),
         },
     }
-
-
-def root_of(settings: Settings) -> str:
-    """The URL of the page and the OpenAPI document, if the settings define it; otherwise `/`."""
-    if settings.base_url.endswith(settings.base_address):
-        return settings.base_url.removesuffix(settings.base_address)
-    return "/"
-
-
-def base_of(settings: Settings) -> str:
-    """The URL of the endpoints, absolute or relative to the URL of the page."""
-    return settings.base_url or settings.base_address

@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import Template
-from typing import Any
 
 from racedata import queries
 from racedata.addresses import FILTERS, FORMS, Rules
 from racedata.directory import Directory
-from racedata.openapi import PARAMETERS, base_of
+from racedata.openapi import PARAMETERS
 from racedata.resources import Endpoint
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot, public_source
@@ -95,15 +94,16 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 
 def html(settings: Settings, data: Snapshot, directory: Directory, endpoints: Sequence[Endpoint]) -> str:
     """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
-    overview = queries.overview(data)
-    values = example_values(data, directory, overview)
+    values = example_values(data, directory)
+    notice = data.sample_notice()
+    current, _ = directory.season_and_round("current", None)
     return PAGE.substitute(
-        banner="".join(f'<p id="sample">{escape(notice)}</p>' for notice in [data.sample_notice()] if notice),
-        base=escape(base_of(settings)),
-        facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data, overview)),
+        banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
+        base=escape(settings.base_link),
+        facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)),
         endpoints="\n".join(endpoint_sections(settings, endpoints, values)),
         filters="\n".join(filter_lists(values)),
-        current="{}".format(*directory.season_and_round("current", None)),
+        current=current,
         last="{}/{}".format(*directory.season_and_round("current", "last")),
         next="{}/{}".format(*directory.season_and_round("current", "next")),
         default_limit=settings.default_limit,
@@ -112,10 +112,10 @@ def html(settings: Settings, data: Snapshot, directory: Directory, endpoints: Se
     )
 
 
-def loaded_facts(data: Snapshot, overview: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def loaded_facts(data: Snapshot) -> Iterator[tuple[str, str]]:
     """What is loaded: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
-    yield "Seasons", "{seasons}, from {first} to {last}".format_map(overview)
+    yield "Seasons", "{}, from {} to {}".format(*queries.seasons_loaded(data))
     for table, name in TABLE_NAMES.items():
         yield name, f"{counts[table]:,}"
     yield "Source", with_link(public_source(build["source"]))
@@ -131,9 +131,9 @@ def with_link(text: str) -> str:
     return f'<a href="{text}">{text}</a>' if re.match("https?://", text, re.IGNORECASE) else text
 
 
-def example_values(data: Snapshot, directory: Directory, overview: Mapping[str, Any]) -> dict[str, str]:
-    """The values for the addresses and texts of EXAMPLES: the race with the most data, its circuit and its winner."""
-    race = directory.race_ids[overview["season"], overview["round"]]
+def example_values(data: Snapshot, directory: Directory) -> dict[str, str]:
+    """The values for the addresses and texts of EXAMPLES: the example race, its circuit and its winner."""
+    race = directory.race_ids[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
     driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]
@@ -163,7 +163,7 @@ def endpoint_sections(settings: Settings, endpoints: Sequence[Endpoint], values:
 
 
 def link(settings: Settings, address: str) -> str:
-    return f'<a href="{escape(base_of(settings) + address)}.json"><code>{escape(address)}</code></a>'
+    return f'<a href="{escape(settings.base_link + address)}.json"><code>{escape(address)}</code></a>'
 
 
 def accepted_filters(rules: Rules) -> str:
@@ -197,8 +197,7 @@ def with_code(text: str) -> str:
 
 def limits_in_words(settings: Settings) -> str:
     """The rate limits in words."""
-    parts = [limit.split("/") for limit in (settings.burst_limit, settings.sustained_limit) if limit != "off"]
-    named = [f"{quota} request{'s' * (quota != '1')} per {window}" for quota, window in parts]
+    named = [f"{quota} request{'s' * (quota != 1)} per {unit}" for quota, unit in settings.rate_limits.values()]
     if not named:
         return "None."
     return f"Each client may send {' and '.join(named)}. Beyond that, the answer is 429 with the seconds to wait."

@@ -6,7 +6,6 @@ SQL text consists of constants only; values are always bound. HTTP and the JSON 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Row
-from typing import Any
 
 from racedata.addresses import Value
 from racedata.snapshot import Snapshot
@@ -193,15 +192,20 @@ def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
     return {value for (value,) in data.rows(f"SELECT DISTINCT {column} FROM {table}{where}", tuple(where.values))}
 
 
-def overview(data: Snapshot) -> dict[str, Any]:
-    """The number of seasons, the first and the last; and season and round of the latest race with the most data."""
-    seasons = data.row("SELECT count(DISTINCT year) AS seasons, min(year) AS first, max(year) AS last FROM races")
-    fullest = data.row(
-        """SELECT year AS season, round FROM races WHERE raceId IN (SELECT raceId FROM results) ORDER BY
+def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
+    """The number of seasons with races, the first and the last."""
+    count, first, last = data.row("SELECT count(DISTINCT year), min(year), max(year) FROM races")
+    return count, first, last
+
+
+def example_race(data: Snapshot) -> tuple[int, int]:
+    """Season and round of a race with results: of those with the most other kinds of records, the latest."""
+    season, round = data.row(
+        """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results) ORDER BY
                EXISTS (SELECT 1 FROM qualifying WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM pit_stops WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM lap_times WHERE raceId = races.raceId) DESC,
                year DESC, round DESC LIMIT 1"""
     )
-    return {**dict(seasons), **dict(fullest)}
+    return season, round

@@ -1,6 +1,7 @@
 """The settings of the service: their names, accepted values, defaults, and what they set.
 
-The environment is read and checked only here, once at start. `racedata serve --help` is made from these fields.
+No other module of the service parses a setting, and `racedata serve --help` is made from these fields. What the loader
+reads from the environment is in loader/.
 """
 
 import os
@@ -9,7 +10,7 @@ import sys
 from collections.abc import Callable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from ipaddress import ip_address, ip_network
-from typing import Any, Literal
+from typing import Any, Literal, Never
 
 from racedata.database import default_path
 
@@ -45,7 +46,7 @@ def whole_number(least: int, most: int) -> Parse:
     return parse
 
 
-def host(text: str) -> str:
+def host_name(text: str) -> str:
     """Parses host names and IP addresses."""
     try:
         return str(ip_address(text))
@@ -90,7 +91,7 @@ def setting(variable: str, parse: Parse, default: Any, metavar: str, help: str, 
 class Settings:
     host: str = setting(
         "HOST",
-        host,
+        host_name,
         "127.0.0.1",
         "ADDRESS",
         "address to listen on",
@@ -193,7 +194,7 @@ class Settings:
         matching(RATE, RATE_ACCEPTED),
         "500/hour",
         "NUMBER/TIME",
-        "the same, over a longer time",
+        "a second limit of requests per client, usually over a longer time",
         affects="the page",
     )
     limit_store: str = setting(
@@ -217,6 +218,24 @@ class Settings:
     def base_address(self) -> str:
         """The path in front of all endpoints."""
         return f"{self.base_path}/{self.series}"
+
+    @property
+    def base_link(self) -> str:
+        """A link to the base address: a URL if the settings have one, else a path on the same host."""
+        return self.base_url or self.base_address
+
+    @property
+    def root_link(self) -> str:
+        """A link to the page and all else outside the base address: a URL if the settings imply one, else a path."""
+        is_implied = self.base_url.endswith(self.base_address)
+        return self.base_url.removesuffix(self.base_address) if is_implied else "/"
+
+    @property
+    def rate_limits(self) -> Mapping[str, tuple[int, str]]:
+        """The rate limits that are not off, by their names in RateLimit headers: requests, and the unit of time."""
+        texts = {"burst": self.burst_limit, "sustained": self.sustained_limit}
+        parts = {name: text.split("/") for name, text in texts.items() if text != "off"}
+        return {name: (int(quota), unit) for name, (quota, unit) in parts.items()}
 
     def affecting(self, *affected: Affected) -> list[Any]:
         """The values of the settings that affect one of these."""
@@ -248,18 +267,23 @@ class Settings:
         return cls(**values)
 
 
-def value_of(setting: "Field[Any]", name: str, text: str) -> Any:
+def value_of(declared: "Field[Any]", name: str, text: str) -> Any:
     """The value of a setting given as `text` under this name. Raises SettingError."""
     try:
-        return setting.metadata["parse"](text)
+        return declared.metadata["parse"](text)
     except ValueError as accepted:
         raise SettingError(f"{name}={text!r}: expected {accepted}") from None
 
 
 def read_settings() -> Settings:
-    """The settings of the environment. If one is wrong, prints one line on stderr and exits with CANNOT_START."""
+    """The settings of the environment. If one is wrong, stops."""
     try:
         return Settings.from_environ(os.environ)
     except SettingError as error:
-        print(f"racedata: {error}", file=sys.stderr)
-        sys.exit(CANNOT_START)
+        stop(error)
+
+
+def stop(reason: object) -> Never:
+    """Prints on stderr why the service cannot start, in one line, and exits with CANNOT_START."""
+    print(f"racedata: {reason}", file=sys.stderr)
+    sys.exit(CANNOT_START)

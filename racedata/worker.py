@@ -13,7 +13,6 @@ import re
 import selectors
 import signal
 import socket
-import sys
 import time
 from collections.abc import Callable
 from concurrent import futures
@@ -28,7 +27,7 @@ from gunicorn.http.errors import LimitRequestHeaders
 from gunicorn.http.message import Request
 from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
 
-from racedata.settings import CANNOT_START, read_settings
+from racedata.settings import read_settings, stop
 
 TESTED = ("27.0.1",)
 if gunicorn.__version__ not in TESTED:
@@ -225,8 +224,7 @@ class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
 def on_starting(server: Arbiter) -> None:
     """Ends with one line if the service cannot start."""
     if server.cfg.is_ssl:  # which Worker lacks
-        print("racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)", file=sys.stderr)
-        sys.exit(CANNOT_START)
+        stop("certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
     # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it would be reset.
@@ -237,8 +235,7 @@ def on_starting(server: Arbiter) -> None:
                 tried.bind((host, port))
         except OSError as error:
             reason = (error.strerror or "").partition(" (")[0]
-            print(f"racedata: HOST={host} PORT={port}: cannot listen there: {reason}", file=sys.stderr)
-            sys.exit(CANNOT_START)
+            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
 
 
 def when_ready(server: Arbiter) -> None:

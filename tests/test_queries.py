@@ -116,7 +116,9 @@ def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, directory):
     assert [abs(instructions(offset) - first) <= 1 for offset in (500, 980)] == [True, True]
 
 
-def test_the_fullest_race_is_the_last_that_has_most(data):
-    loaded = queries.overview(data)
-    assert (loaded["season"], loaded["round"]) == (2023, 18)
-    assert (loaded["seasons"], loaded["first"], loaded["last"]) == (5, 1957, 2023)
+def test_the_example_is_the_latest_of_the_races_with_most_kinds_of_records(data):
+    assert queries.example_race(data) == (2023, 18)
+
+
+def test_the_seasons_are_those_with_races(data):
+    assert queries.seasons_loaded(data) == (5, 1957, 2023)

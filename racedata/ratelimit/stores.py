@@ -23,10 +23,8 @@ class LimitStore(Protocol):
 
 
 def store_for(settings: Settings) -> LimitStore | None:
-    """The limit store that the settings name; None if both limits are off. Raises SettingError."""
-    texts = {"burst": settings.burst_limit, "sustained": settings.sustained_limit}
-    parts = {name: text.split("/") for name, text in texts.items() if text != "off"}
-    limits = [Limit(name, int(quota), WINDOWS[unit]) for name, (quota, unit) in parts.items()]
+    """The limit store that the settings name; None if all limits are off. Raises SettingError."""
+    limits = [Limit(name, quota, WINDOWS[unit]) for name, (quota, unit) in settings.rate_limits.items()]
     if not limits:
         return None
     try:
