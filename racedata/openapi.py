@@ -15,6 +15,7 @@ from racedata import __version__, queries
 from racedata.addresses import FILTERS, Grammar
 from racedata.requested import Requested
 from racedata.resources import Endpoint
+from racedata.serializers import ECHO
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
@@ -158,6 +159,13 @@ TOO_LONG = {
         "application/problem+json": {"schema": reference("schemas", "Problem")},
         "text/html": {"schema": {"type": "string"}},
     },
+}
+
+# The schema of a filter's value in an answer, which repeats it, by its schema in a request.
+REPEATED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
+OPENAPI["components"]["schemas"]["Table"]["properties"] |= {
+    key: reference("schemas", REPEATED[PARAMETERS[name]["schema"]["$ref"].rpartition("/")[2]])
+    for name, key in ECHO.items()
 }
 
 # The responses of all endpoints other than 200, by status.

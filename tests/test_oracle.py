@@ -14,7 +14,10 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.loads import built, csv_rows, race_ids
-from support.oracle import ACCEPTED, BESIDE_STANDINGS, CELLS, FILES, FORMS, STANDINGS, Oracle
+from support.oracle import ACCEPTED, BESIDE_STANDINGS, CELLS, FILES, FORMS, STANDINGS, WORDS, Oracle
+
+from racedata.addresses import FILTERS
+from racedata.resources import ENDPOINTS as SERVED
 
 ENDPOINTS = list(CELLS)
 OF_A_ROUND = ("laps", "pitstops")
@@ -147,6 +150,11 @@ class Addresses:
         return random.choices(
             [(100, 0), (random.randint(1, 40), random.randint(0, 60)), (0, 0), (5000, 3), (7, 10**6)], [10, 10, 1, 1, 1]
         )[0]
+
+
+def test_the_second_implementation_knows_every_endpoint_and_filter():
+    assert sorted(ENDPOINTS) == sorted(endpoint.name for endpoint in SERVED)
+    assert sorted(FORMS.keys() - {"races", "seasons"}) == sorted(WORDS[1:]) == sorted(FILTERS)
 
 
 def compare_random_addresses(pair, count):

@@ -12,7 +12,9 @@ from support import PACKAGE, ROOT
 from webtest import TestApp
 
 from racedata import __version__
+from racedata.addresses import FILTERS
 from racedata.cli import COMMANDS, option
+from racedata.openapi import PARAMETERS
 from racedata.settings import Settings
 
 RACEDATA = [sys.executable, "-m", "racedata"]
@@ -24,22 +26,7 @@ DOCUMENTS = {
 README, INTERFACE = DOCUMENTS["README.md"], DOCUMENTS["docs/interface.md"]
 BASE = Settings().base_address
 
-# A value that each filter accepts.
-VALUES = {
-    "circuits": "americas",
-    "constructors": "ferrari",
-    "drivers": "alonso",
-    "grid": "1",
-    "fastest": "1",
-    "results": "1",
-    "status": "1",
-    "laps": "1",
-    "pitstops": "1",
-    "qualifying": "1",
-    "sprint": "1",
-    "driverstandings": "1",
-    "constructorstandings": "1",
-}
+VALUES = {name: PARAMETERS[name]["example"] for name in FILTERS}
 
 
 def table(heading: str, document: str = INTERFACE) -> list[list[str]]:

@@ -27,8 +27,13 @@ FORMS = {
     **dict.fromkeys(["driverstandings", "constructorstandings"], NUMBER),
 }
 
-# The filters of each endpoint, beside season and round, which all accept: ● accepted, ○ too, also beside a place in
-# the standings, v and V the same for the endpoint's own value, S a place in the standings, - refused.
+# The filters of each endpoint, beside season and round, which all accept:
+# ●  accepted
+# ○  accepted, also together with a place in the standings
+# v  accepted, and also as a value after the endpoint: `/results/1`
+# V  both
+# S  accepted: a place in the standings
+# -  refused
 MATRIX = """
 endpoint             circuits constructors drivers grid fastest results status laps pitstops qualifying sprint driverstandings constructorstandings
 seasons              ●        ○            ○       ●    ●       ●       ●      -    -        -          -      S               S
