@@ -18,7 +18,7 @@ from racedata.snapshot import Snapshot
 STANDINGS = ("driver_standings", "constructor_standings")
 
 
-class NotRun(LookupError):
+class NoLastRound(LookupError):
     """`last` was requested for a season in which no race has results."""
 
 
@@ -69,15 +69,15 @@ class Directory:
             for id, race in self.races.items()
         }
         self.race_order = {id: number for number, id in enumerate(self.races)}
-        self.race_ids = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
+        self.id_of_round = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
         # Ids in addresses are case-insensitive.
         self.ids = {
             "circuits": {row["circuitRef"].lower(): id for id, row in circuits.items()},
             "constructors": {row["constructorRef"].lower(): id for id, row in constructors.items()},
             "drivers": {row["driverRef"].lower(): id for id, row in drivers.items()},
         }
-        self.last_races = self.latest(data, "results")
-        self.latest_standings = {table: self.latest(data, table) for table in STANDINGS}
+        # By table and season: the raceId of the latest race with rows.
+        self.latest_with = {table: self.latest(data, table) for table in ("results", *STANDINGS)}
 
     def latest(self, data: Snapshot, table: str) -> dict[int, int]:
         """The raceId of the latest race with rows in `table`, by season."""
@@ -85,11 +85,11 @@ class Directory:
         return {row["year"]: id for id, row in self.race_rows.items() if id in with_rows}
 
     def select(self, address: Address) -> Selection:
-        """The Selection of an address. Raises NotRun."""
+        """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
         filters: dict[str, Value] = {}
         if season is not None and round is not None:
-            race = self.race_ids.get((season, round))
+            race = self.id_of_round.get((season, round))
             if race is None:
                 return Selection(season, round, None)
             filters["race"] = race
@@ -107,16 +107,17 @@ class Directory:
 
     def season_and_round(self, season: Season | None, round: Round | None) -> tuple[int | None, int | None]:
         """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
-        year = max(self.last_races) if season == "current" else season
+        last_races = self.latest_with["results"]
+        year = max(last_races) if season == "current" else season
         if year is None:
             return None, None
-        last = self.race_rows[self.last_races[year]]["round"] if year in self.last_races else 0
+        last = self.race_rows[last_races[year]]["round"] if year in last_races else 0
         if round == "last":
             if not last:
-                raise NotRun(f"No race of season {year} has results yet, so it has no last round.")
+                raise NoLastRound(f"No race of season {year} has results yet, so it has no last round.")
             return year, last
         if round == "next":
-            ahead = [number for season, number in self.race_ids if season == year and number > last]
+            ahead = [number for season, number in self.id_of_round if season == year and number > last]
             return (year, min(ahead)) if ahead else (year + 1, 1)
         return year, round
 
@@ -134,7 +135,7 @@ class Directory:
             return filters
         if "season" not in filters:
             return {**filters, "final": 1}
-        latest = self.latest_standings[table].get(int(filters["season"]))
+        latest = self.latest_with[table].get(int(filters["season"]))
         return None if latest is None else {**filters, "race": latest}
 
 

@@ -133,7 +133,7 @@ def with_link(text: str) -> str:
 
 def example_values(data: Snapshot, directory: Directory) -> dict[str, str]:
     """The values for the addresses and texts of EXAMPLES: the example race, its circuit and its winner."""
-    race = directory.race_ids[queries.example_race(data)]
+    race = directory.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
     driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]

@@ -52,6 +52,10 @@ class Where:
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 
+    def is_race_only(self) -> bool:
+        """Whether all rows of one race match."""
+        return self.terms == ["raceId = ?"]
+
     def __str__(self) -> str:
         return f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
 
@@ -65,7 +69,7 @@ class RecordTable:
     select: str = "*"  # the columns that answers need
     # Filters that compare columns of `results` instead: of the row with the same race and driver.
     result_filters: Collection[str] = ()
-    counted_per_race: bool = False  # `record` counts from 1 in each race, else over the whole table
+    counted_per_race: bool = False  # `record` counts from 1 in each race, not over the whole table
 
     @property
     def filters(self) -> frozenset[str]:
@@ -92,9 +96,10 @@ class RecordTable:
     def page(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
         """The number of rows that match, and those of a page."""
         where = self.where(filters)
-        # If rows are numbered without gaps, the last number is the total, and a page is a range of numbers. No row
-        # before the page is read, so the last page of lap timings is as fast as the first.
-        numbered = where.terms == (["raceId = ?"] if self.counted_per_race else [])
+        # Without filters, or with only the race in a table that counts per race, the rows that match are numbered
+        # without gaps. So the last number is the total, and a page is a range of numbers. No row before the page is
+        # read: the last page of lap timings is as fast as the first.
+        numbered = where.is_race_only() if self.counted_per_race else not where.terms
         count = "ifnull(max(record), 0)" if numbered else "count(*)"
         (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
@@ -120,7 +125,7 @@ SPRINT = RecordTable(
         "status": "statusId",
         "sprint": "positionText",
     },
-    "*, NULL AS fastestLapSpeed",
+    "*, NULL AS fastestLapSpeed",  # which serializers.fastest_lap needs; no dump has it for sprints
 )
 QUALIFYING = RecordTable(
     "qualifying",
@@ -163,7 +168,7 @@ def where_results(filters: Filters) -> Where:
     return where
 
 
-def race_ids(data: Snapshot, filters: Filters) -> set[int]:
+def ids_of_races(data: Snapshot, filters: Filters) -> set[int]:
     """The raceIds that match. Uses `results` if a filter needs it, else only the calendar."""
     table = "results" if any(name in filters for name in RESULT_COLUMNS) else "races"
     return distinct(data, "raceId", table, where_results(filters))

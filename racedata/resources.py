@@ -15,7 +15,7 @@ import orjson
 from racedata import queries, serializers
 from racedata.addresses import Rules
 from racedata.answers import Cache, Validators, accepts_gzip, compressed, decompressed
-from racedata.directory import Directory, NotRun, Selection
+from racedata.directory import Directory, NoLastRound, Selection
 from racedata.queries import Filters, RecordTable
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
@@ -52,23 +52,24 @@ class Endpoint:
         requested: Requested = req.context.requested
         try:
             if self.validators.is_current(req.env):
-                self.directory.select(requested.address)  # raises NotRun: a 404 is sent to every client
+                # A `last` that does not exist is a 404, also for a client with the current tag.
+                self.directory.select(requested.address)
                 self.validators.send_not_modified(resp)
                 return
             gzip = accepts_gzip(req.env)
             body = self.cache.find(requested)
             if body is None:
-                body = self.make(requested, gzip)
+                body = self.make_body(requested, gzip)
             elif not gzip:
                 body = decompressed(body)
-        except NotRun as error:
+        except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         self.validators.send(resp, body)
 
     on_head = on_get
 
-    def make(self, requested: Requested, gzip: bool) -> bytes:
-        """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises NotRun."""
+    def make_body(self, requested: Requested, gzip: bool) -> bytes:
+        """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises NoLastRound."""
         answer = self.answer(requested)
         body = bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson's own object occupies 4 KB, however short
         mrdata = answer["MRData"]
@@ -81,7 +82,7 @@ class Endpoint:
         return cached if gzip else body
 
     def answer(self, requested: Requested) -> Json:
-        """The whole answer. Raises NotRun."""
+        """The whole answer. Raises NoLastRound."""
         address, limit, offset, base_url = requested
         selection = self.directory.select(address)
         total, objects = 0, list[Json]()
@@ -122,7 +123,7 @@ class Seasons(Endpoint):
         if "driverstandings" in filters or "constructorstandings" in filters:
             years = self.standing_years(filters)
         else:
-            years = self.years(queries.race_ids(self.data, filters))
+            years = self.years(queries.ids_of_races(self.data, filters))
         return page_of([season for year, season in seasons.items() if year in years], limit, offset)
 
     def standing_years(self, filters: Filters) -> set[int]:
@@ -153,7 +154,7 @@ class Circuits(Endpoint):
         circuits, rows = self.directory.circuits, self.directory.race_rows
         if not filters:
             return page_of(list(circuits.values()), limit, offset)
-        ids = {rows[id]["circuitId"] for id in queries.race_ids(self.data, filters)}
+        ids = {rows[id]["circuitId"] for id in queries.ids_of_races(self.data, filters)}
         return page_of([circuit for id, circuit in circuits.items() if id in ids], limit, offset)
 
 
@@ -168,7 +169,9 @@ class Races(Endpoint):
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
         directory = self.directory
-        ids = directory.in_order_of_races(queries.race_ids(self.data, filters)) if filters else list(directory.races)
+        ids = (
+            directory.in_order_of_races(queries.ids_of_races(self.data, filters)) if filters else list(directory.races)
+        )
         return len(ids), [directory.calendar[id] for id in ids[offset : offset + limit]]
 
 
@@ -251,15 +254,15 @@ class Classification(RaceRecords):
     """An endpoint whose records are results, of races or sprints."""
 
     schema = "Result"
-    clocks: ClassVar[Mapping[str, serializers.Clock]]  # by the setting `finish_times`
+    time_formats: ClassVar[Mapping[str, serializers.TimeFormat]]  # by the setting `finish_times`
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
-        directory, clock = self.directory, self.clocks[self.settings.finish_times]
+        directory, format_time = self.directory, self.time_formats[self.settings.finish_times]
         winner = None
         if self.settings.finish_times == "gap":
             winner = queries.winner_time(self.data, self.record_table, rows[0]["raceId"])
         return [
-            serializers.result(row, directory.drivers, directory.constructors, directory.statuses, clock, winner)
+            serializers.result(row, directory.drivers, directory.constructors, directory.statuses, format_time, winner)
             for row in rows
         ]
 
@@ -272,7 +275,7 @@ class Results(Classification):
     record_table = queries.RESULTS
     rules = Rules(record_table.filters)
     key = "Results"
-    clocks = serializers.RACE_TIMES
+    time_formats = serializers.RACE_TIMES
 
 
 class Qualifying(RaceRecords):
@@ -298,7 +301,7 @@ class Sprint(Classification):
     record_table = queries.SPRINT
     rules = Rules(record_table.filters)
     key = "SprintResults"
-    clocks = serializers.SPRINT_TIMES
+    time_formats = serializers.SPRINT_TIMES
 
 
 class Laps(RaceRecords):
@@ -353,7 +356,7 @@ class Standings(Endpoint):
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
         echoed = super().echo(selection, filters)
-        latest = self.directory.latest_standings[self.record_table.name]
+        latest = self.directory.latest_with[self.record_table.name]
         if selection.round is None and selection.season is not None and selection.season in latest:
             race = self.directory.race_rows[latest[selection.season]]
             echoed["round"] = str(race["round"])  # as in Jolpica: clients read it

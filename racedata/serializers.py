@@ -10,8 +10,8 @@ from typing import Any
 
 Json = dict[str, Any]  # leaves are strings
 Row = Any  # sqlite3.Row, or anything else with columns by name
-# The text of a race time: `clock(milliseconds, the winner's milliseconds)`.
-Clock = Callable[[int, int | None], str]
+# Writes a time: `format_time(milliseconds, the winner's milliseconds)`. Only a gap depends on the winner's.
+TimeFormat = Callable[[int, int | None], str]
 Objects = Mapping[int, Json]  # JSON objects by their id in the database
 
 
@@ -113,7 +113,7 @@ def result(
     drivers: Objects,
     constructors: Objects,
     statuses: Mapping[int | None, str],
-    clock: Clock,
+    format_time: TimeFormat,
     winner: int | None,
 ) -> Json:
     """A row of the classification of a race or sprint; `winner` is the winner's time, in milliseconds."""
@@ -128,7 +128,7 @@ def result(
         grid=row["grid"],
         laps=row["laps"],
         status=statuses.get(row["statusId"]),
-        Time=None if milliseconds is None else known(millis=milliseconds, time=clock(milliseconds, winner)),
+        Time=None if milliseconds is None else known(millis=milliseconds, time=format_time(milliseconds, winner)),
         FastestLap=fastest_lap(row),
     )
 
@@ -245,5 +245,5 @@ def short_time(milliseconds: int) -> str:
 
 
 # `Time.time` by the setting `finish_times`.
-RACE_TIMES: Mapping[str, Clock] = {"total": race_time, "gap": gap_time}
-SPRINT_TIMES: Mapping[str, Clock] = {"total": sprint_time, "gap": gap_time}
+RACE_TIMES: Mapping[str, TimeFormat] = {"total": race_time, "gap": gap_time}
+SPRINT_TIMES: Mapping[str, TimeFormat] = {"total": sprint_time, "gap": gap_time}

@@ -3,7 +3,7 @@
 import pytest
 
 from racedata.addresses import Grammar
-from racedata.directory import Directory, NotRun
+from racedata.directory import Directory, NoLastRound
 from racedata.resources import ENDPOINTS
 from racedata.snapshot import Snapshot
 
@@ -38,7 +38,7 @@ def test_season_and_round_are_numbers_of_the_database(directory, path, season, r
 
 @pytest.mark.parametrize("path", ["/1997/last", "/2030/last/results"])
 def test_a_season_without_results_has_no_last_round(directory, path):
-    with pytest.raises(NotRun, match=f"No race of season {path[1:5]} has results yet"):
+    with pytest.raises(NoLastRound, match=f"No race of season {path[1:5]} has results yet"):
         directory.select(GRAMMAR.parse(path))
 
 

@@ -84,7 +84,7 @@ RECORD_TABLES = [table for table in vars(queries).values() if isinstance(table, 
 @given(numbers=st.tuples(st.integers(0, 1100), st.integers(0, 1100)))
 def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, directory, table, numbers):
     limit, offset = numbers
-    race = directory.race_ids[2023, 18]
+    race = directory.id_of_round[2023, 18]
     filters = {"race": race} if table.counted_per_race else {}
     where = " WHERE raceId = ?" if table.counted_per_race else ""
     sql = f"SELECT {table.select} FROM {table.name}{where} ORDER BY record LIMIT ? OFFSET ?"
@@ -95,7 +95,7 @@ def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, directory
 
 
 def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, directory):
-    race = directory.race_ids[2023, 18]
+    race = directory.id_of_round[2023, 18]
 
     def instructions(offset):
         """How many times SQLite's virtual machine asked to go on: a tenth of its instructions."""

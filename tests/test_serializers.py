@@ -27,7 +27,7 @@ def test_keys_keep_their_order():
 
 
 @pytest.mark.parametrize(
-    ("clock", "time", "winner", "text"),
+    ("format_time", "time", "winner", "text"),
     [
         (serializers.race_time, 5133607, 5133607, "1:25:33.607"),
         (serializers.race_time, 5138762, 5133607, "1:25:38.762"),
@@ -45,8 +45,8 @@ def test_keys_keep_their_order():
         (serializers.gap_time, 4797040, None, "1:19:57.040"),
     ],
 )
-def test_a_time_is_written(clock, time, winner, text):
-    assert clock(time, winner) == text
+def test_a_time_is_written(format_time, time, winner, text):
+    assert format_time(time, winner) == text
 
 
 @given(MILLISECONDS, MILLISECONDS)
