@@ -41,8 +41,8 @@ class Validators:
 
     def __init__(self, version: bytes, built_at: datetime, max_age: int) -> None:
         self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
-        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). One per form is not possible: a 304 is
-        # sent before the form is known.
+        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not depend on
+        # Accept-Encoding.
         self.etag = f"W/{self.tag}"
         self.last_modified = format_datetime(built_at, usegmt=True)
         self.headers = [  # the names are in lower case, as Falcon sends them
@@ -78,8 +78,8 @@ class Validators:
 class Cache:
     """The bodies of answers of one database: gzip, or plain if short.
 
-    That is a fifth of the memory, and nearly all clients accept gzip. `capacity` is the maximum size in bytes. A full
-    cache evicts the least recently used bodies.
+    Compressed bodies take a fifth of the memory, and nearly all clients accept them. `capacity` is the maximum size in
+    bytes. A full cache evicts the least recently used bodies.
     """
 
     def __init__(self, capacity: int) -> None:

@@ -74,8 +74,9 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app.add_route("/healthz", Health(data))
     document = openapi.document(settings, data, endpoints, grammar)
     app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
-    of_page = validators_of(settings, data, "every answer", "the page")
-    app.add_route("/", Document(of_page, page.html(settings, data, directory, endpoints), "text/html; charset=utf-8"))
+    html = page.html(settings, data, directory, endpoints)
+    page_validators = validators_of(settings, data, "every answer", "the page")
+    app.add_route("/", Document(page_validators, html, "text/html; charset=utf-8"))
     app.add_sink(parser.not_found)
 
     app.set_error_serializer(errors.write_problem)
@@ -103,6 +104,7 @@ def get_app() -> ReloadingApp:
         stop(error)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
+    logging.getLogger(__package__).setLevel(logging.INFO)
     if notice := app.data.sample_notice():
         log.warning(notice)
     # gunicorn forks its workers from this process. It looks for a new file before each fork, so a new worker has the

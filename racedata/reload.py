@@ -74,7 +74,7 @@ class ReloadingApp:
             data = Snapshot.read(self.path)
             if data.checksum != self.data.checksum:  # else the same database, moved or copied
                 self.app, self.data = self._application(data), data
-                log.warning("%s has changed; the new data is served", self.path)
+                log.info("%s has changed; the new data is served", self.path)
                 free_memory()
             self.data.refused = None
             self._seen = seen

@@ -4,8 +4,9 @@ With a version of gunicorn that was not tested, importing this raises ImportErro
 gunicorn's own threaded worker, which sends the same answers. What is lost:
 
 - Slow clients and large pages can delay others, and requests take more CPU time.
-- A killed worker can leave half of an answer. A worker that has to stop while it starts stops `graceful_timeout` later.
-- Malformed requests can fill the log, and a certificate is accepted.
+- A killed worker can leave half of an answer. A worker told to stop while it starts ends only after `graceful_timeout`.
+- Malformed requests can fill the log.
+- gunicorn's `certfile` is accepted. `on_starting` below refuses it, because Worker has no TLS.
 """
 
 import os
@@ -155,7 +156,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
                 conn.sock.shutdown(socket.SHUT_WR)
             self.wait(conn, selectors.EVENT_READ, self.on_closing_socket_readable)
         elif conn.parser.unreader.buf.getvalue():
-            # Of pipelined requests, one per round of the selector, which reports a writable socket at once.
+            # The next pipelined request waits for the next round of the selector, so that other clients get their turn.
+            # That is soon, because a socket is nearly always writable.
             self.wait(conn, selectors.EVENT_WRITE, self.on_pending_socket_readable)
         else:
             super().finish_request(conn, REUSABLE)
@@ -198,7 +200,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
 
 
 def is_malformed(data: bytes, limit_request_line: int) -> bool:
-    """Whether gunicorn refuses a request of which it only knows this beginning."""
+    """Whether gunicorn would refuse a request that begins like this, whatever follows."""
     line = data.partition(b"\r\n")[0]
     return len(line) > limit_request_line + 2 or data.count(b"\n") != data.count(b"\r\n")
 

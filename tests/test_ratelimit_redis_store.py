@@ -152,6 +152,7 @@ def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_drop
 
 
 def test_if_redis_is_slow_for_five_requests_in_a_row_the_local_store_decides_until_an_answer_is_fast(patient, caplog):
+    caplog.set_level("INFO", "racedata")
     clock, delay = Clock(0), 0.24
 
     def answer(connection, command):

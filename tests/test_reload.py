@@ -25,6 +25,11 @@ from racedata.settings import Settings
 RESULTS = "/ergast/f1/2023/9/results.json"
 
 
+@pytest.fixture(autouse=True)
+def log_level(caplog):
+    caplog.set_level("INFO", "racedata")  # as get_app() sets it
+
+
 @pytest.fixture
 def path(sample_database, tmp_path):
     """The path of a database that a test may replace."""

@@ -135,10 +135,12 @@ class RedisStore:
         return reply
 
     def _retry_is_due(self) -> bool:
-        """Whether this thread should try Redis again: during an outage, one thread per RETRY seconds."""
+        """Whether this thread should try Redis again: during an outage, one thread per RETRY seconds; after it, all."""
         with self._lock:
-            if self._retry_at is None or self.clock() < self._retry_at:
-                return self._retry_at is None
+            if self._retry_at is None:  # another thread has just ended the outage
+                return True
+            if self.clock() < self._retry_at:
+                return False
             self._retry_at = self.clock() + self.RETRY
             return True
 
@@ -153,5 +155,5 @@ class RedisStore:
     def _end_outage(self) -> None:
         with self._lock:
             if self._retry_at is not None:
-                log.warning("limit store available again")
+                log.info("limit store available again")
             self._retry_at = None
