@@ -181,9 +181,22 @@ def test_nothing_at_the_address_is_one_line():
         Time().api(server.url).records("seasons")
 
 
-def test_an_answer_that_is_too_long_is_refused(monkeypatch):
-    monkeypatch.setattr(api, "ANSWER_BYTES", 100)
-    assert "more than 100 bytes" in refused(always(envelope(SEASONS)))
+@pytest.mark.parametrize(("largest", "page"), [(100, 0), (1200, 40)])
+def test_answers_that_are_too_long_together_are_refused(monkeypatch, largest, page):
+    monkeypatch.setattr(api, "TOTAL_BYTES", largest)
+    said = f"offset={page}: more than {largest:,} bytes in all; expected the answers of an API"
+    assert refused(pages_of(SEASONS, 40)).endswith(said)
+
+
+def test_an_api_that_is_never_done_is_given_up():
+    time = Time()
+
+    def answer(path):
+        time.clock.now += 59
+        return pages_of([{"season": str(number)} for number in range(200)], 1)(path)
+
+    said = "not all is there after 123 requests in 7,200 seconds; expected a faster API, or larger pages"
+    assert refused(answer, time).endswith(said)
 
 
 def test_an_answer_that_never_ends_is_given_up(monkeypatch):

@@ -32,7 +32,9 @@ WAIT_SECONDS = 30  # if it has no Retry-After
 MAX_WAIT_SECONDS = 600
 
 ANSWER_SECONDS = 60
-ANSWER_BYTES = 20_000_000
+# For all answers together, with the pauses between them: far above what a whole season needs.
+TOTAL_SECONDS = 7200
+TOTAL_BYTES = 20_000_000
 MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
@@ -65,6 +67,7 @@ class Api:
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
         self.requests, self.limit = 0, PAGE_LIMIT
+        self.deadline, self.bytes_left = clock() + TOTAL_SECONDS, TOTAL_BYTES
         self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
         self.opener = urllib.request.build_opener(PacedRedirects(self))
         self.headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
@@ -103,6 +106,9 @@ class Api:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
         for attempt in range(1, TRIES + 1):
             self.keep_pace()
+            if self.clock() > self.deadline:
+                what = f"not all is there after {self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
+                raise LoadError(f"{url}: {what}; expected a faster API, or larger pages")
             self.requests += 1
             try:
                 with errors_named(url), time_limit(ANSWER_SECONDS):
@@ -131,9 +137,10 @@ class Api:
         with self.opener.open(urllib.request.Request(url, headers=self.headers), timeout=30) as response:
             if response.status != 200:
                 raise LoadError(f"{url}: status {response.status}; expected 200")
-            body: bytes = response.read(ANSWER_BYTES + 1)
-            if len(body) > ANSWER_BYTES:
-                raise LoadError(f"{url}: more than {ANSWER_BYTES:,} bytes; expected an answer of an API")
+            body: bytes = response.read(self.bytes_left + 1)
+            self.bytes_left -= len(body)
+            if self.bytes_left < 0:
+                raise LoadError(f"{url}: more than {TOTAL_BYTES:,} bytes in all; expected the answers of an API")
             if response.length:  # bytes of Content-Length that did not arrive: read(n) does not raise IncompleteRead
                 raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the answer did")
             return body
