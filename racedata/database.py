@@ -20,6 +20,7 @@ from typing import NamedTuple
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(_NUMBERS["application_id"], 16), int(_NUMBERS["user_version"])
+OLDEST_VERSION = 1  # that of racedata 0.1
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 HEADER_BYTES = 72  # as far as the application id
 
@@ -27,14 +28,15 @@ HEADER_BYTES = 72  # as far as the application id
 class DatabaseError(Exception):
     """A file that cannot be used: one line that says what is wrong and which command fixes it.
 
-    `fault` says only what is wrong. `transient` is true if the same file may be readable later. `older` is true if an
-    earlier version of racedata built it.
+    `fault` says only what is wrong. `transient` is true if the same file may be readable later: then no command fixes
+    it. `older` is true if an earlier version of racedata built it.
     """
 
     def __init__(self, path: str | Path, fault: str, *, transient: bool = False, older: bool = False) -> None:
         # Without a source, `racedata load` rebuilds an older database from its own tables.
         source = "" if older else "SOURCE "
-        super().__init__(f"{path} {fault}; to build it, run: racedata load {source}--database {shlex.quote(str(path))}")
+        command = f"racedata load {source}--database {shlex.quote(str(path))}"
+        super().__init__(f"{path} {fault}" + ("" if transient else f"; to build it, run: {command}"))
         self.fault, self.transient = fault, transient
 
 
@@ -100,7 +102,7 @@ def is_replaceable(path: Path) -> bool:
 def is_older(path: Path) -> bool:
     """Whether an earlier version of racedata built the file at `path`. It may be damaged."""
     version = _version(path) if path.is_file() else None
-    return version is not None and version < SCHEMA_VERSION
+    return version is not None and OLDEST_VERSION <= version < SCHEMA_VERSION
 
 
 def _version(path: Path) -> int | None:
@@ -156,9 +158,9 @@ def _read(descriptor: int, size: int, oldest: int) -> Content:
     if header.application_id != APPLICATION_ID:
         raise _Fault("is an SQLite database, but not one of racedata")
     if not oldest <= header.version <= SCHEMA_VERSION:
-        older = header.version < SCHEMA_VERSION
-        age = "older" if older else "newer"
-        raise _Fault(f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}", older)
+        age = "older" if header.version < SCHEMA_VERSION else "newer"
+        fault = f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}"
+        raise _Fault(fault, older=OLDEST_VERSION <= header.version < SCHEMA_VERSION)
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
         raise _Fault("is damaged (it is not as long as it was built)")

@@ -18,6 +18,7 @@ from racedata.database import DatabaseError, read
         (spoiling.emptied, "is not an SQLite database"),
         (spoiling.text, "is not an SQLite database"),
         (spoiling.foreign, "is an SQLite database, but not one of racedata"),
+        (spoiling.version(3), "has schema version 3, older than this program's, 4"),
         (spoiling.version(0), "has schema version 0, older than this program's, 4"),
         (spoiling.version(9), "has schema version 9, newer than this program's, 4"),
         (spoiling.truncated, "is damaged"),
@@ -30,9 +31,11 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
     with pytest.raises(DatabaseError) as rejected:
         read(database)
     message = str(rejected.value)
-    source = "" if "older" in fault else "SOURCE "
+    source = "" if "version 3" in fault else "SOURCE "
+    hint = "" if "cannot be read" in fault else f"; to build it, run: racedata load {source}--database {database}"
     assert message.startswith(f"{database} {fault}")
-    assert message.endswith(f"run: racedata load {source}--database {database}")
+    assert message.endswith(hint)
+    assert ("run: " in message) == bool(hint)
     assert "\n" not in message
 
 

@@ -16,7 +16,7 @@ from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 
-from racedata.database import SCHEMA, default_path, is_older, write_checksum
+from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
 from racedata.loader import overlay
 from racedata.loader.corrections import add_corrections_argument, apply_corrections
 from racedata.loader.errors import LoadError, Progress
@@ -161,7 +161,7 @@ def recorded_source(database: str) -> str:
     """The source that the file at `database` was built from; the sample if there is no file. Raises LoadError."""
     if not os.path.exists(database):
         return SAMPLE
-    with closing(earlier.open_checked(Path(database), earlier.OLDEST)) as db:
+    with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
         origin = earlier.origin(db)
     return SAMPLE if origin.is_sample else origin.source
 
@@ -183,7 +183,7 @@ def load(source: str, database: str, corrections: Path | None, progress: Progres
 
 def rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from its own tables, which may be of an older schema version. Returns what `build` does."""
-    with replacement(database) as new, closing(earlier.open_checked(Path(database), earlier.OLDEST)) as old:
+    with replacement(database) as new, closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as old:
         seasons = overlay.read_seasons(overlay.folder_beside(database))
         return build(new, lambda stage: earlier.read(old, stage), corrections, seasons, progress)
 

@@ -13,8 +13,6 @@ from racedata.loader.sources.ergast import make_uniform
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import SESSIONS, TABLES
 
-OLDEST = 1  # schema version: that of racedata 0.1
-
 # Schema versions 2 and 3 do not store resultId, but what depends on it: the order of rows of a race with the same
 # positionOrder, and that of `constructors` in the standings. These are the records whose resultId must be higher than
 # their place says: a driver's result that comes before another with a constructor that the standings name earlier, and
