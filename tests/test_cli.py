@@ -159,3 +159,12 @@ def test_healthcheck_fails_in_one_line_if_there_is_no_service(
     assert (checked.returncode, checked.stdout) == (1, "")
     assert checked.stderr.startswith(f"racedata healthcheck: {line}")
     assert checked.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("command", ["load", "refresh", "check"])
+def test_an_empty_path_is_refused(command: str) -> None:
+    ended = run(command, "--database=")
+    assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
+        2,
+        f"racedata {command}: error: argument --database: expected the path of a file",
+    )

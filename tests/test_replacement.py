@@ -14,7 +14,7 @@ from collections import Counter
 from contextlib import closing, contextmanager, suppress
 
 import pytest
-from support import ROOT, SAMPLE
+from support import ROOT, SAMPLE, spoiling
 from support.loads import LOAD, assert_refused, edit, is_whole, refused, rows_of, run_loader
 from support.processes import until
 
@@ -216,7 +216,9 @@ def somebodys_database(path):
         db.execute("CREATE TABLE diary (entry)")
 
 
-@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo, lambda path: path.write_text("Dear diary"), somebodys_database])
+@pytest.mark.parametrize(
+    "make", [os.mkdir, os.mkfifo, spoiling.loop, lambda path: path.write_text("Dear diary"), somebodys_database]
+)
 def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     path = tmp_path / "racedata.db"
     make(path)

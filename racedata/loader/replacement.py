@@ -9,7 +9,7 @@ import signal
 import sqlite3
 import stat
 import sys
-from argparse import ArgumentParser
+from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -25,14 +25,21 @@ END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def add_database_argument(parser: ArgumentParser) -> None:
     """Adds `--database`: the path of the file."""
     default = os.environ.get("RACEDATA_DATABASE") or default_path(os.environ)
-    parser.add_argument("--database", default=default, metavar="FILE", help="the database file (default: %(default)s)")
+    help = "the database file (default: %(default)s)"
+    parser.add_argument("--database", type=path_of_file, default=default, metavar="FILE", help=help)
+
+
+def path_of_file(text: str) -> str:
+    if not text:
+        raise ArgumentTypeError("expected the path of a file")
+    return text
 
 
 @contextmanager
 def replacement(path: str) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed."""
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
-    if old.exists() and not is_replaceable(old):
+    if os.path.lexists(old) and not is_replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
     folder = os.open(old.parent, os.O_RDONLY)
     try:

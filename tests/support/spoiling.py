@@ -28,7 +28,7 @@ def device(path: Path) -> None:
 
 
 def loop(path: Path) -> None:
-    path.unlink()
+    path.unlink(missing_ok=True)
     path.symlink_to(path)
 
 
