@@ -2,6 +2,7 @@
 
 import resource
 import sys
+from typing import Any
 
 from racedata.settings import CANNOT_START, names_in, read_settings
 
@@ -67,6 +68,12 @@ graceful_timeout = 30
 forwarded_allow_ips = ",".join(name for name in names_in(settings.trusted_proxies) if name != "unix")
 secure_scheme_headers = {"X-FORWARDED-PROTO": "https"}
 forwarder_headers = ""  # no header may change the path
+
+
+def pre_exec(server: Any) -> None:
+    """Starts a new master (SIGUSR2) as this one was. gunicorn would start its own file, next to its module `http`."""
+    server.START_CTX["args"] = sys.orig_argv
+
 
 # Disabled, because it is not used, and two services of one user would use the same path.
 control_socket_disable = True

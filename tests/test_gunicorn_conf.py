@@ -1,7 +1,9 @@
 """racedata.gunicorn_conf: a real gunicorn that starts and answers, or says in one line why it cannot."""
 
 import os
+import re
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -156,6 +158,16 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker: dict[st
     del one_worker["PORT"]
     with log.open("w") as output, gunicorn(*options, environ=one_worker, output=output):
         until(lambda: "Worker exiting" in log.read_text())
+
+
+def test_a_second_master_starts_in_the_same_way(one_worker: dict[str, str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    del one_worker["PORT"]
+    with log.open("w") as output, gunicorn(environ=one_worker, output=output) as running:
+        running.process.send_signal(signal.SIGUSR2)
+        until(lambda: log.read_text().count("Booting worker") == 2)
+        _, second = re.findall(r"\[(\d+)\] \[INFO\] Listening", log.read_text())
+        os.kill(int(second), signal.SIGTERM)
 
 
 def test_it_refuses_a_certificate(one_worker: dict[str, str]) -> None:
