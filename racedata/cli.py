@@ -1,15 +1,17 @@
 """The command `racedata`: one function per subcommand. Each imports its own half of the package, inside the function.
 
-`serve` needs the installed packages. All other subcommands need only Python.
+`serve` needs the installed packages, and the other half too if it builds the sample. All other subcommands need only
+Python.
 """
 
 import argparse
+import io
 import os
+import runpy
 import signal
-import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from contextlib import suppress
 from types import FrameType
 from typing import Never
 
@@ -37,7 +39,10 @@ def check(arguments: Sequence[str]) -> None:
 
 
 def serve(arguments: Sequence[str]) -> None:
-    """Replaces this process by gunicorn, with the settings of the options in its environment."""
+    """Runs gunicorn in this process, with the settings of the options in its environment."""
+    end_at_signals()
+    from dataclasses import fields
+
     from racedata.settings import CANNOT_START, SettingError, Settings, read_settings, value_of
 
     parser = argparse.ArgumentParser(
@@ -66,11 +71,33 @@ def serve(arguments: Sequence[str]) -> None:
             os.environ[each.metadata["variable"]] = text
     settings = read_settings()  # with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
     if "RACEDATA_DATABASE" not in os.environ and not os.path.exists(settings.database):
-        print("racedata: there is no database yet: building one from the sample", flush=True)
-        if subprocess.run([sys.executable, "-m", "racedata", "load"]).returncode:
+        from racedata.loader.build import load_sample
+
+        with suppress(OSError):
+            print("racedata: there is no database yet: building one from the sample", file=sys.stderr)
+        try:
+            load_sample(settings.database)
+        except SystemExit as error:
+            print(error, file=sys.stderr)
             sys.exit(CANNOT_START)
-    command = [sys.executable, "-m", "gunicorn", "-c", "python:racedata.gunicorn_conf", *arguments[end + 1 :]]
-    os.execv(sys.executable, command)
+        end_at_signals()  # the loader ignores them when it has ended
+    try:
+        folders = {os.getcwd(), os.environ.get("PWD", "")}
+    except FileNotFoundError:
+        sys.exit("racedata serve: the current folder has been deleted; expected one that exists")
+    # gunicorn inserts the current folder at the front of sys.path. None: no module is imported from there.
+    sys.path_importer_cache.update(dict.fromkeys(folders - {*sys.path}))
+    sys.argv[1:] = ["-c", "python:racedata.gunicorn_conf", *arguments[end + 1 :]]
+    try:
+        runpy.run_module("gunicorn", run_name="__main__", alter_sys=True)
+    except ImportError as error:
+        sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
+
+
+def end_at_signals() -> None:
+    """Ends this process at a signal, also if it is the first of a container, which ignores signals by default."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda number, frame: os._exit(128 + number))
 
 
 def option(name: str) -> str:
@@ -115,8 +142,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
     except OSError as error:
         sys.exit(f"racedata healthcheck: {url}: {getattr(error, 'reason', error)}")
     except (KeyError, TypeError, ValueError, RecursionError, HTTPException):
-        sys.exit(f"racedata healthcheck: {url}: the answer is not that of racedata's /healthz")
-    print("".join(character if character.isprintable() else " " for character in line))
+        sys.exit(f"racedata healthcheck: {url}: expected the answer of racedata's /healthz")
+    write("".join(character if character.isprintable() else " " for character in line) + "\n")
 
 
 def end_of_time(number: int, frame: FrameType | None) -> Never:
@@ -125,7 +152,16 @@ def end_of_time(number: int, frame: FrameType | None) -> Never:
 
 def version(arguments: Sequence[str]) -> None:
     argparse.ArgumentParser(prog="racedata version", description="Print the version.").parse_args(arguments)
-    print(f"racedata {__version__}")
+    write(f"racedata {__version__}\n")
+
+
+def write(text: str = "") -> None:
+    """Writes to stdout, after what argparse has written. Exits with one line if that is not possible."""
+    try:
+        print(text, end="", flush=True)
+    except OSError as error:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
+        sys.exit(f"racedata: stdout: {error.strerror}")
 
 
 COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
@@ -140,6 +176,8 @@ COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C during imports prints no traceback
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # for encodings that lack a character
     given = sys.argv[1:] if arguments is None else arguments
     parser = argparse.ArgumentParser(
         prog="racedata",
@@ -151,5 +189,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     )
     parser.add_argument("--version", action="version", version=f"racedata {__version__}")
     parser.add_argument("command", metavar="COMMAND", choices=COMMANDS, help=argparse.SUPPRESS)
-    command = parser.parse_args(given[:1]).command
-    COMMANDS[command][0](given[1:])
+    try:
+        command = parser.parse_args(given[:1]).command
+        COMMANDS[command][0](given[1:])
+    finally:
+        write()

@@ -1,21 +1,27 @@
 """racedata.cli: every command as a process, its help, its options and its one-line errors."""
 
+import fcntl
 import json
 import os
+import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
-from support import ROOT
+from support import PACKAGE, ROOT
 from support.apis import served
-from support.processes import Gunicorn, service
+from support.processes import Gunicorn, free_port, listens, open_files, service, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS, option
 from racedata.settings import Settings
+
+RACEDATA = Path(sys.executable).with_name("racedata")  # as installed: with it, Python imports nothing from this folder
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
@@ -30,6 +36,10 @@ def test_help_lists_every_command() -> None:
     assert (shown.returncode, shown.stderr) == (0, "")
     for name, (_, text) in COMMANDS.items():
         assert f"\n  {name:<13}{text}\n" in shown.stdout
+
+
+def test_help_is_printed_in_any_encoding() -> None:
+    assert run("--help", PYTHONIOENCODING="ascii").stdout.startswith("usage: racedata COMMAND \\u2026\n")
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -103,6 +113,75 @@ def test_serve_ends_with_one_line_if_it_cannot_start(arguments: list[str], envir
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", f"racedata: {line}\n")
 
 
+def test_serve_imports_nothing_from_the_current_folder(sample_database: Path, tmp_path: Path) -> None:
+    (tmp_path / "racedata").mkdir()
+    for name in ("falcon.py", "gunicorn.py", "json.py", "resource.py", "setproctitle.py", "racedata/__init__.py"):
+        (tmp_path / name).write_text("raise SystemExit(__file__)")
+    (tmp_path / "link").symlink_to(tmp_path)
+    environ = {"PATH": os.environ["PATH"], "PWD": str(tmp_path / "link"), "RACEDATA_DATABASE": str(sample_database)}
+    command = [RACEDATA, "serve", "--", "--check-config"]
+    subprocess.run(command, cwd=tmp_path, env=environ, check=True, timeout=60)
+
+
+def test_serve_in_a_deleted_folder_is_one_line(tmp_path: Path) -> None:
+    command = ["sh", "-c", 'rmdir "$PWD"; exec "$@"', "sh", RACEDATA, "serve", "--database", "/none.db"]
+    ended = subprocess.run(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True, timeout=60)
+    said = "racedata serve: the current folder has been deleted; expected one that exists\n"
+    assert (ended.returncode, ended.stderr) == (1, said)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(number: int, tmp_path: Path) -> None:
+    (tmp_path / "gunicorn.py").write_text(f"import os\nos.kill(os.getpid(), {number})")
+    ended = run("serve", PYTHONPATH=str(tmp_path), RACEDATA_DATABASE="/none.db")
+    # Without a handler, a signal would not end the first process of a container.
+    assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "")
+
+
+class Waiting(NamedTuple):
+    """`racedata serve` that waits until another program has built the database. `folder` is open, and locked by it."""
+
+    process: "subprocess.Popen[str]"
+    port: int
+    database: Path
+    folder: int
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> Iterator[Waiting]:
+    shutil.copytree(PACKAGE, tmp_path / "site" / "racedata")  # not in a checkout
+    database, port = tmp_path / "racedata" / "racedata.db", free_port()
+    database.parent.mkdir()
+    folder = os.open(database.parent, os.O_RDONLY)
+    fcntl.flock(folder, fcntl.LOCK_EX)
+    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path / "site"), "XDG_DATA_HOME": str(tmp_path)}
+    command = [RACEDATA, "serve", "--workers", "1", "--port", str(port)]
+    with (
+        open("/dev/full", "w") as full,
+        subprocess.Popen(command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True) as process,
+    ):
+        try:
+            until(lambda: str(database.parent) in open_files(process.pid))
+            yield Waiting(process, port, database, folder)
+        finally:
+            process.terminate()
+            os.close(folder)
+
+
+def test_a_second_serve_waits_until_the_first_has_built_the_sample(waiting: Waiting, sample_database: Path) -> None:
+    built = Path(shutil.copy(sample_database, waiting.database)).stat()
+    fcntl.flock(waiting.folder, fcntl.LOCK_UN)
+    until(lambda: listens(("127.0.0.1", waiting.port)))
+    assert waiting.database.stat() == built
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_serve_before_it_has_a_database_too(waiting: Waiting, number: int) -> None:
+    waiting.process.send_signal(number)
+    said = waiting.process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
+    assert (waiting.process.returncode, said) == (3, ["racedata load: interrupted; nothing was changed"])
+
+
 @pytest.fixture(scope="module")
 def running(sample_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gunicorn]:
     with service(sample_database, tmp_path_factory.mktemp("service") / "log") as running:
@@ -130,11 +209,11 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
     ("status", "body", "line"),
     [
         (503, b"{}", "status 503; expected 200"),
-        (200, b"<html>", "the answer is not that of racedata's /healthz"),
-        (200, b"[]", "the answer is not that of racedata's /healthz"),
-        (200, b"{}", "the answer is not that of racedata's /healthz"),
-        (200, b"[" * 90_000, "the answer is not that of racedata's /healthz"),
-        (200, b'{"status":"fail","source":1,"builtAt":1}', "the answer is not that of racedata's /healthz"),
+        (200, b"<html>", "expected the answer of racedata's /healthz"),
+        (200, b"[]", "expected the answer of racedata's /healthz"),
+        (200, b"{}", "expected the answer of racedata's /healthz"),
+        (200, b"[" * 90_000, "expected the answer of racedata's /healthz"),
+        (200, b'{"status":"fail","source":1,"builtAt":1}', "expected the answer of racedata's /healthz"),
     ],
 )
 def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status: int, body: bytes, line: str) -> None:
@@ -159,6 +238,14 @@ def test_healthcheck_fails_in_one_line_if_there_is_no_service(
     assert (checked.returncode, checked.stdout) == (1, "")
     assert checked.stderr.startswith(f"racedata healthcheck: {line}")
     assert checked.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("arguments", [["version"], ["--help"], ["serve", "--help"], ["healthcheck"]])
+def test_a_full_stdout_is_one_line(running: Gunicorn, arguments: list[str]) -> None:
+    command, environ = [RACEDATA, *arguments], {"PATH": os.environ["PATH"], "PORT": str(running.address[1])}
+    with open("/dev/full", "w") as full:
+        ended = subprocess.run(command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    assert (ended.returncode, ended.stderr) == (1, "racedata: stdout: No space left on device\n")
 
 
 @pytest.mark.parametrize("command", ["load", "refresh", "check"])

@@ -182,6 +182,11 @@ def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, datab
     assert "Zeltweg" in str(rows_of(database)["circuits"])
 
 
+def test_a_load_needs_no_stderr(source, tmp_path):
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *LOAD, source, "--database", tmp_path / "x.db"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=60)
+
+
 def test_a_path_is_reported_in_any_encoding(source, tmp_path):
     source = source.rename(tmp_path / "dümp")
     run = run_loader(source, tmp_path / "x.db", env={**os.environ, "PYTHONIOENCODING": "ascii"})

@@ -12,13 +12,13 @@ import argparse
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
 from racedata.loader import overlay
-from racedata.loader.corrections import add_corrections_argument, apply_corrections
+from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.replacement import add_database_argument, replacement, run
 from racedata.loader.sources import earlier, fill_stage, open_dump
@@ -166,11 +166,14 @@ def recorded_source(database: str) -> str:
     return SAMPLE if origin.is_sample else origin.source
 
 
-def load(source: str, database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError."""
+def load(source: str, database: str, corrections: Path | None, progress: Progress, wait: bool = False) -> list[str]:
+    """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError.
+
+    `wait` is as in `replacement`.
+    """
     is_sample = os.path.realpath(source) == os.path.realpath(SAMPLE)
     dump = open_dump(source, os.environ.get("JOLPICA_TOKEN"), progress)
-    with replacement(database) as new, dump as folder:
+    with replacement(database, wait) as new, dump as folder:
         seasons = overlay.read_seasons(overlay.folder_beside(database))
         return build(
             new,
@@ -202,6 +205,18 @@ def load_or_rebuild(database: str, corrections: Path | None, progress: Progress)
         *lines, seasons = rebuild(database, corrections, progress)
         return [*lines, f"{database}: {seasons} from its own tables, because its source failed: {error}"]
     return [*lines, f"{database}: {seasons} from {source}"]
+
+
+def load_sample(database: str) -> None:
+    """Builds `database` from the sample, or waits for the program that is building it. Exits as `run` does."""
+
+    def work(progress: Progress) -> list[str]:
+        os.makedirs(os.path.dirname(database), exist_ok=True)
+        with suppress(FileExistsError):
+            load(SAMPLE, database, CORRECTIONS, progress, wait=True)
+        return []
+
+    run("load", database, work)
 
 
 def main(arguments: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 
-from racedata.loader.errors import LoadError, print_report
+from racedata.loader.errors import LoadError
 from racedata.loader.replacement import add_database_argument
 from racedata.loader.sources.earlier import open_checked
 from racedata.loader.values import milliseconds
@@ -441,7 +441,7 @@ def main(arguments: Sequence[str]) -> None:
     except sqlite3.Error as error:
         sys.exit(f"racedata check: {parsed.database}: {error}")
     try:
-        print_report("\n".join(lines))
+        print("\n".join(lines), flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it exits
         if not isinstance(error, BrokenPipeError):  # `| head` has read enough

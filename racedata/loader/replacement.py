@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Never
 
 from racedata.database import default_path, is_replaceable
-from racedata.loader.errors import LoadError, Progress, print_report
+from racedata.loader.errors import LoadError, Progress
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -36,14 +36,20 @@ def path_of_file(text: str) -> str:
 
 
 @contextmanager
-def replacement(path: str) -> Iterator[Path]:
-    """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed."""
+def replacement(path: str, wait: bool = False) -> Iterator[Path]:
+    """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed.
+
+    Raises LoadError if another program is replacing it. If `wait`, waits for that program instead, and raises
+    FileExistsError if there is a file then.
+    """
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
     folder = os.open(old.parent, os.O_RDONLY)
     try:
-        lock(folder, old.parent)
+        lock(folder, old.parent, wait)
+        if wait and old.exists():
+            raise FileExistsError
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
         try:
@@ -62,11 +68,14 @@ def replacement(path: str) -> Iterator[Path]:
         os.close(folder)
 
 
-def lock(folder: int, path: Path) -> None:
-    """Locks an open folder; `path` is for the error. Raises LoadError if another program has locked it."""
+def lock(folder: int, path: Path, wait: bool) -> None:
+    """Locks an open folder; `path` is for the error.
+
+    If another program has locked it, waits for that, or raises LoadError.
+    """
     # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(folder, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         raise LoadError(
             f"{path}: another load or refresh is running in this folder; try again when it has ended"
@@ -98,8 +107,11 @@ def interrupt(number: int, frame: FrameType | None) -> Never:
 
 
 def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> None:
-    """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails."""
-    progress = show_progress if sys.stderr.isatty() else lambda text: None
+    """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails.
+
+    Afterwards, signals to end are ignored.
+    """
+    progress = show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
     before = file_identity(database)
     lines: list[str] = []
     fault = ""
@@ -121,7 +133,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
     except OSError as error:
         fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
     progress("")
-    if not fault:
+    if lines and not fault:
         fault = report("\n".join(lines))
     if fault:
         outcome = "nothing was changed" if file_identity(database) == before else "the new database is in place"
@@ -133,7 +145,7 @@ def report(text: str) -> str:
     """Writes `text` to stdout. Returns what went wrong, or an empty text."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
     try:
-        print_report(text)
+        print(text, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
         return f"stdout: {error.strerror}"
