@@ -13,7 +13,7 @@ import falcon
 
 from racedata import __version__, errors, openapi, page
 from racedata.addresses import Grammar
-from racedata.answers import Cache, Validators
+from racedata.caching import Cache, Validators
 from racedata.database import DatabaseError
 from racedata.directory import Directory
 from racedata.ratelimit.clients import TrustedProxies

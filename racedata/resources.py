@@ -14,7 +14,7 @@ import orjson
 
 from racedata import queries, serializers
 from racedata.addresses import Rules
-from racedata.answers import Cache, Validators, accepts_gzip, compressed, decompressed
+from racedata.caching import Cache, Validators, accepts_gzip, compressed, decompressed
 from racedata.directory import Directory, NoLastRound, Selection
 from racedata.queries import Filters, RecordTable
 from racedata.requested import Requested
@@ -51,7 +51,7 @@ class Endpoint:
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         requested: Requested = req.context.requested
         try:
-            if self.validators.is_current(req.env):
+            if self.validators.match(req.env):
                 # A `last` that does not exist is a 404, also for a client with the current tag.
                 self.directory.select(requested.address)
                 self.validators.send_not_modified(resp)
@@ -477,7 +477,7 @@ class Document:
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if self.validators.is_current(req.env):
+        if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
         else:
             self.validators.send(resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type)

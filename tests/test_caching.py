@@ -1,4 +1,4 @@
-"""racedata.answers: a cached answer equals a new one, its compression, and what HTTP says about its age."""
+"""racedata.caching: a cached answer equals a new one, its compression, and what HTTP says about its age."""
 
 import random
 import subprocess
@@ -18,8 +18,8 @@ from support.answers import request
 from webob.acceptparse import create_accept_encoding_header
 
 from racedata.addresses import Address
-from racedata.answers import GZIP, MAGIC, SMALL, Cache, compressed, decompressed, key_of, prefers_gzip, size_of
 from racedata.app import create_app
+from racedata.caching import GZIP, MAGIC, SMALL, Cache, compressed, decompressed, key_of, prefers_gzip, size_of
 from racedata.ratelimit.stores import store_for
 from racedata.requested import Requested
 from racedata.settings import Settings

@@ -33,7 +33,7 @@ CODING = re.compile(r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{
 
 
 class Validators:
-    """What all answers of one database have in common: their headers, and when a client already has them.
+    """What all answers of one database have in common: ETag, Last-Modified and the headers that go with them.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
     number of seconds for which clients and proxies may reuse an answer.
@@ -52,7 +52,7 @@ class Validators:
             ("vary", "Accept-Encoding"),
         ]
 
-    def is_current(self, env: dict[str, Any]) -> bool:
+    def match(self, env: dict[str, Any]) -> bool:
         """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
         field = env.get("HTTP_IF_NONE_MATCH")
         if field is None:
