@@ -14,8 +14,8 @@ import falcon
 from racedata import __version__, errors, openapi, page
 from racedata.addresses import Grammar
 from racedata.caching import Cache, Validators
+from racedata.catalogue import Catalogue
 from racedata.database import DatabaseError
-from racedata.directory import Directory
 from racedata.ratelimit.clients import TrustedProxies
 from racedata.ratelimit.middleware import RateLimits
 from racedata.ratelimit.stores import LimitStore, store_for
@@ -57,7 +57,7 @@ App = falcon.App[falcon.Request, falcon.Response]
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
-    directory = Directory(data)
+    catalogue = Catalogue(data)
     validators = validators_of(settings, data, "every answer")
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
@@ -68,13 +68,13 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     # The rate limits come first, so that requests which the others answer or refuse count too.
     app = App(middleware=[*limits, Cors(), parser])
 
-    endpoints = [endpoint(data, directory, settings, validators, cache) for endpoint in ENDPOINTS]
+    endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
     app.add_route("/healthz", Health(data))
     document = openapi.document(settings, data, endpoints, grammar)
     app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
-    html = page.html(settings, data, directory, endpoints)
+    html = page.html(settings, data, catalogue, endpoints)
     page_validators = validators_of(settings, data, "every answer", "the page")
     app.add_route("/", Document(page_validators, html, "text/html; charset=utf-8"))
     app.add_sink(parser.not_found)

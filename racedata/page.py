@@ -11,7 +11,7 @@ from string import Template
 
 from racedata import queries
 from racedata.addresses import FILTERS, FORMS, Rules
-from racedata.directory import Directory
+from racedata.catalogue import Catalogue
 from racedata.openapi import PARAMETERS
 from racedata.resources import Endpoint
 from racedata.settings import Settings
@@ -92,11 +92,11 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def html(settings: Settings, data: Snapshot, directory: Directory, endpoints: Sequence[Endpoint]) -> str:
+def html(settings: Settings, data: Snapshot, catalogue: Catalogue, endpoints: Sequence[Endpoint]) -> str:
     """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
-    values = example_values(data, directory)
+    values = example_values(data, catalogue)
     notice = data.sample_notice()
-    current, _ = directory.season_and_round("current", None)
+    current, _ = catalogue.season_and_round("current", None)
     return PAGE.substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
         base=escape(settings.base_link),
@@ -104,8 +104,8 @@ def html(settings: Settings, data: Snapshot, directory: Directory, endpoints: Se
         endpoints="\n".join(endpoint_sections(settings, endpoints, values)),
         filters="\n".join(filter_lists(values)),
         current=current,
-        last="{}/{}".format(*directory.season_and_round("current", "last")),
-        next="{}/{}".format(*directory.season_and_round("current", "next")),
+        last="{}/{}".format(*catalogue.season_and_round("current", "last")),
+        next="{}/{}".format(*catalogue.season_and_round("current", "next")),
         default_limit=settings.default_limit,
         max_limit=settings.max_limit,
         limits=limits_in_words(settings),
@@ -131,12 +131,12 @@ def with_link(text: str) -> str:
     return f'<a href="{text}">{text}</a>' if re.match("https?://", text, re.IGNORECASE) else text
 
 
-def example_values(data: Snapshot, directory: Directory) -> dict[str, str]:
+def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
     """The values for the addresses and texts of EXAMPLES: the example race, its circuit and its winner."""
-    race = directory.id_of_round[queries.example_race(data)]
+    race = catalogue.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
-    season, round, circuit = (directory.races[race][key] for key in ("season", "round", "Circuit"))
-    driver, constructor = directory.drivers[winner["driverId"]], directory.constructors[winner["constructorId"]]
+    season, round, circuit = (catalogue.races[race][key] for key in ("season", "round", "Circuit"))
+    driver, constructor = catalogue.drivers[winner["driverId"]], catalogue.constructors[winner["constructorId"]]
     return {
         "season": season,
         "round": round,

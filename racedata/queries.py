@@ -41,7 +41,7 @@ class Where:
                 self.add(f"{column} = ?", [filters[name]])
 
     def race(self, filters: Filters) -> None:
-        """Adds the conditions for season, round and circuit. (`final` is for standings only: see directory.py.)"""
+        """Adds the conditions for season, round and circuit. (`final` is for standings only: see catalogue.py.)"""
         self.equal({"race": "raceId"}, filters)
         if "final" in filters:
             self.add("final = 1", [])

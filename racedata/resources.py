@@ -15,7 +15,7 @@ import orjson
 from racedata import queries, serializers
 from racedata.addresses import Rules
 from racedata.caching import Cache, Validators, accepts_gzip, compressed, decompressed
-from racedata.directory import Directory, NoLastRound, Selection
+from racedata.catalogue import Catalogue, NoLastRound, Selection
 from racedata.queries import Filters, RecordTable
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
@@ -43,9 +43,9 @@ class Endpoint:
     not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
 
     def __init__(
-        self, data: Snapshot, directory: Directory, settings: Settings, validators: Validators, cache: Cache
+        self, data: Snapshot, catalogue: Catalogue, settings: Settings, validators: Validators, cache: Cache
     ) -> None:
-        self.data, self.directory, self.settings = data, directory, settings
+        self.data, self.catalogue, self.settings = data, catalogue, settings
         self.validators, self.cache = validators, cache
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -53,7 +53,7 @@ class Endpoint:
         try:
             if self.validators.match(req.env):
                 # A `last` that does not exist is a 404, also for a client with the current tag.
-                self.directory.select(requested.address)
+                self.catalogue.select(requested.address)
                 self.validators.send_not_modified(resp)
                 return
             gzip = accepts_gzip(req.env)
@@ -84,7 +84,7 @@ class Endpoint:
     def answer(self, requested: Requested) -> Json:
         """The whole answer. Raises NoLastRound."""
         address, limit, offset, base_url = requested
-        selection = self.directory.select(address)
+        selection = self.catalogue.select(address)
         total, objects = 0, list[Json]()
         if selection.filters is not None:
             total, objects = self.page(selection.filters, limit, offset)
@@ -117,7 +117,7 @@ class Seasons(Endpoint):
     table, objects = "SeasonTable", "Seasons"
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        seasons = self.directory.seasons
+        seasons = self.catalogue.seasons
         if not filters:
             return page_of(list(seasons.values()), limit, offset)
         if "driverstandings" in filters or "constructorstandings" in filters:
@@ -131,14 +131,14 @@ class Seasons(Endpoint):
         # By year: the two championships of a season may end with different races.
         return set.intersection(
             *(
-                self.years(ids_in_chosen_standings(self.data, self.directory, standings, "raceId", filters))
+                self.years(ids_in_chosen_standings(self.data, self.catalogue, standings, "raceId", filters))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
                 if any(name in filters for name in standings.filter_columns)
             )
         )
 
     def years(self, races: Iterable[int]) -> set[int]:
-        return {self.directory.race_rows[id]["year"] for id in races}
+        return {self.catalogue.race_rows[id]["year"] for id in races}
 
 
 class Circuits(Endpoint):
@@ -151,7 +151,7 @@ class Circuits(Endpoint):
     table, objects = "CircuitTable", "Circuits"
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        circuits, rows = self.directory.circuits, self.directory.race_rows
+        circuits, rows = self.catalogue.circuits, self.catalogue.race_rows
         if not filters:
             return page_of(list(circuits.values()), limit, offset)
         ids = {rows[id]["circuitId"] for id in queries.ids_of_races(self.data, filters)}
@@ -168,11 +168,11 @@ class Races(Endpoint):
     table, objects = "RaceTable", "Races"
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        directory = self.directory
+        catalogue = self.catalogue
         ids = (
-            directory.in_order_of_races(queries.ids_of_races(self.data, filters)) if filters else list(directory.races)
+            catalogue.in_order_of_races(queries.ids_of_races(self.data, filters)) if filters else list(catalogue.races)
         )
-        return len(ids), [directory.calendar[id] for id in ids[offset : offset + limit]]
+        return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
 
 class Entrants(Endpoint):
@@ -192,7 +192,7 @@ class Entrants(Endpoint):
         """The ids of those that match; None if all match."""
         column = queries.RESULT_COLUMNS[self.name]
         if any(filter in filters for filter in self.standings.filter_columns if filter != self.name):
-            return ids_in_chosen_standings(self.data, self.directory, self.standings, column, filters)
+            return ids_in_chosen_standings(self.data, self.catalogue, self.standings, column, filters)
         if not filters:
             return None
         if set(filters) == {self.name}:  # also those who never raced
@@ -213,7 +213,7 @@ class Constructors(Entrants):
     standings = queries.CONSTRUCTOR_STANDINGS
 
     def all(self) -> Mapping[int, Json]:
-        return self.directory.constructors
+        return self.catalogue.constructors
 
 
 class Drivers(Entrants):
@@ -229,7 +229,7 @@ class Drivers(Entrants):
     standings = queries.DRIVER_STANDINGS
 
     def all(self) -> Mapping[int, Json]:
-        return self.directory.drivers
+        return self.catalogue.drivers
 
 
 class RaceRecords(Endpoint):
@@ -241,7 +241,7 @@ class RaceRecords(Endpoint):
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
         total, rows = self.record_table.page(self.data, filters, limit, offset)
-        races = self.directory.races
+        races = self.catalogue.races
         return total, [
             {**races[id], self.key: self.records(list(of_race))} for id, of_race in groupby(rows, itemgetter("raceId"))
         ]
@@ -257,12 +257,12 @@ class Classification(RaceRecords):
     time_formats: ClassVar[Mapping[str, serializers.TimeFormat]]  # by the setting `finish_times`
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
-        directory, format_time = self.directory, self.time_formats[self.settings.finish_times]
+        catalogue, format_time = self.catalogue, self.time_formats[self.settings.finish_times]
         winner = None
         if self.settings.finish_times == "gap":
             winner = queries.winner_time(self.data, self.record_table, rows[0]["raceId"])
         return [
-            serializers.result(row, directory.drivers, directory.constructors, directory.statuses, format_time, winner)
+            serializers.result(row, catalogue.drivers, catalogue.constructors, catalogue.statuses, format_time, winner)
             for row in rows
         ]
 
@@ -289,8 +289,8 @@ class Qualifying(RaceRecords):
     schema = "QualifyingResult"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
-        directory = self.directory
-        return [serializers.qualifying_result(row, directory.drivers, directory.constructors) for row in rows]
+        catalogue = self.catalogue
+        return [serializers.qualifying_result(row, catalogue.drivers, catalogue.constructors) for row in rows]
 
 
 class Sprint(Classification):
@@ -316,7 +316,7 @@ class Laps(RaceRecords):
     not_echoed = frozenset({"laps"})
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
-        return serializers.laps(rows, self.directory.drivers)
+        return serializers.laps(rows, self.catalogue.drivers)
 
 
 class PitStops(RaceRecords):
@@ -330,7 +330,7 @@ class PitStops(RaceRecords):
     schema = "PitStop"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
-        return [serializers.pit_stop(row, self.directory.drivers) for row in rows]
+        return [serializers.pit_stop(row, self.catalogue.drivers) for row in rows]
 
 
 class Standings(Endpoint):
@@ -341,11 +341,11 @@ class Standings(Endpoint):
     record_table: ClassVar[RecordTable]
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        lists = self.directory.standings_filters(self.record_table.name, filters)
+        lists = self.catalogue.standings_filters(self.record_table.name, filters)
         if lists is None:
             return 0, []
         total, rows = self.record_table.page(self.data, lists, limit, offset)
-        races = self.directory.race_rows
+        races = self.catalogue.race_rows
         return total, [
             {
                 **serializers.echo(races[id]["year"], races[id]["round"], {}),
@@ -356,9 +356,9 @@ class Standings(Endpoint):
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
         echoed = super().echo(selection, filters)
-        latest = self.directory.latest_with[self.record_table.name]
+        latest = self.catalogue.latest_with[self.record_table.name]
         if selection.round is None and selection.season is not None and selection.season in latest:
-            race = self.directory.race_rows[latest[selection.season]]
+            race = self.catalogue.race_rows[latest[selection.season]]
             echoed["round"] = str(race["round"])  # as in Jolpica: clients read it
         return echoed
 
@@ -377,8 +377,8 @@ class DriverStandings(Standings):
     schema = "DriverStanding"
 
     def record(self, row: Row) -> Json:
-        constructors = [self.directory.constructors[int(id)] for id in row["constructors"].split()]
-        return serializers.standing(row, Driver=self.directory.drivers[row["driverId"]], Constructors=constructors)
+        constructors = [self.catalogue.constructors[int(id)] for id in row["constructors"].split()]
+        return serializers.standing(row, Driver=self.catalogue.drivers[row["driverId"]], Constructors=constructors)
 
 
 class ConstructorStandings(Standings):
@@ -392,7 +392,7 @@ class ConstructorStandings(Standings):
     schema = "ConstructorStanding"
 
     def record(self, row: Row) -> Json:
-        return serializers.standing(row, Constructor=self.directory.constructors[row["constructorId"]])
+        return serializers.standing(row, Constructor=self.catalogue.constructors[row["constructorId"]])
 
 
 class Status(Endpoint):
@@ -405,7 +405,7 @@ class Status(Endpoint):
     table, objects = "StatusTable", "Status"
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        texts = self.directory.statuses
+        texts = self.catalogue.statuses
         counts = sorted(queries.status_counts(self.data, filters), key=lambda each: (-each[1], texts[each[0]]))
         return page_of([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
 
@@ -416,10 +416,10 @@ def page_of(objects: list[Json], limit: int, offset: int) -> Page:
 
 
 def ids_in_chosen_standings(
-    data: Snapshot, directory: Directory, standings: RecordTable, column: str, filters: Filters
+    data: Snapshot, catalogue: Catalogue, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
     """The values of a column in the standings that an address selects: driverIds, constructorIds or raceIds."""
-    lists = directory.standings_filters(standings.name, filters)
+    lists = catalogue.standings_filters(standings.name, filters)
     return set() if lists is None else queries.ids_in_standings(data, standings, column, lists)
 
 

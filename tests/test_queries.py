@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from racedata import queries
 from racedata.addresses import FILTERS, Grammar, RefusedAddress
-from racedata.directory import Directory
+from racedata.catalogue import Catalogue
 from racedata.openapi import PARAMETERS
 from racedata.requested import Requested
 from racedata.resources import ENDPOINTS
@@ -25,8 +25,8 @@ def data(sample_database):
 
 
 @pytest.fixture(scope="module")
-def directory(data):
-    return Directory(data)
+def catalogue(data):
+    return Catalogue(data)
 
 
 class Recorded(Snapshot):
@@ -53,8 +53,8 @@ def addresses(endpoint):
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_every_set_of_filters_is_answered(data, directory, endpoint):
-    resource = endpoint(data, directory, Settings(), None, None)
+def test_every_set_of_filters_is_answered(data, catalogue, endpoint):
+    resource = endpoint(data, catalogue, Settings(), None, None)
     for address in addresses(endpoint):
         answer = resource.answer(Requested(address, 2000, 0, "http://localhost"))["MRData"]
         assert (answer["total"] == "0") == (not answer[endpoint.table][endpoint.objects])
@@ -64,7 +64,7 @@ def test_every_set_of_filters_is_answered(data, directory, endpoint):
 def test_no_address_scans_a_large_table_that_an_index_could_avoid(dump_database, endpoint):
     # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small ones of the sample.
     data = Recorded.read(dump_database)
-    resource = endpoint(data, Directory(data), Settings(), None, None)
+    resource = endpoint(data, Catalogue(data), Settings(), None, None)
     checked = set()
     for address in addresses(endpoint):
         data.queries.clear()
@@ -82,9 +82,9 @@ RECORD_TABLES = [table for table in vars(queries).values() if isinstance(table, 
 
 @pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
 @given(numbers=st.tuples(st.integers(0, 1100), st.integers(0, 1100)))
-def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, directory, table, numbers):
+def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, catalogue, table, numbers):
     limit, offset = numbers
-    race = directory.id_of_round[2023, 18]
+    race = catalogue.id_of_round[2023, 18]
     filters = {"race": race} if table.counted_per_race else {}
     where = " WHERE raceId = ?" if table.counted_per_race else ""
     sql = f"SELECT {table.select} FROM {table.name}{where} ORDER BY record LIMIT ? OFFSET ?"
@@ -94,8 +94,8 @@ def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, directory
     assert total == data.row(f"SELECT count(*) FROM {table.name}{where}", tuple(filters.values()))[0]
 
 
-def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, directory):
-    race = directory.id_of_round[2023, 18]
+def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, catalogue):
+    race = catalogue.id_of_round[2023, 18]
 
     def instructions(offset):
         """How many times SQLite's virtual machine asked to go on: a tenth of its instructions."""

@@ -1,4 +1,4 @@
-"""The directory: the objects that many answers use, read once per database, and what an address selects.
+"""The catalogue: the objects that many answers use, read once per database, and what an address selects.
 
 It translates the words and ids of an address into numbers of the database. The SQL of filters is in queries.py.
 """
@@ -35,7 +35,7 @@ class Selection:
     filters: Filters | None
 
 
-class Directory:
+class Catalogue:
     """The JSON objects that many answers use, read once per database: by id, in the order of answers."""
 
     def __init__(self, data: Snapshot) -> None:
