@@ -43,7 +43,7 @@ def serve(arguments: Sequence[str]) -> None:
     end_at_signals()
     from dataclasses import fields
 
-    from racedata.settings import CANNOT_START, SettingError, Settings, read_settings, value_of
+    from racedata.settings import CANNOT_START, SettingError, Settings, read_settings, stop, value_of
 
     parser = argparse.ArgumentParser(
         prog="racedata serve",
@@ -66,8 +66,7 @@ def serve(arguments: Sequence[str]) -> None:
             try:
                 value_of(each, option(each.name), text)
             except SettingError as error:
-                print(f"racedata: {error}", file=sys.stderr)
-                sys.exit(CANNOT_START)
+                stop(error)
             os.environ[each.metadata["variable"]] = text
     settings = read_settings()  # with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
     if "RACEDATA_DATABASE" not in os.environ and not os.path.exists(settings.database):

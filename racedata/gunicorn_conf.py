@@ -4,7 +4,7 @@ import resource
 import sys
 from typing import Any
 
-from racedata.settings import CANNOT_START, names_in, read_settings
+from racedata.settings import names_in, read_settings, stop
 
 settings = read_settings()
 
@@ -13,12 +13,10 @@ open_files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 resource.setrlimit(resource.RLIMIT_NOFILE, (open_files, open_files))
 # The master has a temporary file per worker, during a reload also one per new worker.
 if open_files < (needed := 2 * settings.workers + 100):
-    print(
-        f"racedata: WEB_CONCURRENCY={settings.workers} needs {needed} open files: expected fewer workers, or more than "
-        f"the {open_files} files that the system allows (ulimit -n)",
-        file=sys.stderr,
+    stop(
+        f"WEB_CONCURRENCY={settings.workers} needs {needed} open files: expected fewer workers, or more than the "
+        f"{open_files} files that the system allows (ulimit -n)"
     )
-    sys.exit(CANNOT_START)
 
 wsgi_app = "racedata.app:get_app()"
 
