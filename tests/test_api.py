@@ -89,10 +89,11 @@ def test_timings_come_with_their_lap_and_race_across_pages(sample_database):
     assert len(first) == len(set(first)) == 20
 
 
-def test_pages_that_overlap_are_refused():
+@pytest.mark.parametrize("correction", [{}, {"url": "https://example.org/1999"}])
+def test_pages_that_overlap_are_refused(correction):
     def answer(path):
         offset = int(path.rpartition("=")[2])
-        records = SEASONS[offset : offset + 50] if not offset else SEASONS[offset - 1 : offset + 25]
+        records = SEASONS[offset : offset + 50] if not offset else [{**SEASONS[49], **correction}, *SEASONS[50:75]]
         return 200, {}, envelope(records, len(SEASONS), 50, offset)
 
     assert refused(answer).endswith("a record is there twice; expected each once")

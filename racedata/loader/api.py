@@ -38,6 +38,8 @@ TOTAL_BYTES = 20_000_000
 MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
+# What identifies a record, in it or in the objects around it.
+KEYS = ("season", "round", "raceName", "Driver", "Constructor", "driverId", "number", "stop", "statusId")
 Record = tuple[Json, ...]  # the objects that the record is nested in, and the record: `(race, lap, timing)`
 
 
@@ -184,10 +186,9 @@ class PacedRedirects(Redirects):
         return request
 
 
-def record_key(record: Record) -> tuple[object, ...]:
-    """What no two records share: the numbers of the objects that the record is nested in, and the record."""
-    *parents, innermost = record
-    return *((parent.get("round"), parent.get("number")) for parent in parents), json.dumps(innermost, sort_keys=True)
+def record_key(record: Record) -> str:
+    """What no two records share, and no correction between two requests changes. A driver may have had two cars."""
+    return json.dumps([[found.get(name) for name in KEYS] for found in record])
 
 
 @contextmanager
