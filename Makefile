@@ -1,7 +1,8 @@
 # The commands of the project. `make help` lists them.
 
 PYTHON = python3
-# The values go to the commands through the environment, so they may have any characters.
+# The values go to the commands through the environment, so they may have any characters. No command reads DATABASE; but
+# without its line, make would expand it to export it.
 override export SOURCE := $(value SOURCE)
 override export FROM := $(value FROM)
 override export SEASON := $(value SEASON)
@@ -57,10 +58,11 @@ routes: install  ## list the routes of the service
 test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest $(PARALLEL)
 
-test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis and Chromium, and longer ones of real traffic
+test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer ones of real traffic
 	@SERVICE_SECONDS=5 .venv/bin/pytest $(PARALLEL) tests/system tests/test_service.py
 
-# What a checkout has beside the package goes with the tests. Two files of tests are about the checkout itself.
+# A copy of the checkout without the package, so that the tests import the wheel. Two files of tests are about the
+# checkout itself.
 test-wheel: dist  ## run the tests of `make test` against the wheel, without the checkout: PYTHON=python3.13
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		git ls-files -z -- . ':!racedata' | xargs -0 cp --parents --target-directory="$$folder" && \

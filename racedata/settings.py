@@ -180,7 +180,7 @@ class Settings:
         "megabytes of cached answers per worker",
         affects="no answer",
     )
-    # A request needs a token of both limits.
+    # A request needs a token of each limit.
     burst_limit: str = setting(
         "RACEDATA_BURST_LIMIT",
         matching(RATE, RATE_ACCEPTED),

@@ -30,10 +30,8 @@ def store_for(settings: Settings) -> LimitStore | None:
     try:
         local = LocalStore(limits)
     except (AttributeError, OSError):
-        raise SettingError(
-            "rate limits need a system with robust mutexes, such as Linux: "
-            "expected RACEDATA_BURST_LIMIT=off and RACEDATA_SUSTAINED_LIMIT=off"
-        ) from None
+        off = " and ".join(f"RACEDATA_{name.upper()}_LIMIT=off" for name in settings.rate_limits)
+        raise SettingError(f"rate limits need a system with robust mutexes, such as Linux: expected {off}") from None
     if settings.limit_store == "local":
         return local
     try:
