@@ -96,4 +96,4 @@ def jolpica() -> Path:
 @pytest.fixture(scope="session")
 def dump_database(dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database built from the full dump, as it is."""
-    return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db", "--corrections", "none")
+    return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db", None)

@@ -345,8 +345,8 @@ print(size, memory("self") - before)
     ("query", "requests", "codings"),
     [
         ("limit=1", 40_000, ["identity"]),
-        ("limit=300", 9_000, ["gzip", "identity"]),
-        ("limit=2000", 5_000, ["gzip"]),
+        ("limit=300", 3_000, ["gzip", "identity"]),
+        ("limit=2000", 3_600, ["gzip"]),
     ],
 )
 def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, query, requests, codings):

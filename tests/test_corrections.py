@@ -105,7 +105,7 @@ def test_none_switches_corrections_off(tmp_path):
     drivers.write_text(drivers.read_text(encoding="utf-8").replace(",alonso,", ",bearman,"), encoding="utf-8")
     sql = "SELECT number FROM drivers WHERE driverRef = 'bearman'"
     assert select(built(source, tmp_path / "right.db"), sql) == [(87,)]
-    assert select(built(source, tmp_path / "wrong.db", "--corrections", "none"), sql) == [(38,)]
+    assert select(built(source, tmp_path / "wrong.db", None), sql) == [(38,)]
 
 
 def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list_of_the_project(tmp_path):

@@ -15,7 +15,7 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 from support import ROOT, SAMPLE, spoiling
-from support.loads import LOAD, assert_refused, edit, is_whole, refused, rows_of, run_loader
+from support.loads import LOAD, assert_refused, built, edit, is_whole, refused, rows_of, run_loader
 from support.processes import until
 
 from racedata.loader import replacement
@@ -96,7 +96,7 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
         assert database.read_bytes() == old or (is_whole(database) and rows_of(database) == new)
         assert set(database.parent.iterdir()) <= {database, database.with_name(".racedata.db.loading")}
     # The next load removes what the last killed one left.
-    run_loader(source, database).check_returncode()
+    built(source, database)
     assert rows_of(database) == new
     assert list(database.parent.iterdir()) == [database]
 
@@ -151,14 +151,14 @@ def test_a_reader_that_has_the_old_file_open_keeps_reading_it(source, database):
         rows = "SELECT count(*) FROM lap_times"
         assert db.execute(rows).fetchone() == (1034,)
         (source / "lap_times.csv").unlink()
-        run_loader(source, database).check_returncode()
+        built(source, database)
         assert db.execute(rows).fetchone() == (1034,)
     assert rows_of(database)["lap_times"] == []
 
 
 def test_the_new_file_has_the_mode_of_the_old_one(source, database):
     database.chmod(0o640)
-    run_loader(source, database).check_returncode()
+    built(source, database)
     assert database.stat().st_mode & 0o777 == 0o640
 
 
@@ -166,7 +166,7 @@ def test_the_new_file_has_the_mode_of_the_old_one(source, database):
 def test_the_new_file_has_the_owner_of_the_old_one(source, database):
     os.chown(database, 12345, 23456)
     database.chmod(0o640)
-    run_loader(source, database).check_returncode()
+    built(source, database)
     status = database.stat()
     assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12345, 23456, 0o640)
 
@@ -211,7 +211,7 @@ def test_a_link_to_the_database_stays_a_link(source, database):
     link = database.with_name("current.db")
     link.symlink_to(database)
     database.write_bytes(b"")
-    run_loader(source, link).check_returncode()
+    built(source, link)
     assert link.is_symlink()
     assert len(rows_of(database)["races"]) == 88
 
@@ -237,7 +237,7 @@ def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
 
 def test_a_damaged_database_is_replaced(source, database):
     database.write_bytes(database.read_bytes()[:10_000])
-    run_loader(source, database).check_returncode()
+    built(source, database)
     assert len(rows_of(database)["races"]) == 88
 
 
@@ -248,7 +248,7 @@ def test_a_database_in_a_folder_that_does_not_exist_is_refused(source, tmp_path)
 
 
 def test_the_folder_is_unlocked_at_the_end(source, database):
-    run_loader(source, database).check_returncode()
+    built(source, database)
     folder = os.open(database.parent, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     os.close(folder)

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from racedata.database import CHECKSUM_BYTES, write_checksum
+from racedata.loader import build
+from racedata.loader.corrections import CORRECTIONS
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
@@ -32,9 +34,9 @@ def run_loader(
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
-def built(source: Path | str, database: Path, *arguments: str) -> Path:
-    """The path of a database that the loader has built from `source`."""
-    run_loader(source, database, *arguments).check_returncode()
+def built(source: Path | str, database: Path, corrections: Path | None = CORRECTIONS) -> Path:
+    """The path of a database that the loader has built from `source`, in this process, which is faster."""
+    build.load(str(source), str(database), corrections, lambda text: None)
     return database
 
 

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from functools import cache
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -99,6 +100,7 @@ FILES = {
 }
 
 
+@cache
 def names(text: str) -> dict[str, str]:
     """`a=b c` is {"a": "b", "c": "c"}: the order counts, and most names are those of the column."""
     return {name: column or name for name, _, column in (pair.partition("=") for pair in text.split())}
@@ -118,6 +120,7 @@ DRIVER = names(
     "driverId=driverRef permanentNumber=number code url"
     " givenName=forename familyName=surname dateOfBirth=dob nationality"
 )
+SESSIONS = names("FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_")
 
 
 class Refused(Exception):
@@ -243,12 +246,14 @@ class Oracle:
         }
         self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
         self.races_with = {endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()}
-        self.entries, self.of_season = defaultdict(list), defaultdict(list)
+        self.entries, self.driven, self.rows_of = defaultdict(list), defaultdict(list), defaultdict(list)
         for row in self.rows["results"]:
             self.entries[row["raceId"], row["driverId"]].append(row)
+            self.driven[row["facts"]["season"], row["driverId"]].append(row)
         for endpoint, rows in self.rows.items():
             for row in rows:
-                self.of_season[endpoint, row["facts"]["season"]].append(row)
+                for round in (row["facts"]["round"], None):
+                    self.rows_of[endpoint, row["facts"]["season"], round].append(row)
         self.qualified = {(row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]}
 
     def read_rows(self, folder: Path, table: str, order: str, columns: str) -> list[Row]:
@@ -296,16 +301,16 @@ class Oracle:
         """Season and round, with the numbers that `current`, `last` and `next` stand for."""
         if season == "current":
             season = max(self.races[race]["year"] for race in self.races_with["results"])
+        if round not in ("last", "next"):
+            return season, round
         races = [race for race in self.calendar if race["year"] == season]
         run = [int(race["round"]) for race in races if race["id"] in self.races_with["results"]]
         if round == "last":
             if not run:
                 raise Refused(404)
             return season, str(max(run))
-        if round == "next":
-            ahead = [int(race["round"]) for race in races if int(race["round"]) > max(run, default=0)]
-            return (season, str(min(ahead))) if ahead else (str(int(season) + 1), "1")
-        return season, round
+        ahead = [int(race["round"]) for race in races if int(race["round"]) > max(run, default=0)]
+        return (season, str(min(ahead))) if ahead else (str(int(season) + 1), "1")
 
     # Which records an address has.
 
@@ -321,12 +326,16 @@ class Oracle:
         of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
         rows = matching(self.candidates(endpoint, wanted), only(wanted, wanted.keys() - of_the_race.keys()))
         if of_the_race:
-            rows = [row for row in rows if matching(self.entries[row["raceId"], row["driverId"]], of_the_race)]
+            entries = matching(self.candidates("results", wanted), of_the_race)
+            entered = {(entry["raceId"], entry["driverId"]) for entry in entries}
+            rows = [row for row in rows if (row["raceId"], row["driverId"]) in entered]
         return rows
 
     def candidates(self, endpoint: str, wanted: Facts) -> list[Row]:
-        """The rows of an endpoint, those of the season alone if one is given."""
-        return self.of_season[endpoint, wanted["season"]] if "season" in wanted else self.rows[endpoint]
+        """The rows of an endpoint, those of the season or the race alone if one is given."""
+        if "season" not in wanted:
+            return self.rows[endpoint]
+        return self.rows_of[endpoint, wanted["season"], wanted.get("round")]
 
     def things(self, word: str, table: list[Row], wanted: Facts) -> list[Row]:
         """The rows of a table of things; `word` is the fact by which rows of results and races name such a thing."""
@@ -416,7 +425,7 @@ class Oracle:
     def sessions(self, race: Row) -> dict[str, Any]:
         year = int(race["year"])
         sprint = "sprint_date" in race or race["id"] in self.races_with["sprint"]
-        columns = names("FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_")
+        columns = dict(SESSIONS)
         if sprint and year >= 2023:
             del columns["SecondPractice"]
             columns["SprintShootout" if year == 2023 else "SprintQualifying"] = "fp2_"
@@ -471,8 +480,8 @@ class Oracle:
             return standing | {"Constructor": self.constructor(row)}
         driven = [
             (int(entry["facts"]["round"]), int(entry["resultId"]), entry)
-            for entry in self.of_season["results", row["facts"]["season"]]
-            if entry["driverId"] == row["driverId"] and int(entry["facts"]["round"]) <= int(row["facts"]["round"])
+            for entry in self.driven[row["facts"]["season"], row["driverId"]]
+            if int(entry["facts"]["round"]) <= int(row["facts"]["round"])
         ]
         constructors = {entry["constructorId"]: self.constructor(entry) for _, _, entry in sorted(driven)}
         return standing | {"Driver": self.driver(row), "Constructors": list(constructors.values())}
