@@ -44,6 +44,13 @@ def test_a_zip_may_have_the_files_at_its_root_or_one_folder_down(tmp_path, insid
     assert contents(zipped(tmp_path / "data.zip", inside)) == contents(SAMPLE)
 
 
+def test_a_source_that_cannot_be_reached_is_refused_with_the_reason(tmp_path):
+    (tmp_path / "loop").symlink_to("loop")
+    for name, reason in [("loop", "Too many levels of symbolic links"), ("none", "not found"), ("a\0", "not found")]:
+        with refused(f"{tmp_path / name}: {reason}; expected a folder of CSV files"):
+            contents(tmp_path / name)
+
+
 def test_a_folder_with_several_dumps_is_refused(tmp_path):
     for year in ("2024", "2025"):
         shutil.copytree(SAMPLE, tmp_path / year)

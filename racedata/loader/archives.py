@@ -91,7 +91,13 @@ def dump_folder(source: str, recognised_by: Collection[str], progress: Progress)
         with open(source, "rb") as file, unzipped(file, source, recognised_by) as folder:
             yield folder
     else:
-        what = "neither a file nor a folder" if os.path.exists(source) else "not found"
+        what = "neither a file nor a folder"
+        try:
+            os.stat(source)
+        except (FileNotFoundError, ValueError):  # ValueError: a NUL in it
+            what = "not found"
+        except OSError as error:  # such as no permission to enter its folder
+            what = str(error.strerror)
         raise LoadError(f"{source}: {what}; expected a folder of CSV files, a zip of them, or the URL of such a zip")
 
 
