@@ -128,8 +128,10 @@ class Field(NamedTuple):
 class CsvFile:
     """A CSV file of which some columns are read. `rows_read` counts its rows, without the header and blank lines."""
 
-    def __init__(self, path: AnyPath, fields: Sequence[Field], progress: Progress) -> None:
-        self.path, self.fields, self.progress = path, fields, progress
+    def __init__(
+        self, path: AnyPath, fields: Sequence[Field], progress: Progress, needs_all_columns: bool = False
+    ) -> None:
+        self.path, self.fields, self.progress, self.needs_all_columns = path, fields, progress, needs_all_columns
         self.header: list[str] = []
         self.rows_read = 0
 
@@ -190,7 +192,7 @@ class CsvFile:
         if len(self.header) > COLUMNS:
             raise self.fault(f"{len(self.header):,} columns; expected at most {COLUMNS:,}")
         for field in self.fields:
-            if field.required and field.name not in self.header:
+            if (field.required or self.needs_all_columns) and field.name not in self.header:
                 raise self.fault(
                     f"not in the header, which has {', '.join(self.header)[:300] or 'nothing'}", field.name
                 )

@@ -1,7 +1,7 @@
 """Parsers: what the text of a field must look like, and how it becomes the value that is stored. All are here."""
 
 import re
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, date, datetime
 
 Value = int | str | None
@@ -99,6 +99,15 @@ time_with_fraction = Parser("a time of day such as 14:19:22", rf"{_TIME_OF_DAY}(
 clock_duration = Parser("a duration such as 01:31:31.531", _CLOCK_DURATION, milliseconds)
 clock_lap_time = Parser("a duration such as 00:01:31.531", _CLOCK_DURATION, _to_lap_time)
 
+# In f1db's release.
+f1db_id = Parser("an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*", repeats=True)
+f1db_position = Parser(
+    "a number, DNF, DNP, DNPQ, DNQ, DNS, DSQ, EX or NC",
+    "[0-9]{1,4}|DNF|DNP|DNPQ|DNQ|DNS|DSQ|EX|NC",
+    repeats=True,
+)
+hour_and_minute = Parser("a time of day such as 13:00", "([01][0-9]|2[0-3]):[0-5][0-9]", "{}:00".format)
+
 # In answers of an API.
 utc_time = Parser("a time of day such as 13:00:00Z", f"{_TIME_OF_DAY}Z?", lambda text: text.removesuffix("Z"))
 duration = Parser(
@@ -128,6 +137,17 @@ def text(expected: str) -> Parser:
 def one_of(words: Collection[str]) -> Parser:
     """A parser of words."""
     return Parser(f"one of {', '.join(words)}", "|".join(map(re.escape, words)))
+
+
+def key_in(numbers: Mapping[str, int], expected: str) -> Parser:
+    """A parser of texts that must be keys of `numbers`: their values are stored."""
+
+    def convert(text: str) -> int:
+        if text not in numbers:
+            raise ValueError
+        return numbers[text]
+
+    return Parser(expected, ".+", convert, repeats=True)
 
 
 def id_in(ids: Collection[int], expected: str) -> Parser:

@@ -1,0 +1,457 @@
+"""Reads the CSV release of f1db into a Stage: one file per table, linked by ids such as `max-verstappen`.
+
+As in jolpica.py, the files become temporary tables, and statements of SQL turn those into the tables of the Stage.
+Columns are found by name; other columns and files are ignored. What the project knows of ids is in f1db_ids.csv: each
+row is an id that does not follow the rules below. Of several rows that fit a result, the first counts.
+"""
+
+import csv
+import re
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from racedata.loader.archives import Dump, files_of
+from racedata.loader.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.errors import LoadError
+from racedata.loader.sources.statuses import insert_statuses
+from racedata.loader.stage import Origin, Stage
+from racedata.loader.values import (
+    Parser,
+    day,
+    f1db_id,
+    f1db_position,
+    from_one,
+    hour_and_minute,
+    key_in,
+    number,
+    one_of,
+    plain_text,
+    points,
+    row_id,
+    short_lap_time,
+    whole_number,
+    year,
+)
+
+RECOGNISED_BY = "f1db-races.csv"
+LICENCE = "CC BY 4.0"
+IDS = Path(__file__).with_name("f1db_ids.csv")
+KNOWN_UNTIL = 2025  # the last season whose ids were compared with Ergast's
+MAX_IDS = 50_000  # in a file; a limit of memory, far above what any release needs
+
+_ROW = """
+    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL, positionNumber INTEGER,
+    positionText TEXT NOT NULL"""
+_DRIVER = "driverId INTEGER NOT NULL REFERENCES f1db_drivers"
+_CONSTRUCTOR = "constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT"
+_ENTRY = f"{_ROW}, driverNumber INTEGER, {_DRIVER}, {_CONSTRUCTOR}"
+_RESULTS = f"""
+    {_ENTRY}, sharedCar TEXT, laps INTEGER, timeMillis INTEGER, gapLaps INTEGER, reasonRetired TEXT, points TEXT,
+    gridPositionNumber INTEGER"""
+_QUALIFYING = f"{_ENTRY}, time TEXT, q1 TEXT, q2 TEXT, q3 TEXT"
+_PRACTICE = f"{_ENTRY}, laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)"
+# The sessions of a race, and the names of their dates and times.
+SESSIONS = {
+    "fp1": "freePractice1",
+    "fp2": "freePractice2",
+    "fp3": "freePractice3",
+    "quali": "qualifying",
+    "sprint": "sprintRace",
+    "sq": "sprintQualifying",
+}
+# The files, with the columns of their temporary tables, in the order of loading: each comes after those that it refers
+# to. An id that is a text becomes the number of its row. An empty field is NULL.
+FILES = {
+    "countries": "id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, demonym TEXT",
+    "grands_prix": "id TEXT NOT NULL UNIQUE, fullName TEXT NOT NULL",
+    "circuits": """id TEXT NOT NULL UNIQUE, fullName TEXT NOT NULL, placeName TEXT,
+        countryId INTEGER REFERENCES f1db_countries, latitude TEXT, longitude TEXT""",
+    "constructors": "id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, countryId INTEGER REFERENCES f1db_countries",
+    "drivers": """id TEXT NOT NULL UNIQUE, firstName TEXT NOT NULL, lastName TEXT NOT NULL, abbreviation TEXT,
+        permanentNumber INTEGER, dateOfBirth TEXT, nationalityCountryId INTEGER REFERENCES f1db_countries""",
+    "races": f"""id INTEGER PRIMARY KEY, year INTEGER NOT NULL, round INTEGER NOT NULL, date TEXT NOT NULL, time TEXT,
+        grandPrixId INTEGER NOT NULL REFERENCES f1db_grands_prix,
+        circuitId INTEGER NOT NULL REFERENCES f1db_circuits,
+        {"".join(f"{name}Date TEXT, {name}Time TEXT, " for name in SESSIONS.values())} UNIQUE (year, round)""",
+    "races_race_results": _RESULTS,
+    "races_sprint_race_results": _RESULTS,
+    "races_qualifying_results": _QUALIFYING,
+    "races_sprint_qualifying_results": _QUALIFYING,
+    **{f"races_free_practice_{n}_results": _PRACTICE for n in (1, 2, 3, 4)},
+    "races_fastest_laps": f"{_ROW}, {_DRIVER}, lap INTEGER, time TEXT, UNIQUE (raceId, driverId)",
+    "races_pit_stops": f"""{_ROW}, {_DRIVER}, stop INTEGER NOT NULL, lap INTEGER, timeMillis INTEGER,
+        UNIQUE (raceId, driverId, stop)""",
+    "races_driver_standings": f"{_ROW}, {_DRIVER}, points TEXT, UNIQUE (raceId, driverId)",
+    "races_constructor_standings": f"""{_ROW}, {_CONSTRUCTOR}, points TEXT,
+        UNIQUE (raceId, constructorId, engineManufacturerId)""",
+}
+# Without a row of each of these, a release would be of no use.
+LISTS = ("countries", "grands_prix", "circuits", "constructors", "drivers", "races", "races_race_results")
+
+# Of columns that are not just whole numbers or plain text.
+PARSERS: dict[str, Parser] = {
+    "id": f1db_id,
+    "engineManufacturerId": f1db_id,
+    "positionText": f1db_position,
+    "sharedCar": one_of(("true", "false")),
+    "points": points,
+    "timeMillis": row_id,  # like an id, each is there about once
+    "stop": from_one,
+    "dateOfBirth": day,
+    "latitude": number,
+    "longitude": number,
+    **dict.fromkeys(("time", "q1", "q2", "q3"), short_lap_time),
+}
+RACE_PARSERS: dict[str, Parser] = {
+    "year": year,
+    "round": from_one,
+    "date": day,
+    "time": hour_and_minute,
+    **{f"{name}Date": day for name in SESSIONS.values()},
+    **{f"{name}Time": hour_and_minute for name in SESSIONS.values()},
+}
+
+# What Ergast calls them.
+ERGASTS_NAMES = {
+    "name": {
+        "South Korea": "Korea",
+        "United Arab Emirates": "UAE",
+        "United Kingdom": "UK",
+        "United States of America": "USA",
+    },
+    "demonym": {"Monégasque": "Monegasque"},
+}
+
+Rule = Mapping[str, str]  # a row of f1db_ids.csv
+# Its columns that a row of a result must fit, if they are not empty.
+CONDITIONS = ("engine", "first_year", "last_year", "first_round", "last_round", "driver")
+
+# Rows of f1db_ids.csv, and after them one for each constructor. Unknown years, rounds, engines and drivers fit all.
+CREATE_RULES = """
+    CREATE TEMP TABLE f1db_rules (
+        id INTEGER NOT NULL, priority INTEGER NOT NULL, engine TEXT, first_year INTEGER, last_year INTEGER,
+        first_round INTEGER, last_round INTEGER, driver INTEGER, constructorId INTEGER NOT NULL,
+        PRIMARY KEY (id, priority)) WITHOUT ROWID"""
+
+# Of a car that several drivers shared, only the row of the first says how far it went.
+SHARED_CARS = """
+    UPDATE temp.f1db_races_race_results AS f1db
+    SET laps = car.laps, timeMillis = car.timeMillis, gapLaps = car.gapLaps, reasonRetired = car.reasonRetired
+    FROM (SELECT * FROM f1db_races_race_results WHERE sharedCar = 'false') AS car
+    WHERE f1db.sharedCar = 'true' AND f1db.laps IS NULL AND f1db.raceId = car.raceId
+        AND f1db.driverNumber = car.driverNumber AND f1db.positionText = car.positionText"""
+
+# Statements that fill the tables of the Stage, by table. `f1db` is a row of a file.
+
+FILL_LISTS = {
+    "seasons": "INSERT INTO dump.seasons (year) SELECT DISTINCT year FROM f1db_races",
+    "circuits": """
+        INSERT INTO dump.circuits (circuitId, circuitRef, name, location, country, lat, lng)
+        SELECT f1db.rowid, circuit_reference(f1db.id), fullName, placeName, country.name, latitude, longitude
+        FROM f1db_circuits AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = countryId""",
+    "drivers": """
+        INSERT INTO dump.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality)
+        SELECT f1db.rowid, driver_reference(f1db.id), permanentNumber, abbreviation, firstName, lastName, dateOfBirth,
+            demonym
+        FROM f1db_drivers AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = nationalityCountryId""",
+    "races": """
+        INSERT INTO dump.races (raceId, year, round, circuitId, name, date, time)
+        SELECT f1db.id, year, round, circuitId, fullName, date, time
+        FROM f1db_races AS f1db JOIN f1db_grands_prix AS grand_prix ON grand_prix.rowid = grandPrixId""",
+    "sessions": "INSERT INTO dump.sessions (raceId, session, date, time)"
+    + " UNION ALL ".join(
+        f"""
+        SELECT id, '{session}', {name}Date, {name}Time FROM f1db_races
+        WHERE coalesce({name}Date, {name}Time) NOT NULL"""
+        for session, name in SESSIONS.items()
+    ),
+}
+
+CONSTRUCTOR = """
+    (SELECT rule.constructorId FROM f1db_rules AS rule
+     WHERE rule.id = f1db.constructorId AND ifnull(engine, engineManufacturerId) IS engineManufacturerId
+         AND year BETWEEN ifnull(first_year, year) AND ifnull(last_year, year)
+         AND round BETWEEN ifnull(first_round, round) AND ifnull(last_round, round)
+         AND (driver IS NULL OR driver = {driver})
+     ORDER BY priority LIMIT 1)"""
+CONSTRUCTOR_OF_DRIVER = CONSTRUCTOR.format(driver="f1db.driverId")
+
+POSITION_TEXT = """
+    CASE WHEN positionNumber NOT NULL THEN positionNumber
+        ELSE CASE positionText WHEN 'DNF' THEN 'R' WHEN 'NC' THEN 'N' WHEN 'DSQ' THEN 'D' WHEN 'EX' THEN 'E'
+            WHEN 'DNS' THEN 'W' WHEN 'DNQ' THEN 'F' WHEN 'DNPQ' THEN 'F' WHEN 'DNP' THEN 'F' END END"""
+STATUS = """
+    CASE positionText WHEN 'DSQ' THEN 'Disqualified' WHEN 'EX' THEN 'Excluded' WHEN 'NC' THEN 'Not classified'
+        WHEN 'DNQ' THEN 'Did not qualify' WHEN 'DNPQ' THEN 'Did not prequalify'
+        ELSE coalesce(
+            CASE gapLaps WHEN 0 THEN NULL WHEN 1 THEN '+1 Lap' ELSE '+' || gapLaps || ' Laps' END,
+            reasonRetired,
+            CASE positionText WHEN 'DNF' THEN 'Retired' WHEN 'DNS' THEN 'Did not start' WHEN 'DNP' THEN 'Withdrew'
+                ELSE 'Finished' END) END"""
+# New ones are numbered in the order of races, then of sprints.
+STATUS_TEXTS = f"""
+    SELECT {STATUS}, rowid FROM f1db_races_race_results UNION ALL
+    SELECT {STATUS}, 1000000 + rowid FROM f1db_races_sprint_race_results"""
+
+# Who did not take part drove no laps; of others without laps it is not known.
+RESULTS = f"""
+    INSERT INTO dump.{{table}} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
+        points, laps, milliseconds, statusId)
+    SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, ifnull(gridPositionNumber, 0),
+        {POSITION_TEXT}, positionDisplayOrder, ifnull(points, '0'),
+        CASE WHEN positionText IN ('DNS', 'DNQ', 'DNPQ', 'DNP', 'EX') THEN ifnull(laps, 0) ELSE laps END,
+        timeMillis, statusId
+    FROM f1db_{{file}} AS f1db JOIN dump.races USING (raceId)
+        LEFT JOIN dump.status ON status = {STATUS} COLLATE NOCASE"""
+# If a driver has two rows, which are of shared cars, the first has the fastest lap.
+FASTEST_LAPS = """
+    UPDATE dump.results SET (rank, fastestLap, fastestLapTime) = (
+        SELECT ifnull(positionNumber, positionDisplayOrder), lap, time FROM f1db_races_fastest_laps AS f1db
+        WHERE f1db.raceId = results.raceId AND f1db.driverId = results.driverId)
+    WHERE resultId IN (SELECT resultId FROM (
+        SELECT resultId, min(positionOrder) FROM dump.results GROUP BY raceId, driverId))"""
+QUALIFYING = f"""
+    INSERT INTO dump.{{table}} ({{id}}, raceId, driverId, constructorId, number, position, q1, q2, q3)
+    SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, {{position}}, {{q1}}, q2, q3
+    FROM f1db_{{file}} AS f1db JOIN dump.races USING (raceId)"""
+PRACTICE = """
+    INSERT INTO dump.practice (raceId, session, driverId, constructorId, number, position, laps, milliseconds)""" + (
+    " UNION ALL ".join(
+        f"""
+        SELECT raceId, {n}, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, positionNumber, laps, timeMillis
+        FROM f1db_races_free_practice_{n}_results AS f1db JOIN dump.races USING (raceId)"""
+        for n in (1, 2, 3, 4)
+    )
+)
+FILL_STANDINGS = (
+    # The first race of each driver or constructor in a season, and the first classified finish.
+    """CREATE TEMP TABLE f1db_{of}_seasons AS
+           SELECT year, {of}Id, min(round) AS first, min(round) FILTER (WHERE positionText GLOB '[0-9]*') AS classified
+           FROM dump.results JOIN dump.races USING (raceId) WHERE {counts} GROUP BY year, {of}Id""",
+    "CREATE TEMP TABLE f1db_{of}_wins (year, id, round, PRIMARY KEY (year, id, round)) WITHOUT ROWID",
+    """INSERT INTO f1db_{of}_wins
+           SELECT DISTINCT year, {of}Id, round FROM dump.results JOIN dump.races USING (raceId)
+           WHERE positionText = '1' AND {counts}""",
+    """CREATE TEMP TABLE f1db_{of}_listed (
+           raceId, id, year, round, points, place, position, text, PRIMARY KEY (raceId, id)) WITHOUT ROWID""",
+    # Constructors with several engines are one in Ergast's lists.
+    f"""INSERT INTO f1db_{{of}}_listed
+            SELECT raceId, {{id}} AS id, year, round, printf('%.10g', sum(points)), min(positionDisplayOrder),
+                ifnull(positionNumber, positionDisplayOrder), {POSITION_TEXT}
+            FROM f1db_races_{{of}}_standings AS f1db JOIN dump.races USING (raceId) GROUP BY raceId, 2""",
+    # f1db lists who scored, and since 2000 also who was classified. Ergast lists all with a result in the season so
+    # far. They share a place if they were classified; else they have none.
+    """INSERT OR IGNORE INTO f1db_{of}_listed
+           SELECT raceId, {of}Id, year, round, '0', next, CASE WHEN classified <= round THEN next END,
+               CASE WHEN classified <= round THEN next ELSE '-' END
+           FROM (SELECT raceId, year, round, max(place) + 1 AS next FROM f1db_{of}_listed GROUP BY raceId)
+               JOIN f1db_{of}_seasons USING (year)
+           WHERE first <= round""",
+    """INSERT INTO dump.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
+           SELECT row_number() OVER (ORDER BY year, round, place), raceId, id, points, position, text, (
+               SELECT count(*) FROM f1db_{of}_wins AS won
+               WHERE won.year = listed.year AND won.id = listed.id AND won.round <= listed.round)
+           FROM f1db_{of}_listed AS listed""",
+)
+
+FILL_RECORDS = {
+    "results": RESULTS.format(table="results", file="races_race_results"),
+    "sprint_results": RESULTS.format(table="sprint_results", file="races_sprint_race_results"),
+    # Before 2006, the only time is in the column `time`.
+    "qualifying": QUALIFYING.format(
+        table="qualifying",
+        id="qualifyId",
+        file="races_qualifying_results",
+        position="positionDisplayOrder",
+        q1="ifnull(q1, f1db.time)",
+    ),
+    "sprint_qualifying": QUALIFYING.format(
+        table="sprint_qualifying",
+        id="sprintQualifyId",
+        file="races_sprint_qualifying_results",
+        position="positionNumber",
+        q1="q1",
+    ),
+    "practice": PRACTICE,
+    "pit_stops": """
+        INSERT INTO dump.pit_stops (raceId, driverId, stop, lap, milliseconds)
+        SELECT raceId, driverId, stop, lap, timeMillis FROM f1db_races_pit_stops""",
+}
+# The expression for the id in a row of a file of standings, and for the races that count.
+STANDINGS_OF = {
+    "driver": ("driverId", "TRUE"),
+    # The 500 miles of Indianapolis did not count for constructors.
+    "constructor": (CONSTRUCTOR.format(driver="NULL"), "name <> 'Indianapolis 500'"),
+}
+
+RESULTS_OF_DRIVERS = """
+    SELECT f1db_drivers.id, count(year) FROM f1db_drivers
+        LEFT JOIN f1db_races_race_results AS f1db ON driverId = f1db_drivers.rowid
+        LEFT JOIN f1db_races ON f1db_races.id = raceId AND year <= ?
+    GROUP BY f1db_drivers.rowid ORDER BY 2 DESC, 1"""
+CONSTRUCTORS = """
+    SELECT f1db.id, f1db.rowid, f1db.name, demonym
+    FROM f1db_constructors AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = countryId"""
+INSERT_CONSTRUCTOR = """
+    INSERT INTO dump.constructors (constructorId, constructorRef, name, nationality) VALUES (?, ?, ?, ?)"""
+# Circuits, constructors and drivers that were first seen after the seasons that f1db_ids.csv is for.
+NEW = """
+    SELECT {of}Ref FROM dump.{of}s WHERE {of}Id IN (
+        SELECT id FROM ({seen}) JOIN dump.races USING (raceId) GROUP BY id HAVING min(year) > ?)
+    ORDER BY 1"""
+SEEN = {
+    "circuit": "SELECT circuitId AS id, raceId FROM dump.races",
+    "constructor": "SELECT constructorId AS id, raceId FROM dump.results",
+    "driver": "SELECT driverId AS id, raceId FROM dump.results UNION ALL SELECT driverId, raceId FROM dump.practice",
+}
+
+
+def read(dump: Dump, stage: Stage) -> Origin:
+    """Fills the stage from the files of a release. Raises LoadError."""
+    db = stage.db
+    files = files_of({name: dump.folder / file_name(f"f1db_{name}") for name in FILES}, list(FILES), dump.address)
+    for name, columns in FILES.items():
+        db.execute(f"CREATE TEMP TABLE f1db_{name} ({columns})")
+        load(stage, f"f1db_{name}", files[name], has_rows=name in LISTS)
+    db.execute(SHARED_CARS)
+    for column, names in ERGASTS_NAMES.items():
+        db.executemany(f"UPDATE f1db_countries SET {column} = ? WHERE {column} = ?", [(b, a) for a, b in names.items()])
+    with IDS.open(newline="", encoding="utf-8") as file:
+        rules = list(csv.DictReader(file))
+    for kind, references in (("circuit", circuit_references(db, rules)), ("driver", driver_references(db, rules))):
+        db.create_function(f"{kind}_reference", 1, references.get, deterministic=True)
+    for table, statement in FILL_LISTS.items():
+        stage.rows[table] = db.execute(statement).rowcount
+    fill_constructors(stage, rules)
+    insert_statuses(stage, STATUS_TEXTS)
+    for table, statement in FILL_RECORDS.items():
+        stage.rows[table] = db.execute(statement).rowcount
+    db.execute(FASTEST_LAPS)
+    for of, (id, counts) in STANDINGS_OF.items():
+        for statement in FILL_STANDINGS:
+            stage.rows[f"{of}_standings"] = db.execute(statement.format(of=of, id=id, counts=counts)).rowcount
+    return Origin("f1db", dump.address, LICENCE, dump.checksum(files.values()), list(remarks(db, rules)))
+
+
+def file_name(table: str) -> str:
+    """The name of the file of a temporary table."""
+    return f"{table.replace('_', '-')}.csv"
+
+
+def fields_of(db: sqlite3.Connection, table: str) -> Iterator[Field]:
+    """How the columns of a file are read."""
+    parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({table})")}
+    parsers = RACE_PARSERS if table == "f1db_races" else PARSERS
+    for _, column, type, not_null, _, key in db.execute(f"PRAGMA temp.table_info({table})").fetchall():
+        if column in parents:
+            parse = key_in(rows_by_id(db, parents[column]), f"an id of {file_name(parents[column])}")
+        else:
+            parse = parsers.get(column, whole_number if type == "INTEGER" else plain_text)
+        yield Field(column, parse, required=bool(not_null or key))
+
+
+def rows_by_id(db: sqlite3.Connection, table: str) -> dict[str, int]:
+    """The numbers of the rows of a file. Raises LoadError if they are very many."""
+    rows = dict(db.execute(f"SELECT CAST(id AS TEXT), rowid FROM temp.{table} LIMIT {MAX_IDS + 1}"))
+    if len(rows) > MAX_IDS:
+        raise LoadError(f"{file_name(table)}: more than {MAX_IDS:,} rows; expected fewer")
+    return rows
+
+
+def load(stage: Stage, table: str, path: AnyPath, has_rows: bool) -> None:
+    """Loads a file into its temporary table. `has_rows`: without a row, it is refused."""
+    db = stage.db
+    # A release has all columns. One that is absent is one that f1db has renamed.
+    file = CsvFile(path, list(fields_of(db, table)), stage.progress, needs_all_columns=True)
+    statement = f"INSERT OR FAIL INTO temp.{table} VALUES ({', '.join('?' * len(file.fields))})"
+    try:
+        for batch in file.batches():
+            db.executemany(statement, zip(*batch))
+    except sqlite3.IntegrityError as error:
+        # Such as `UNIQUE constraint failed: f1db_races.year, f1db_races.round`.
+        (inserted,) = db.execute(f"SELECT count(*) FROM temp.{table}").fetchone()
+        raise file.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None
+    if has_rows and not file.rows_read:
+        raise LoadError(f"{path.name}: no rows; expected at least one")
+
+
+def by_rule(id: str) -> str:
+    """The reference of an id that is not in f1db_ids.csv: the same words."""
+    return id.replace("-", "_")
+
+
+def circuit_references(db: sqlite3.Connection, rules: Iterable[Rule]) -> dict[str, str]:
+    """The references of all circuits, by id."""
+    listed = {rule["id"]: rule["reference"] for rule in rules if rule["kind"] == "circuit"}
+    ids = [id for (id,) in db.execute("SELECT id FROM f1db_circuits ORDER BY rowid")]
+    return distinct("f1db_circuits", {id: listed.get(id, by_rule(id)) for id in ids})
+
+
+def driver_references(db: sqlite3.Connection, rules: Iterable[Rule]) -> dict[str, str]:
+    """The references of all drivers, by id: the last word if Ergast named them, else all words.
+
+    If two would have the same, the one with more results has it.
+    """
+    references = {rule["id"]: rule["reference"] for rule in rules if rule["kind"] == "driver"}
+    taken = {reference.lower() for reference in references.values()}
+    found = db.execute(RESULTS_OF_DRIVERS, [KNOWN_UNTIL]).fetchall()
+    for id, results in found:
+        last = id.rpartition("-")[2]
+        if id not in references:
+            references[id] = last if results and last not in taken else by_rule(id)
+            taken.add(references[id])
+    return distinct("f1db_drivers", {id: references[id] for id, _ in found})
+
+
+def distinct(table: str, references: dict[str, str]) -> dict[str, str]:
+    """The same references. Raises LoadError if two ids have the same."""
+    ids: dict[str, str] = {}
+    for id, reference in references.items():
+        if ids.setdefault(reference.lower(), id) != id:
+            both = f"{ids[reference.lower()]!r} and {id!r}"
+            raise LoadError(f"{file_name(table)}, column id: {both} would both be {reference}; expected only one")
+    return references
+
+
+def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
+    """Inserts the constructors, and the rules by which a row of a result has one of them."""
+    db = stage.db
+    names = {rule["reference"]: rule["name"] for rule in rules if rule["name"]}
+    drivers = rows_by_id(db, "f1db_drivers")
+    constructors = {id: facts for id, *facts in db.execute(CONSTRUCTORS)}
+    listed = [
+        rule
+        for rule in rules
+        if rule["kind"] == "constructor"
+        and rule["id"] in constructors
+        and (not rule["driver"] or rule["driver"] in drivers)
+    ]
+    always = {rule["id"] for rule in listed if not any(rule[condition] for condition in CONDITIONS)}
+    others = [
+        {"id": id, "reference": by_rule(id), **dict.fromkeys(CONDITIONS, "")} for id in constructors if id not in always
+    ]
+    numbers: dict[str, int] = {}
+    # A constructor of the same name comes before those that only sometimes are that one.
+    for rule in [*others, *listed]:
+        reference = rule["reference"]
+        if reference not in numbers:
+            numbers[reference] = len(numbers) + 1
+            _, name, nationality = constructors[rule["id"]]
+            row = (numbers[reference], reference, names.get(reference, name), nationality)
+            db.execute(INSERT_CONSTRUCTOR, row)
+    stage.rows["constructors"] = len(numbers)
+    db.execute(CREATE_RULES)
+    for priority, rule in enumerate([*listed, *others]):
+        engine, *seasons_and_rounds, driver = (rule[condition] or None for condition in CONDITIONS)
+        row = (constructors[rule["id"]][0], priority, engine, *seasons_and_rounds, drivers.get(driver or ""))
+        db.execute(f"INSERT INTO f1db_rules VALUES ({', '.join('?' * 9)})", (*row, numbers[rule["reference"]]))
+
+
+def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:
+    """Names what is new to this file, and so may have another reference elsewhere."""
+    listed = {rule["reference"] for rule in rules}
+    for of, seen in SEEN.items():
+        new = [reference for (reference,) in db.execute(NEW.format(of=of, seen=seen), [KNOWN_UNTIL])]
+        if names := ", ".join(reference for reference in new if reference not in listed):
+            yield f"{of}s that {IDS.name} does not have, named by rule: {names[:200]}"

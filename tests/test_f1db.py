@@ -1,0 +1,533 @@
+"""racedata.loader.sources.f1db: a release of f1db is loaded with Ergast's references, and agrees with a dump of it."""
+
+import csv
+import random
+import re
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.loads import built, rows_of, select
+
+from racedata.loader import build
+from racedata.loader.errors import LoadError
+
+# Some rows and columns of a release; licence.txt there says which.
+CUT = Path(__file__).parent / "expected" / "f1db"
+NAMES = sorted(path.stem for path in CUT.glob("*.csv"))
+RESULTS = "f1db-races-race-results"
+
+
+class Release:
+    """The files above in a folder, to change: `{name: [header, *rows]}`, all of them lists of fields."""
+
+    def __init__(self, folder):
+        self.folder = folder / "source"
+        self.database = folder / "x.db"
+        self.files = {
+            name: list(csv.reader((CUT / f"{name}.csv").read_text(encoding="utf-8").splitlines())) for name in NAMES
+        }
+
+    def change(self, name, line, /, **fields):
+        """Changes fields of the row in a line."""
+        header, row = self.files[name][0], self.files[name][line - 1]
+        for column, value in fields.items():
+            row[header.index(column)] = value
+
+    def last(self, name):
+        """The number of the last line."""
+        return len(self.files[name])
+
+    def add(self, name, /, **fields):
+        """Adds a copy of the last row with other values."""
+        self.files[name].append([*self.files[name][-1]])
+        self.change(name, self.last(name), **fields)
+
+    def load(self):
+        """The lines of the loader's report."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir()
+        for name, rows in self.files.items():
+            with (self.folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
+                csv.writer(file).writerows(rows)
+        return build.load([str(self.folder)], str(self.database), None, lambda text: None)
+
+    def stored(self, sql):
+        self.load()
+        return select(self.database, sql)
+
+
+@pytest.fixture
+def release(tmp_path):
+    return Release(tmp_path)
+
+
+@pytest.fixture(scope="session")
+def cut_database(tmp_path_factory):
+    """A database built from the cut."""
+    return built(CUT, tmp_path_factory.mktemp("cut") / "racedata.db")
+
+
+def rows(table, columns, where):
+    """The SQL for rows of a table, with the references that they have."""
+    joins = {"driverRef": "drivers USING (driverId)", "constructorRef": "constructors USING (constructorId)"}
+    joins["status.status"] = "status USING (statusId)"
+    joined = " ".join(f"LEFT JOIN {join}" for column, join in joins.items() if column in columns.split(", "))
+    return (
+        f"SELECT {columns} FROM {table} AS list JOIN races USING (raceId) {joined} WHERE {where} ORDER BY list.record"
+    )
+
+
+# Every difference between the two sources about 2023 rounds 9 and 18: the row and the fact, f1db's and the sample's.
+RESULT = ("list.number", "grid", "positionText", "positionOrder", "points", "laps", "milliseconds", "status.status")
+DIFFERENCES = {
+    ("results", *RESULT, "rank", "fastestLap", "fastestLapTime"): {
+        (9, "bottas", "grid"): (0, 14),  # from the pit lane
+        (9, "hulkenberg", "status.status"): ("Engine", "Power loss"),
+        (18, "piastri", "status.status"): ("Collision damage", "Radiator"),
+        # He was disqualified.
+        (18, "leclerc", "rank"): (13, None),
+        (18, "leclerc", "fastestLap"): (38, None),
+        (18, "leclerc", "fastestLapTime"): ("1:41.025", None),
+    },
+    ("sprint_results", *RESULT): {(9, "bottas", "grid"): (19, 0)},
+    ("qualifying", "list.number", "position", "q1", "q2", "q3"): {},
+}
+
+
+@pytest.mark.parametrize("kind", DIFFERENCES)
+def test_what_f1db_says_is_what_ergast_says_but_for_the_differences_named(cut_database, sample_database, kind):
+    table, *facts = kind
+    columns = ["round", "driverRef", "constructorRef", *facts]
+    sql = rows(table, ", ".join(columns), "year = 2023")
+    ours, theirs = (select(database, sql) for database in (cut_database, sample_database))
+    assert len(ours) == len(theirs) == 40
+    assert {
+        (*mine[:2], column): (value, other)
+        for mine, row in zip(ours, theirs)
+        for column, value, other in zip(columns, mine, row)
+        if value != other
+    } == DIFFERENCES[kind]
+
+
+def test_races_and_sessions_have_their_dates_and_since_2024_their_times_in_utc(cut_database):
+    sql = "SELECT year, round, races.name, circuitRef, date, time FROM races JOIN circuits USING (circuitId)"
+    assert select(cut_database, f"{sql} ORDER BY date") == [
+        (1957, 2, "Monaco Grand Prix", "monaco", "1957-05-19", None),
+        (1957, 5, "British Grand Prix", "aintree", "1957-07-20", None),
+        (2023, 9, "Austrian Grand Prix", "red_bull_ring", "2023-07-02", None),
+        (2023, 18, "United States Grand Prix", "americas", "2023-10-22", None),
+        (2025, 20, "Mexican Grand Prix", "rodriguez", "2025-10-26", "20:00:00"),
+        (2025, 22, "Las Vegas Grand Prix", "vegas", "2025-11-23", "04:00:00"),
+    ]
+    sql = "SELECT session, sessions.date, sessions.time FROM sessions JOIN races USING (raceId) WHERE round = 22"
+    assert select(cut_database, sql) == [
+        ("fp1", "2025-11-21", "00:30:00"),
+        ("fp2", "2025-11-21", "04:00:00"),
+        ("fp3", "2025-11-22", "00:30:00"),
+        ("quali", "2025-11-22", "04:00:00"),
+    ]
+
+
+def test_circuits_constructors_and_drivers_have_the_names_of_countries_that_ergast_uses(cut_database):
+    assert select(cut_database, "SELECT * FROM circuits WHERE country IN ('UK', 'USA')") == [
+        (1, "aintree", "Aintree Motor Racing Circuit", "Aintree", "UK", "53.476944", "-2.940556", None),
+        (2, "americas", "Circuit of the Americas", "Austin", "USA", "30.132778", "-97.641111", None),
+        (3, "vegas", "Las Vegas Street Circuit", "Las Vegas", "USA", "36.175", "-115.136389", None),
+    ]
+    sql = "SELECT number, code, forename, surname, dob, nationality FROM drivers WHERE driverRef = 'leclerc'"
+    assert select(cut_database, sql) == [(16, "LEC", "Charles", "Leclerc", "1997-10-16", "Monegasque")]
+    sql = "SELECT name, nationality FROM constructors WHERE constructorRef IN ('alfa', 'team_lotus', 'red_bull')"
+    assert select(cut_database, sql) == [("Alfa Romeo", "Italian"), ("Red Bull", "Austrian")]
+
+
+def test_drivers_of_a_shared_car_both_have_its_laps_and_a_driver_of_two_cars_one_fastest_lap(cut_database):
+    columns = "list.number, driverRef, positionText, laps, points, status.status, rank, fastestLapTime"
+    assert select(cut_database, rows("results", columns, "year = 1957 AND round = 5 AND list.number IN (18, 20)")) == [
+        (20, "brooks", "1", 90, "4", "Finished", None, None),
+        (20, "moss", "1", 90, "5", "Finished", 1, "1:59.200"),
+        (18, "moss", "R", 51, "0", "Engine", None, None),
+        (18, "brooks", "R", 51, "0", "Engine", None, None),
+    ]
+
+
+def test_who_starts_in_the_pit_lane_or_not_at_all_has_grid_0(cut_database):
+    assert select(cut_database, rows("results", "driverRef", "year = 2023 AND round = 18 AND grid = 0")) == [
+        *[("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]
+    ]
+
+
+def test_the_time_of_a_qualifying_before_2006_is_q1(cut_database):
+    columns = "driverRef, constructorRef, list.number, position, q1, q2"
+    found = select(cut_database, rows("qualifying", columns, "year = 1957 AND round = 2"))
+    assert found[0] == ("fangio", "maserati", 32, 1, "1:42.700", None)
+
+
+def test_the_session_that_sets_the_grid_of_a_sprint_and_practices_have_results(cut_database):
+    columns = "round, driverRef, constructorRef, list.number, position"
+    found = select(cut_database, rows("sprint_qualifying", f"{columns}, q1, q2, q3", "TRUE"))
+    assert found[0] == (9, "max_verstappen", "red_bull", 1, 1, "1:06.236", "1:05.371", "1:04.440")
+    found = select(cut_database, rows("practice", f"{columns}, session, laps, milliseconds", "year = 2025"))
+    assert found[0] == (20, "leclerc", "ferrari", 16, 1, 1, 29, 78380)
+
+
+def test_pit_stops_have_no_time_of_day(cut_database):
+    columns = "driverRef, stop, lap, list.time, milliseconds"
+    found = select(cut_database, rows("pit_stops", columns, "round = 18 AND driverRef = 'ricciardo'"))
+    assert found[0] == ("ricciardo", 1, 22, None, 24364)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({}, ("20", 1, "Finished")),
+        ({"gapLaps": "1"}, ("20", 11, "+1 Lap")),
+        ({"gapLaps": "13", "reasonRetired": "Engine"}, ("20", 53, "+13 Laps")),
+        ({"reasonRetired": "Power unit"}, ("20", 131, "Power Unit")),
+        ({"reasonRetired": "Falling leaves"}, ("20", 144, "Falling leaves")),
+        ({"positionText": "DNF", "reasonRetired": "Engine"}, ("R", 5, "Engine")),
+        ({"positionText": "DNF"}, ("R", 31, "Retired")),
+        ({"positionText": "NC", "gapLaps": "19"}, ("N", 62, "Not classified")),
+        ({"positionText": "DSQ", "reasonRetired": "Illegal fuel"}, ("D", 2, "Disqualified")),
+        ({"positionText": "EX"}, ("E", 96, "Excluded")),
+        ({"positionText": "DNS"}, ("W", 142, "Did not start")),
+        ({"positionText": "DNS", "reasonRetired": "Injury"}, ("W", 82, "Injury")),
+        ({"positionText": "DNQ"}, ("F", 81, "Did not qualify")),
+        ({"positionText": "DNPQ"}, ("F", 97, "Did not prequalify")),
+        ({"positionText": "DNP"}, ("F", 54, "Withdrew")),
+    ],
+)
+def test_the_text_of_a_position_and_the_status_follow_from_the_row(release, fields, expected):
+    number = "" if "positionText" in fields else "20"
+    fields = {"positionNumber": number, "positionText": "20", "gapLaps": "", "reasonRetired": "", **fields}
+    release.change(RESULTS, release.last(RESULTS), positionDisplayOrder="99", **fields)
+    sql = rows("results", "positionText, statusId, status.status", "positionOrder = 99")
+    assert release.stored(sql) == [expected]
+
+
+@pytest.mark.parametrize(("text", "laps"), [("DNS", 0), ("DNQ", 0), ("DNF", None), ("DSQ", None)])
+def test_who_did_not_take_part_drove_no_laps(release, text, laps):
+    fields = {"positionNumber": "", "positionText": text, "laps": "", "points": ""}
+    release.change(RESULTS, release.last(RESULTS), positionDisplayOrder="99", **fields)
+    assert release.stored(rows("results", "laps, points", "positionOrder = 99")) == [(laps, "0")]
+
+
+def test_standings_have_the_wins_so_far_and_those_without_points_as_well(cut_database):
+    """They share the next place if they were classified in a race; else they have none."""
+    columns = "driverRef, points, position, positionText, wins"
+    found = select(cut_database, rows("driver_standings", columns, "year = 1957 AND round = 5"))
+    assert found[:3] == [("fangio", "25", 1, "1", 1), ("musso", "13", 2, "2", 0), ("brooks", "10", 3, "3", 1)]
+    assert {row for row in found if row[1] == "0"} == {
+        *((driver, "0", 19, "19", 0) for driver in ("gerard", "bueb", "jack_brabham", "trips")),
+        *((driver, "0", None, "-", 0) for driver in ("simon", "scarlatti", "herrmann", "gould", "fairman")),
+        *((driver, "0", None, "-", 0) for driver in ("bonnier", "leston", "piotti", "flockhart")),
+    }
+
+
+def test_constructors_with_several_engines_are_one_in_standings(release):
+    name = "f1db-races-constructor-standings"
+    release.add(name, engineManufacturerId="ford", points="2.5")
+    *_, last = release.stored(rows("constructor_standings", "constructorRef, points, wins", "round = 18"))
+    assert last == ("alphatauri", "12.5", 0)
+
+
+@pytest.mark.parametrize(
+    ("drivers", "references"),
+    [
+        # A driver of the list, one known to Ergast, and one who only took part in a practice.
+        (["max-verstappen", "lando-norris", "arvid-lindblad"], ["max_verstappen", "norris", "arvid_lindblad"]),
+    ],
+)
+def test_drivers_have_the_references_of_ergast_or_their_full_name(cut_database, drivers, references):
+    surnames = ", ".join(repr(driver.split("-")[1].capitalize()) for driver in drivers)
+    sql = f"SELECT driverRef FROM drivers WHERE surname IN ({surnames}) ORDER BY driverRef"
+    assert select(cut_database, sql) == [(reference,) for reference in sorted(references)]
+
+
+def test_of_two_drivers_with_the_same_last_name_the_one_with_more_results_has_it(release):
+    release.add("f1db-drivers", id="john-norris")
+    release.add(RESULTS, driverId="john-norris")
+    found = release.stored("SELECT driverRef FROM drivers WHERE driverRef LIKE '%norris' ORDER BY driverId")
+    assert found == [("norris",), ("john_norris",)]
+
+
+def test_what_is_new_since_the_list_of_ids_was_made_is_named(release):
+    for line in (4, 5):  # the races of 2023
+        release.change("f1db-races", line, year="2026")
+    release.change("f1db-races", release.last("f1db-races"), year="2026", circuitId="nowhere-ring")
+    release.add("f1db-circuits", id="nowhere-ring")
+    new = "that f1db_ids.csv does not have, named by rule"
+    report = [line for line in release.load() if new in line]
+    assert report == [
+        f"circuits {new}: nowhere_ring",
+        f"constructors {new}: alphatauri, alpine, aston_martin, haas, mercedes, red_bull",
+        report[2],
+    ]
+    assert report[2].startswith(f"drivers {new}: daniel_ricciardo, george_russell, ")
+
+
+def test_two_ids_that_would_have_the_same_reference_are_refused(release):
+    release.add("f1db-circuits", id="red-bull-ring")
+    said = "f1db-circuits.csv, column id: 'spielberg' and 'red-bull-ring' would both be red_bull_ring"
+    with pytest.raises(LoadError, match=said):
+        release.load()
+
+
+def test_the_order_of_columns_and_other_columns_and_files_do_not_matter(release):
+    release.load()
+    before = rows_of(release.database)
+    for name, (header, *body) in release.files.items():
+        table = [[*header, "new"], *([*row, "\x07"] for row in body)]
+        order = random.sample(range(len(table[0])), len(table[0]))
+        release.files[name] = [[row[index] for index in order] for row in table]
+    release.files["f1db-new"] = [["id", "id"], ["?"]]
+    release.load()
+    assert rows_of(release.database) == before
+
+
+@pytest.mark.parametrize(("name", "column"), [(RESULTS, "points"), ("f1db-races", "sprintQualifyingTime")])
+def test_a_column_that_is_absent_was_renamed_and_is_refused(release, name, column):
+    header = release.files[name][0]
+    header[header.index(column)] = "other"
+    with pytest.raises(LoadError, match=f"{name}.csv, line 1, column {column}: not in the header, which has "):
+        release.load()
+
+
+def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
+    drivers = release.files["f1db-drivers"]
+    release.files["f1db-drivers"] = drivers[:1]
+    with pytest.raises(LoadError, match=r"f1db-drivers\.csv: no rows; expected at least one"):
+        release.load()
+    del release.files["f1db-drivers"]
+    with pytest.raises(LoadError, match=r"source: no f1db-drivers\.csv in it; expected f1db-countries\.csv, "):
+        release.load()
+
+
+@pytest.mark.parametrize(
+    ("name", "line", "column", "value", "said"),
+    [
+        (RESULTS, 2, "raceId", "7", "'7'; expected an id of f1db-races.csv"),
+        (RESULTS, 2, "driverId", "nobody", "'nobody'; expected an id of f1db-drivers.csv"),
+        (RESULTS, 2, "constructorId", "", "''; expected an id of f1db-constructors.csv"),
+        (RESULTS, 3, "positionText", "RET", "'RET'; expected a number, DNF, DNP, "),
+        (RESULTS, 3, "sharedCar", "yes", "'yes'; expected one of true, false"),
+        (RESULTS, 3, "points", "many", "'many'; expected points such as 25 or 12.5"),
+        (RESULTS, 3, "timeMillis", "1:40", "'1:40'; expected a whole number"),
+        (RESULTS, 3, "reasonRetired", "x" * 1001, "expected text without control characters, at most 1,000"),
+        (RESULTS, 3, "engineManufacturerId", "Ford", "'Ford'; expected an id such as max-verstappen"),
+        ("f1db-drivers", 2, "id", "max_verstappen", "'max_verstappen'; expected an id such as max-verstappen"),
+        ("f1db-drivers", 3, "id", "alexander-albon", "'alexander-albon' is there twice; expected each once"),
+        ("f1db-drivers", 2, "nationalityCountryId", "atlantis", "'atlantis'; expected an id of f1db-countries.csv"),
+        ("f1db-circuits", 2, "latitude", "north", "'north'; expected a number"),
+        ("f1db-races", 2, "year", "57", "'57'; expected a year from 1950"),
+        ("f1db-races", 2, "date", "1957-02-30", "'1957-02-30'; expected a date"),
+        ("f1db-races", 7, "time", "4:00", "'4:00'; expected a time of day such as 13:00"),
+        ("f1db-races", 3, "round", "2", "'1957, 2' is there twice; expected each once"),
+        ("f1db-races-qualifying-results", 2, "time", "1:4", "'1:4'; expected a time such as 1:07.012"),
+        (
+            "f1db-races-free-practice-1-results",
+            3,
+            "driverId",
+            "max-verstappen",
+            "'1088, max-verstappen' is there twice",
+        ),
+        ("f1db-races-pit-stops", 2, "stop", "0", "'0'; expected a whole number from 1"),
+    ],
+)
+def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(
+    release, name, line, column, value, said
+):
+    release.change(name, line, **{column: value})
+    with pytest.raises(LoadError, match=rf"{name}\.csv, line {line}, column [\w, ]*{column}: .*{re.escape(said)}"):
+        release.load()
+
+
+def test_the_licence_is_stored(release):
+    assert release.stored("SELECT name, licence FROM sources") == [("f1db", "CC BY 4.0")]
+
+
+# What follows needs a whole release and a dump of Ergast's.
+
+# A race of the two sources: the same circuit, on the same day or the next.
+SAME_RACES = """
+    CREATE TEMP TABLE same AS
+    SELECT ours.raceId AS ours, theirs.raceId AS theirs, theirs.year, theirs.round, ours.date
+    FROM main.races AS ours JOIN main.circuits AS here USING (circuitId),
+        ergast.races AS theirs JOIN ergast.circuits AS there ON there.circuitId = theirs.circuitId
+    WHERE ours.year = theirs.year AND here.circuitRef = there.circuitRef
+        AND abs(julianday(ours.date) - julianday(theirs.date)) <= 1"""
+
+
+@pytest.fixture(scope="session")
+def both(f1db, dump_database, tmp_path_factory):
+    """A connection to a database built from the release, with that of the dump as `ergast`."""
+    database = built(f1db, tmp_path_factory.mktemp("f1db") / "racedata.db", "--corrections", "none")
+    with closing(sqlite3.connect(database)) as db:
+        db.execute("ATTACH ? AS ergast", (str(dump_database),))
+        db.execute(SAME_RACES)
+        yield db
+
+
+def test_each_race_but_one_is_found_in_the_dump(both):
+    """The Turkish Grand Prix of 2021 was on 10 October; f1db has the 3rd."""
+    lacking = "SELECT year, round, name FROM races WHERE raceId NOT IN (SELECT ours FROM same)"
+    assert both.execute(lacking).fetchall() == [(2021, 16, "Turkish Grand Prix")]
+    assert both.execute("SELECT count(*), count(DISTINCT theirs) FROM same").fetchone() == (1148, 1148)
+
+
+def test_drivers_have_the_references_of_the_dump(both):
+    """One with the reference of another would have another name and another birth date."""
+    assert both.execute("SELECT count(*), count(DISTINCT lower(driverRef)) FROM drivers").fetchone() == (914, 914)
+    joined = "FROM drivers AS ours JOIN ergast.drivers AS theirs USING (driverRef)"
+    assert both.execute(f"SELECT count(*), sum(ours.dob <> theirs.dob) {joined}").fetchone() == (851, 13)
+    wrong = f"SELECT driverRef {joined} WHERE ours.dob <> theirs.dob AND ours.surname <> theirs.surname"
+    assert both.execute(wrong).fetchall() == []
+    ours = "SELECT driverRef FROM results JOIN drivers USING (driverId)"
+    lacking = both.execute(f"{ours} EXCEPT SELECT driverRef FROM ergast.drivers").fetchall()
+    assert " ".join(reference for (reference,) in lacking) == (
+        "ferguson glockler krakau kuwashima ludwig_fischer merkel perrot rudaz"
+    )
+
+
+# Constructors of a driver in a race of which the dump has others. It lacks second cars, and in 2015 it has one
+# constructor for a team in qualifyings, and another in races.
+OTHER_CONSTRUCTORS = {
+    "results": {(1950, 3, "agabashian"): {"maserati"}, (1976, 10, "stommelen"): {"brabham-ford"}},
+    "sprint_results": {},
+    "qualifying": {
+        (2015, round, driver): {"manor"}
+        for driver, rounds in {"merhi": (11, 15), "stevens": (11, 15, 16, 17, 18), "rossi": (16, 17, 18)}.items()
+        for round in rounds
+    },
+}
+
+
+@pytest.mark.parametrize(("table", "compared"), [("results", 26_978), ("sprint_results", 460), ("qualifying", 10_880)])
+def test_the_constructor_of_each_row_is_that_of_the_dump(both, table, compared):
+    def constructors(schema, race):
+        found = {}
+        sql = f"""SELECT year, round, lower(driverRef), lower(constructorRef)
+                  FROM same JOIN {schema}.{table} AS list ON list.raceId = {race}
+                  JOIN {schema}.drivers USING (driverId) JOIN {schema}.constructors USING (constructorId)"""
+        for *key, constructor in both.execute(sql):
+            found.setdefault(tuple(key), set()).add(constructor)
+        return found
+
+    ours, theirs = constructors("main", "ours"), constructors("ergast", "theirs")
+    common = ours.keys() & theirs.keys()
+    assert len(common) == compared
+    assert {key: ours[key] - theirs[key] for key in common if ours[key] - theirs[key]} == OTHER_CONSTRUCTORS[table]
+
+
+# How often f1db and the dump say the same, how often something else, and how often only the dump or only f1db says
+# anything: by season, table and column. Drivers with several rows in a race do not count.
+TO_2023, SINCE_2024 = ("2010-01-01", "2024-01-01"), ("2024-01-01", "2025-10-18")
+AGREEMENT = {
+    (TO_2023, "results"): {
+        "positionOrder": (5913, 22, 0, 0),
+        "positionText": (5893, 42, 0, 0),  # of those who retired late, or on the way to the start
+        "grid": (5834, 101, 0, 0),  # 54 in the pit lane or not at the start; 27 after penalties in 2018
+        "points": (5935, 0, 0, 0),
+        "laps": (5921, 14, 0, 0),  # of those who retired
+        "milliseconds": (2992, 28, 0, 0),  # the dump is hours short: 9 of 2020/15, 18 of 2022/18
+        "rank": (5583, 97, 4, 6),
+        "fastestLap": (5593, 87, 4, 6),
+        "fastestLapTime": (5580, 100, 4, 6),  # shifted by a driver in the dump: 2014/1, 2018/14, 2018/18, 2022/19, …
+        "status": (5497, 438, 0, 0),  # f1db has other reasons, and more words
+    },
+    (TO_2023, "sprint_results"): {
+        "positionText": (235, 5, 0, 0),
+        "grid": (235, 5, 0, 0),  # pit lane
+        "points": (240, 0, 0, 0),
+        "milliseconds": (221, 3, 0, 0),  # penalties of 2023/4 and 2023/17
+    },
+    (TO_2023, "qualifying"): {
+        "position": (5776, 127, 0, 0),  # after penalties in the dump, such as all of 2012/5, 2012/18 and 2021/19
+        "q1": (5843, 10, 1, 5),  # two digits swapped, and the like
+        "q2": (4289, 9, 0, 2),
+        "q3": (2693, 3, 1, 2),
+    },
+    (TO_2023, "pit_stops"): {"lap": (10_524, 1, 0, 0), "milliseconds": (10_524, 1, 0, 0)},
+    (TO_2023, "driver_standings"): {
+        "points": (6208, 0, 0, 0),
+        "wins": (6208, 0, 0, 0),
+        "position": (6014, 32, 162, 0),  # without points, by other rules; and not classified so far: none
+    },
+    (TO_2023, "constructor_standings"): {
+        "points": (2971, 0, 0, 0),
+        "wins": (2971, 0, 0, 0),
+        "position": (2954, 1, 16, 0),
+    },
+    (SINCE_2024, "results"): {
+        "positionOrder": (838, 0, 0, 0),
+        "positionText": (838, 0, 0, 0),
+        "grid": (811, 27, 0, 0),  # 26 in the pit lane or not at the start; 2024/21
+        "points": (838, 0, 0, 0),
+        "laps": (833, 3, 2, 0),  # of those who were disqualified: 0 in the dump
+        "milliseconds": (532, 0, 0, 0),
+        "rank": (783, 6, 0, 18),
+        "fastestLap": (731, 58, 0, 18),  # one or two laps apart, or 1 in the dump
+        "fastestLapTime": (787, 2, 0, 18),  # 2024/2: two drivers swapped in f1db
+        "status": (806, 32, 0, 0),
+    },
+    (SINCE_2024, "sprint_results"): {
+        "positionText": (176, 4, 0, 0),  # classified in the dump, though they retired
+        "grid": (177, 3, 0, 0),
+        "points": (180, 0, 0, 0),
+        "milliseconds": (172, 0, 0, 0),
+    },
+    (SINCE_2024, "qualifying"): {
+        "position": (827, 11, 0, 0),  # after penalties in the dump: 2024/8 and 2025/18
+        "q1": (827, 1, 1, 0),
+        "q2": (619, 1, 1, 0),
+        "q3": (410, 0, 0, 1),
+    },
+    (SINCE_2024, "pit_stops"): {"lap": (1416, 1, 0, 0), "milliseconds": (1417, 0, 0, 0)},
+    (SINCE_2024, "driver_standings"): {
+        "points": (891, 0, 0, 0),
+        "wins": (891, 0, 0, 0),
+        "position": (882, 2, 0, 0),
+        "positionText": (889, 2, 0, 0),  # `-` in both
+    },
+    (SINCE_2024, "constructor_standings"): {
+        "points": (420, 0, 0, 0),
+        "wins": (420, 0, 0, 0),
+        "position": (420, 0, 0, 0),
+    },
+}
+
+
+@pytest.mark.parametrize(("dates", "table"), AGREEMENT)
+def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, dates, table):
+    columns = AGREEMENT[dates, table]
+    entrant = "constructor" if table == "constructor_standings" else "driver"
+    key = ["race", "entrant", *(["stop"] if table == "pit_stops" else [])]
+
+    def facts(schema, race):
+        names = [f"lower({'status' if column == 'status' else f'list.{column}'}) AS {column}" for column in columns]
+        joins = [f"{schema}.{entrant}s USING ({entrant}Id)"]
+        joins += [f"{schema}.status USING (statusId)"] if "status" in columns else []
+        return f"""
+            SELECT theirs AS race, lower({entrant}Ref) AS entrant, {", ".join([*key[2:], *names])}
+            FROM same JOIN {schema}.{table} AS list ON list.raceId = {race} LEFT JOIN {" LEFT JOIN ".join(joins)}
+            WHERE date BETWEEN ? AND ? GROUP BY {", ".join(key)} HAVING count(*) = 1"""
+
+    sums = [
+        f"sum(ours.{column} = theirs.{column}), sum(ours.{column} <> theirs.{column}), "
+        f"sum(ours.{column} IS NULL AND theirs.{column} NOT NULL), "
+        f"sum(ours.{column} NOT NULL AND theirs.{column} IS NULL)"
+        for column in columns
+    ]
+    sql = f"""
+        SELECT {", ".join(sums)}
+        FROM ({facts("main", "ours")}) AS ours JOIN ({facts("ergast", "theirs")}) AS theirs USING ({", ".join(key)})"""
+    found = both.execute(sql, [*dates, *dates]).fetchone()
+    assert {column: found[index * 4 : index * 4 + 4] for index, column in enumerate(columns)} == columns
+
+
+def test_races_have_the_names_of_the_dump_but_that_of_mexico_city(both):
+    names = """SELECT theirs.name, ours.name, count(*) FROM same JOIN races AS ours ON ours.raceId = ours
+               JOIN ergast.races AS theirs ON theirs.raceId = theirs WHERE ours.name <> theirs.name GROUP BY 1, 2"""
+    assert both.execute(names).fetchall() == [("Mexico City Grand Prix", "Mexican Grand Prix", 5)]
