@@ -6,6 +6,7 @@ not read, are the 32 bytes of the SHA-256 of all bytes before. So a file that ha
 
 import errno
 import hashlib
+import json
 import os
 import re
 import shlex
@@ -22,6 +23,7 @@ _NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(_NUMBERS["application_id"], 16), int(_NUMBERS["user_version"])
 OLDEST_VERSION = 1  # that of racedata 0.1
 CHECKSUM_BYTES = hashlib.sha256().digest_size
+REFRESHES_BYTES = 100_000
 HEADER_BYTES = 72  # as far as the application id
 
 
@@ -110,6 +112,25 @@ def _version(path: Path) -> int | None:
     with path.open("rb") as file:
         header = Header.parse(file.read(HEADER_BYTES))
     return header.version if header and header.application_id == APPLICATION_ID else None
+
+
+def refreshes_path(database: str | Path) -> Path:
+    """The path of the file that says when refreshes asked which source: beside the database."""
+    path = Path(os.path.realpath(database))
+    return path.with_name(f"{path.name.removesuffix('.db')}.refreshed.json")
+
+
+def read_refreshes(database: str | Path) -> dict[str, dict[str, str]]:
+    """What that file says, by source: `refreshedAt`, and what the loader needs. Empty if it cannot be read."""
+    path = refreshes_path(database)
+    try:
+        if not path.is_file():  # a FIFO would block
+            return {}
+        with path.open("rb") as file:
+            found = json.loads(file.read(REFRESHES_BYTES))
+        return {name: dict(noted) for name, noted in found.items()}
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
+        return {}
 
 
 class Header(NamedTuple):

@@ -6,17 +6,45 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 4;             -- the schema version: raise it with any change below
+PRAGMA user_version = 5;             -- the schema version: raise it with any change below
 
--- Where and when the file was built. One row.
+-- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
-    source         TEXT NOT NULL,     -- folder, zip or URL, as given to the loader
-    isSample       INTEGER NOT NULL,  -- 1 if the source is the package's own sample, else 0
-    refreshedFrom  TEXT,              -- addresses of APIs whose records were added; NULL without any
-    licence        TEXT,              -- of the data, if the source says
-    sourceChecksum TEXT NOT NULL,     -- SHA-256, in hexadecimal, of the dump's files as they were read
-    builtAt        TEXT NOT NULL      -- UTC, YYYY-MM-DDTHH:MM:SSZ
+    builtAt  TEXT NOT NULL,    -- UTC, YYYY-MM-DDTHH:MM:SSZ
+    isSample INTEGER NOT NULL  -- 1 if its base is the package's own sample, else 0
 ) STRICT;
+
+-- A source of the data. The first is the base of the last load; the others added what it lacks, or newer records.
+CREATE TABLE sources (
+    sourceId INTEGER PRIMARY KEY,
+    name     TEXT NOT NULL UNIQUE,  -- `tracinginsights`, `f1db`, `jolpica`; else its address
+    address  TEXT NOT NULL,     -- folder, zip or URL; the base address of an API
+    licence  TEXT,              -- of its data, if the source says
+    checksum TEXT,              -- SHA-256, in hexadecimal, of the zip, or of the files of a folder; NULL for an API
+    readAt   TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
+    isLoaded INTEGER NOT NULL,  -- 1 if it was given to the last load; 0 if it is only of a refresh
+    gave     TEXT NOT NULL      -- which records of how many races are from it, in words
+) STRICT;
+
+-- Where the records of a race are from. One row per race and kind.
+CREATE TABLE origins (
+    raceId    INTEGER NOT NULL REFERENCES races,
+    -- The name of a table: `races` (with the sessions), `results`, `qualifying`, …; or `fastest_laps`: the columns
+    -- rank, fastestLap and fastestLapTime of results.
+    kind      TEXT NOT NULL,
+    sourceId  INTEGER NOT NULL REFERENCES sources,
+    fetchedAt TEXT,             -- when a refresh fetched them; NULL if they were loaded
+    PRIMARY KEY (raceId, kind)
+) STRICT, WITHOUT ROWID;
+
+-- How complete a kind of records is. One row per kind of which a race has records.
+CREATE TABLE coverage (
+    kind  TEXT PRIMARY KEY,     -- as in origins
+    first INTEGER NOT NULL,     -- the first and the last season with records
+    last  INTEGER NOT NULL,
+    races INTEGER NOT NULL,     -- races with records
+    run   INTEGER NOT NULL      -- races in these seasons with results, or with these records
+) STRICT, WITHOUT ROWID;
 
 -- How many rows a table has. One row per table below.
 CREATE TABLE row_counts (
@@ -163,6 +191,40 @@ CREATE INDEX qualifying_raceId_driverId ON qualifying (raceId, driverId);  -- fo
 CREATE INDEX qualifying_driverId ON qualifying (driverId);
 CREATE INDEX qualifying_constructorId ON qualifying (constructorId);
 CREATE INDEX qualifying_position ON qualifying (position);
+
+-- A driver in the session that sets the sprint's grid, since 2023. Times are M:SS.mmm.
+CREATE TABLE sprint_qualifying (
+    record        INTEGER PRIMARY KEY,
+    raceId        INTEGER NOT NULL REFERENCES races,
+    driverId      INTEGER NOT NULL REFERENCES drivers,
+    constructorId INTEGER NOT NULL REFERENCES constructors,
+    number        INTEGER,
+    position      INTEGER,
+    q1            TEXT,
+    q2            TEXT,
+    q3            TEXT
+) STRICT;
+CREATE INDEX sprint_qualifying_raceId ON sprint_qualifying (raceId);
+CREATE INDEX sprint_qualifying_driverId ON sprint_qualifying (driverId);
+CREATE INDEX sprint_qualifying_constructorId ON sprint_qualifying (constructorId);
+CREATE INDEX sprint_qualifying_position ON sprint_qualifying (position);
+
+-- A driver in a practice of a race weekend.
+CREATE TABLE practice (
+    record        INTEGER PRIMARY KEY,
+    raceId        INTEGER NOT NULL REFERENCES races,
+    session       INTEGER NOT NULL,  -- the n-th practice of the weekend, from 1
+    driverId      INTEGER NOT NULL REFERENCES drivers,
+    constructorId INTEGER NOT NULL REFERENCES constructors,
+    number        INTEGER,
+    position      INTEGER,
+    laps          INTEGER,
+    milliseconds  INTEGER            -- of the best lap
+) STRICT;
+CREATE INDEX practice_raceId ON practice (raceId);
+CREATE INDEX practice_driverId ON practice (driverId);
+CREATE INDEX practice_constructorId ON practice (constructorId);
+CREATE INDEX practice_session ON practice (session);
 
 -- A lap of a driver. Endpoint `laps`. `record` starts at 1 in each race. So an unfiltered page is a range of the primary
 -- key, which costs the same at any offset.

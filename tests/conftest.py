@@ -14,7 +14,7 @@ from support import SAMPLE
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
-from support.loads import built, edit  # noqa: E402
+from support.loads import built, changed, edit  # noqa: E402
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("racedata", deadline=None)
@@ -53,6 +53,18 @@ def database(sample_database: Path, tmp_path: Path) -> Path:
     return shutil.copy(sample_database, folder / "racedata.db")
 
 
+@pytest.fixture
+def several_sources(database: Path) -> Path:
+    """A database with a dump and an API beside its base."""
+    return changed(
+        database,
+        """INSERT INTO sources (name, address, licence, readAt, isLoaded, gave) VALUES
+           ('f1db', 'https://example.org/f1db.zip?key=1', 'CC BY 4.0', '2026-11-22T06:00:00Z', 1,
+            'practice of 2 races'),
+           ('https://example.org/f1?key=1', 'https://example.org/f1?key=1', NULL, '2026-11-22T06:00:00Z', 0, '')""",
+    )
+
+
 @pytest.fixture(scope="session")
 def other_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database like the sample's, with another name for one town and for one driver."""
@@ -69,28 +81,34 @@ def sample(sample_database: Path) -> webtest.TestApp:
     return client(sample_database)
 
 
-def folder_named_by(variable: str, what: str) -> Path:
+def path_named_by(variable: str, what: str) -> Path:
     if variable not in os.environ:
-        pytest.skip(f"{variable} does not name a folder with {what}")
+        pytest.skip(f"{variable} does not name {what}")
     return Path(os.environ[variable])
 
 
 @pytest.fixture(scope="session")
 def dump() -> Path:
     """The folder of a full dump."""
-    return folder_named_by("ERGAST_DUMP", "a full dump")
+    return path_named_by("ERGAST_DUMP", "the folder of a full dump")
 
 
 @pytest.fixture(scope="session")
 def recorded() -> Path:
     """The folder of recorded answers of Ergast and Jolpica."""
-    return folder_named_by("ERGAST_RECORDED", "recorded answers")
+    return path_named_by("ERGAST_RECORDED", "a folder with recorded answers")
 
 
 @pytest.fixture(scope="session")
 def jolpica() -> Path:
     """The folder of a dump in Jolpica's layout, with a folder `answers` of what Jolpica answers over it."""
-    return folder_named_by("JOLPICA_DUMP", "a dump of Jolpica's")
+    return path_named_by("JOLPICA_DUMP", "the folder of a dump of Jolpica's")
+
+
+@pytest.fixture(scope="session")
+def f1db() -> Path:
+    """The zip of a whole release of f1db."""
+    return path_named_by("F1DB_DUMP", "a release of f1db")
 
 
 @pytest.fixture(scope="session")

@@ -15,11 +15,15 @@ import pytest
 from support import ROOT, SAMPLE
 from support.loads import LOAD, assert_refused, built, changed, csv_rows, edit, refused, rows_of, run_loader
 
-from racedata.loader.archives import checksum as checksum_of
+from racedata.loader.archives import Dump
 from racedata.loader.tables import TABLES
 
 REQUIRED = [table.name for table in TABLES if table.required]
-OPTIONAL = [table.name for table in TABLES if not table.required and table.name not in ("seasons", "sessions")]
+OPTIONAL = [
+    table.name
+    for table in TABLES
+    if not table.required and (SAMPLE / f"{table.name}.csv").exists() and table.name != "seasons"
+]
 
 
 @pytest.fixture
@@ -251,14 +255,21 @@ def test_a_dump_written_in_another_style_gives_the_same_database(source, sample_
 
 def test_the_database_says_what_it_is(sample_database):
     with closing(sqlite3.connect(sample_database)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (4,)
+        assert db.execute("PRAGMA user_version").fetchone() == (5,)
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-        source, is_sample, refreshed_from, licence, checksum, built_at = db.execute("SELECT * FROM build").fetchone()
+        assert db.execute("SELECT isSample FROM build").fetchone() == (1,)
+        (built_at,) = db.execute("SELECT builtAt FROM build").fetchone()
+        ((*source, read_at, is_loaded, gave),) = db.execute("SELECT * FROM sources").fetchall()
         counts = dict(db.execute("SELECT * FROM row_counts"))
         assert counts == {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in counts}
         strict = {row[1]: row[5] for row in db.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
-    assert (source, is_sample, refreshed_from, licence) == (str(SAMPLE), 1, None, "CC BY-NC-SA 4.0")
-    assert checksum == checksum_of(SAMPLE / f"{table.name}.csv" for table in TABLES if table.name != "sessions")
+    files = [SAMPLE / f"{table.name}.csv" for table in TABLES]
+    checksum = Dump("", SAMPLE, None).checksum(file for file in files if file.exists())
+    assert source == [1, str(SAMPLE), str(SAMPLE), "CC BY-NC-SA 4.0", checksum]
+    assert gave.startswith(
+        "results of 8 races (1957 to 2023), qualifying of 6 races (2005 to 2023), sprint results of "
+    )
+    assert (is_loaded, read_at <= built_at) == (1, True)
     assert len(built_at) == len("2023-07-02T13:00:00Z")
     assert set(counts) == {table.name for table in TABLES}
     assert set(strict.values()) == {1}
@@ -269,8 +280,8 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
     assert run.stderr == ""
     lines = run.stdout.splitlines()
     assert lines[0].split() == ["table", "rows", "read", "rows", "stored"]
-    assert lines[11].split() == ["lap_times", "1,034", "1,034"]
-    assert lines[15:] == [
+    assert ["lap_times", "1,034", "1,034"] in [line.split() for line in lines]
+    assert lines[17:] == [
         "sprint_results.csv: no column rank, so it is unknown in all rows",
         f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",
     ]
@@ -313,7 +324,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize(("folder", "database"), [("sample_folder", "sample_database"), ("dump", "dump_database")])
-@pytest.mark.parametrize("table", [table.name for table in TABLES if table.is_numbered])
+@pytest.mark.parametrize("table", ORDERS)
 def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(request, folder, database, table):
     folder, path = request.getfixturevalue(folder), request.getfixturevalue(database)
     entrant = "constructorId" if table == "constructor_standings" else "driverId"

@@ -16,6 +16,16 @@ from support.loads import assert_refused, built, changed, edited, rows_of, run_l
 from racedata.loader.build import rebuild
 
 EXPECTED = Path(__file__).resolve().parent / "expected"
+# What makes the table `build` that of an earlier version.
+SCHEMA_3 = [
+    f"ALTER TABLE build ADD COLUMN {column} TEXT DEFAULT {value}"
+    for column, value in {
+        "source": "'dump'",
+        "refreshedFrom": "NULL",
+        "licence": "'CC0'",
+        "sourceChecksum": "''",
+    }.items()
+]
 REASON = "from its own tables, because its source failed: dump: not found; expected a folder of CSV files, "
 
 
@@ -39,7 +49,9 @@ def test_a_database_of_version_0_1_is_rebuilt_from_its_own_tables_and_serves_the
     assert run.stdout.splitlines()[-1].startswith(f"{path}: 1957 to 2023 (4 seasons, 71 races) {REASON}")
     after = dict(select(path, "SELECT name, rows FROM row_counts"))
     missing = {"pit_stops", "driver_standings", "constructor_standings"}
-    assert after == before | {"sessions": 176, "seasons": 4} | dict.fromkeys(missing, 0)
+    assert after == before | {"sessions": 176, "seasons": 4} | dict.fromkeys(
+        {*missing, "practice", "sprint_qualifying"}, 0
+    )
     addresses = [f"/ergast/f1/2023/{round}/{kind}" for round in (9, 18) for kind in ("results", "sprint", "qualifying")]
     addresses += [
         "/ergast/f1/2023",
@@ -54,7 +66,7 @@ def test_a_database_of_schema_3_is_rebuilt_from_its_own_tables_row_by_row(old, s
     path = old(3)
     assert run_loader("", path, cwd=tmp_path).returncode == 0
     assert rows_of(path) == rows_of(sample_database)
-    assert select(path, "SELECT source, isSample, licence FROM build") == [("dump", 0, "CC BY-NC-SA 4.0")]
+    assert select(path, "SELECT name, isSample, licence FROM build, sources") == [("dump", 0, "CC BY-NC-SA 4.0")]
 
 
 def test_a_database_without_result_ids_keeps_the_order_that_follows_from_them(tmp_path):
@@ -68,8 +80,8 @@ def test_a_database_without_result_ids_keeps_the_order_that_follows_from_them(tm
     path = built(source, tmp_path / "racedata.db")
     before = rows_of(path)
     assert select(path, "SELECT constructors FROM driver_standings WHERE raceId = 2 AND driverId = 57") == [("8 11",)]
-    changed(path, "ALTER TABLE results DROP COLUMN resultId", "PRAGMA user_version = 3")
-    rebuild(str(path), None, lambda text: None)
+    changed(path, *SCHEMA_3, "ALTER TABLE results DROP COLUMN resultId", "PRAGMA user_version = 3")
+    rebuild(str(path), None, lambda text: None, "a test")
     assert rows_of(path) == before
 
 
@@ -77,7 +89,7 @@ def test_a_database_without_result_ids_keeps_the_order_that_follows_from_them(tm
 def test_refresh_builds_an_older_database_again_first_as_a_load_does(old, sample_database, version):
     path = old(version)
     with served(answers_of(client(sample_database))) as server:
-        said, _ = refreshed(path, server.url, "2023")
+        said, _ = refreshed(path, server.url, season=2023)
     assert "from its own tables, because its source failed: dump: not found" in said[0]
     of_2023 = "SELECT * FROM results JOIN races USING (raceId) WHERE year = 2023"
     assert len(select(path, of_2023)) == len(select(sample_database, of_2023)) == 40
@@ -89,11 +101,15 @@ def test_an_older_database_of_the_sample_gets_the_sample_of_this_version(old, sa
     assert rows_of(path) == rows_of(sample_database)
 
 
-def test_a_database_stays_one_of_the_sample_and_keeps_where_its_records_are_from(tmp_path):
+def test_a_database_stays_one_of_the_sample_and_keeps_what_an_earlier_version_has_fetched(tmp_path):
     path = built(SAMPLE, tmp_path / "racedata.db")
-    changed(path, "UPDATE build SET refreshedFrom = 'https://example.org'")
-    rebuild(str(path), None, lambda text: None)
-    assert select(path, "SELECT isSample, refreshedFrom FROM build") == [(1, "https://example.org")]
+    fetched = "UPDATE build SET refreshedFrom = 'https://example.org', builtAt = '2023-10-24T00:00:00Z'"
+    corrected = "UPDATE results SET points = '99' WHERE raceId = 67 AND positionOrder = 1"  # 2023/18
+    changed(path, *SCHEMA_3, fetched, corrected, "PRAGMA user_version = 4")
+    assert run_loader(SAMPLE, path).returncode == 0
+    sources = "SELECT name, isLoaded, isSample FROM sources, build ORDER BY sourceId"
+    assert select(path, sources) == [(str(SAMPLE), 1, 1), ("https://example.org", 0, 1)]
+    assert select(path, "SELECT points FROM results WHERE points = '99'") == [("99",)]
 
 
 def test_a_source_that_is_given_and_fails_leaves_an_older_database_as_it_was(old, tmp_path):
@@ -103,4 +119,4 @@ def test_a_source_that_is_given_and_fails_leaves_an_older_database_as_it_was(old
 
 def test_a_database_of_a_newer_program_is_refused(old):
     path = changed(old(3), "PRAGMA user_version = 9")
-    assert_refused("", path, f"{path} has schema version 9, newer than this program's, 4")
+    assert_refused("", path, f"{path} has schema version 9, newer than this program's, 5")

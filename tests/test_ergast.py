@@ -169,6 +169,6 @@ def test_the_licence_is_the_first_line_of_a_file_in_the_dump(dump, text, licence
     if text is not None:
         (dump.folder / "licence.txt").write_text(text)
     _, app = dump.load()
-    health = app.get("/healthz").json
-    assert (health["source"], health["licence"]) == ("source", licence)
-    assert (licence or "not stated by the source") in app.get("/").text
+    (source,) = app.get("/healthz").json["sources"]
+    assert (source["name"], source["licence"]) == ("source", licence)
+    assert (licence or "not stated") in app.get("/").text

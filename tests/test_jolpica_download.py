@@ -88,8 +88,8 @@ def storage():
 
 def fetched(api, token=None):
     """The names of the files in the dump that the index names."""
-    with published_dump(token, ["races.csv"], lambda text: None, f"{api.url}/index/") as folder:
-        return [file.name for file in folder.iterdir()]
+    with published_dump(token, ["races.csv"], lambda text: None, f"{api.url}/index/") as dump:
+        return [file.name for file in dump.folder.iterdir()]
 
 
 def entry(url, sha256=SHA256):

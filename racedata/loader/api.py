@@ -32,7 +32,7 @@ WAIT_SECONDS = 30  # if it has no Retry-After
 MAX_WAIT_SECONDS = 600
 
 ANSWER_SECONDS = 60
-# For all answers together, with the pauses between them: far above what a whole season needs.
+# For all answers of a season together, with the pauses between them: far above what it needs.
 TOTAL_SECONDS = 7200
 TOTAL_BYTES = 20_000_000
 MAX_RECORDS = 100_000
@@ -69,10 +69,14 @@ class Api:
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
         self.requests, self.limit = 0, PAGE_LIMIT
-        self.deadline, self.bytes_left = clock() + TOTAL_SECONDS, TOTAL_BYTES
+        self.renew_limits()
         self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
         self.opener = urllib.request.build_opener(PacedRedirects(self))
         self.headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
+
+    def renew_limits(self) -> None:
+        """Begins to count the time and the bytes of a season."""
+        self.deadline, self.bytes_left = self.clock() + TOTAL_SECONDS, TOTAL_BYTES
 
     def records(self, path: str, offset: int = 0) -> list[Record]:
         """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages. Raises LoadError."""

@@ -1,11 +1,13 @@
-"""Objects of an API in Ergast's format as rows of tables: tables.py says where they have the values of the columns."""
+"""Objects of an API in Ergast's format as rows of a Stage: tables.py says where they have the values of the columns."""
 
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from racedata.loader.errors import LoadError
-from racedata.loader.tables import BY_NAME, SESSIONS, Column, Table
-from racedata.loader.values import Value
+from racedata.loader.stage import Stage
+from racedata.loader.tables import BY_NAME, RACE_TABLES, SESSIONS, Column, Table
+from racedata.loader.values import Value, whole_number
 
 Json = dict[str, Any]
 
@@ -64,3 +66,94 @@ def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value
         row = {name: value_of(race, f"{key}.{path}", columns[name], place) for name, path in table.paths.items()}
         if any(row.values()):
             yield {"session": session, **row}
+
+
+class ApiSeason:
+    """Fills a Stage with what was fetched of a season. `place` begins messages: the API and the season.
+
+    The lists of `old`, the database that is refreshed, are in the Stage first: records refer to their rows too.
+    """
+
+    def __init__(self, stage: Stage, old: sqlite3.Connection, place: str) -> None:
+        self.stage, self.db, self.place = stage, stage.db, place
+        for name in ("circuits", "constructors", "drivers", "status"):
+            columns = BY_NAME[name].names
+            rows = old.execute(f"SELECT {', '.join(columns)} FROM {name}").fetchall()
+            stage.insert(name, columns, list(zip(*rows)))
+
+    def add_calendar(self, season: Json, races: Sequence[Json]) -> None:
+        """Adds the races of a season, whose raceId is the round."""
+        (url,) = row_of(season, BY_NAME["seasons"], self.place).values()
+        self.insert("seasons", {"year": int(season["season"]), "url": url})
+        for race in races:
+            place = f"{self.place}, {race['raceName']}"
+            circuit = self.add_to_list("circuits", race.get("Circuit"), f"{place}, Circuit")
+            row = row_of(race, BY_NAME["races"], place)
+            self.insert("races", {"raceId": row["round"], "circuitId": circuit, **row})
+            for session in sessions_of(race, place):
+                self.insert("sessions", {"raceId": row["round"], **session})
+
+    def add_records(self, race: Json, endpoint: str, records: Sequence[Json], statuses: Mapping[Value, str]) -> None:
+        """Adds the records of a race. `statuses` has the API's ids of statuses, by text."""
+        place, table = f"{self.place}, {race['raceName']}", RACE_TABLES[endpoint]
+        for number, record in enumerate(records, 1):
+            for parent, key in (("drivers", "Driver"), ("constructors", "Constructor")):
+                if key in record:
+                    self.add_to_list(parent, record[key], f"{place_of(place, table, number)}, {key}")
+        free = self.next_id(table.name, table.id) if table.id else 0
+        try:
+            for id, row in enumerate(rows_of(records, table, place), free):
+                for name, parent in (("driverId", "drivers"), ("constructorId", "constructors")):
+                    if name in row:
+                        row[name] = self.id_of(parent, row[name], place)
+                if row.get("statusId") is not None:
+                    row["statusId"] = self.status_id(row["statusId"], statuses)
+                self.insert(table.name, {"raceId": int(race["round"]), **row, **({table.id: id} if table.id else {})})
+        except sqlite3.IntegrityError as error:
+            raise LoadError(f"{place}: {error}; expected records without duplicates") from None
+
+    def add_to_list(self, name: str, found: Any, place: str) -> int:
+        """The id of a driver, constructor or circuit. A new one is added; what is known of another one is updated."""
+        table = BY_NAME[name]
+        id, row = table.names[0], row_of(found, table, place)
+        stored = self.find(table, row[table.key[0]])
+        if stored is None:
+            stored = self.next_id(name, id)
+            self.insert(name, {id: stored, **row})
+        else:
+            known = {column: value for column, value in row.items() if value is not None}
+            changes = ", ".join(f"{column} = ?" for column in known)
+            self.db.execute(f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", [*known.values(), stored])
+        return stored
+
+    def id_of(self, name: str, reference: Value, place: str) -> int:
+        """The id of a driver or constructor that must be there."""
+        found = self.find(BY_NAME[name], reference)
+        if found is None:
+            raise LoadError(f"{place}: {reference!r} is none of the {name}")
+        return found
+
+    def status_id(self, text: Value, statuses: Mapping[Value, str]) -> int:
+        """The id of a status. A new one gets the id that the API has for it, if that is free."""
+        found = self.db.execute("SELECT statusId FROM dump.status WHERE status = ?", (text,)).fetchone()
+        if found:
+            return int(found[0])
+        id = statuses.get(text, "")
+        taken = self.db.execute("SELECT 1 FROM dump.status WHERE statusId = ?", (id,)).fetchone()
+        number = int(id) if whole_number.fullmatch(id) and not taken else self.next_id("status", "statusId")
+        self.insert("status", {"statusId": number, "status": text})
+        return number
+
+    def find(self, table: Table, reference: Value) -> int | None:
+        """The id of a driver, constructor or circuit; None if there is none with this reference."""
+        sql = f"SELECT {table.names[0]} FROM dump.{table.name} WHERE {table.key[0]} = ?"
+        found = self.db.execute(sql, (reference,)).fetchone()
+        return int(found[0]) if found else None
+
+    def next_id(self, name: str, id: str) -> int:
+        (last,) = self.db.execute(f"SELECT max({id}) FROM dump.{name}").fetchone()
+        return (last or 0) + 1
+
+    def insert(self, name: str, row: Mapping[str, Value]) -> None:
+        sql = f"INSERT INTO dump.{name} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        self.db.execute(sql, list(row.values()))

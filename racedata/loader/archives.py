@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from http.client import HTTPException, HTTPMessage
 from pathlib import Path
 from types import FrameType
-from typing import IO, Never
+from typing import IO, NamedTuple, Never
 
 from racedata.loader.csvfile import AnyPath
 from racedata.loader.errors import LoadError, Progress
@@ -50,6 +50,25 @@ def check_address(url: str, name: str) -> None:
         raise LoadError(f"{url}: not {name}; expected {expected}")
 
 
+class Dump(NamedTuple):
+    """An opened dump."""
+
+    address: str  # folder, zip or URL, as given to the loader
+    folder: AnyPath  # of the CSV files; a zipfile.Path is used like a pathlib.Path
+    zip_checksum: str | None  # SHA-256, in hexadecimal; None if it is a folder
+
+    def checksum(self, files: Iterable[AnyPath]) -> str:
+        """SHA-256, in hexadecimal, of the zip; or of the files' joined contents."""
+        if self.zip_checksum:
+            return self.zip_checksum
+        digest = hashlib.sha256()
+        for path in files:
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()
+
+
 def files_of(paths: Mapping[str, AnyPath], required: Sequence[str], source: str) -> dict[str, AnyPath]:
     """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or one is no file."""
     for name in required:
@@ -63,33 +82,20 @@ def files_of(paths: Mapping[str, AnyPath], required: Sequence[str], source: str)
     return files
 
 
-def checksum(paths: Iterable[AnyPath]) -> str:
-    """SHA-256, in hexadecimal, of the files' joined contents."""
-    digest = hashlib.sha256()
-    for path in paths:
-        with path.open("rb") as file:
-            while block := file.read(1 << 20):
-                digest.update(block)
-    return digest.hexdigest()
-
-
 @contextmanager
-def dump_folder(source: str, recognised_by: Collection[str], progress: Progress) -> Iterator[AnyPath]:
-    """The folder of CSV files that `source` names: it has a file with one of the names in `recognised_by`.
-
-    A zipfile.Path is used like a pathlib.Path.
-    """
+def opened(source: str, recognised_by: Collection[str], progress: Progress) -> Iterator[Dump]:
+    """The dump that `source` names: its folder has a file with one of the names in `recognised_by`."""
     source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
     if HTTP.match(source):
         with tempfile.TemporaryFile() as downloaded:
             download(source, downloaded, progress)
-            with unzipped(downloaded, source, recognised_by) as folder:
-                yield folder
+            with unzipped(downloaded, source, recognised_by) as dump:
+                yield dump
     elif os.path.isdir(source):
-        yield dump_in(Path(source), source, recognised_by)
+        yield Dump(source, dump_in(Path(source), source, recognised_by), None)
     elif os.path.isfile(source):
-        with open(source, "rb") as file, unzipped(file, source, recognised_by) as folder:
-            yield folder
+        with open(source, "rb") as file, unzipped(file, source, recognised_by) as dump:
+            yield dump
     else:
         what = "neither a file nor a folder"
         try:
@@ -102,8 +108,8 @@ def dump_folder(source: str, recognised_by: Collection[str], progress: Progress)
 
 
 @contextmanager
-def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[AnyPath]:
-    """The folder with a dump in a zip."""
+def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[Dump]:
+    """The dump in a zip."""
     try:
         check_directory(file, source)
         with zipfile.ZipFile(file) as archive:
@@ -116,7 +122,9 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
                 raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            yield dump_in(zipfile.Path(archive), source, recognised_by)
+            file.seek(0)
+            checksum = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # any file that is open
+            yield Dump(source, dump_in(zipfile.Path(archive), source, recognised_by), checksum)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
 

@@ -1,29 +1,30 @@
-"""Builds the database from a source: `racedata load`.
+"""Builds the database from its sources: `racedata load`.
 
-A source is a folder of CSV files, a zip of them, the http(s) URL of such a zip, or `jolpica`: the dump that Jolpica
-publishes (the latest if the environment has a JOLPICA_TOKEN). A reader in sources/ fills a Stage (stage.py); here, the
+A source is a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name in sources/. A reader there
+fills a Stage (stage.py). The first source is the base; what further ones add to it is decided in merge.py. Here, the
 Stage becomes a database, with the tables of schema.sql, in a new file that replaces the old one at the very end.
 
-Without an argument, it reads the source of the existing database. If that fails, and an earlier version of racedata
-built the database, it reads the database's own tables.
+What refreshes have added to the old database stays, unless the base is newer. Without an argument, the sources are
+those of the old database. If they fail, and an earlier version of racedata built it, it is built from its own tables.
 """
 
 import argparse
 import os
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
-from datetime import UTC, datetime
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import ExitStack, closing, suppress
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
-from racedata.loader import overlay
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.merge import Part, Rule, filled_apart, merge
 from racedata.loader.replacement import add_database_argument, replacement, run
-from racedata.loader.sources import earlier, fill_stage, open_dump
-from racedata.loader.stage import Origin, Stage
-from racedata.loader.tables import COMPUTED, TABLES, Table
+from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
+from racedata.loader.stage import Stage
+from racedata.loader.tables import COMPUTED, KINDS, TABLES, Table
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -40,16 +41,36 @@ CONSTRUCTORS_SO_FAR = (
 )
 
 
+class Addition(NamedTuple):
+    """What is merged into the base, and the arguments of `merge`."""
+
+    fill: Callable[[Stage], list[str]]  # returns lines for the report
+    rule: Rule | None = None
+    years: Collection[int] | None = None
+    has_calendars: bool = False
+    may_shrink: bool = True
+    updates_lists: bool = False
+
+
+class Report(NamedTuple):
+    """What a build has to say."""
+
+    lines: list[str]  # about the base and all sources
+    merged: list[str]  # about what could not be merged
+    seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
+
+
 def build(
     path: Path,
-    fill: Callable[[Stage], Origin],
+    fill: Callable[[Stage], list[str]],
+    additions: Sequence[Addition],
     corrections: Path | None,
-    seasons: Sequence[overlay.Season],
+    is_sample: bool,
     progress: Progress,
-) -> list[str]:
-    """Builds the database at `path` from what `fill` puts into a Stage, and the `seasons` that a refresh has fetched.
+) -> Report:
+    """Builds the database at `path` from what `fill` puts into a Stage, and the additions to it.
 
-    Returns the lines of a report, the last from `seasons_of`. Raises LoadError, sqlite3.Error or OSError.
+    Raises LoadError, sqlite3.Error or OSError.
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # An unfinished file is deleted, so it needs no journal.
@@ -57,28 +78,36 @@ def build(
         db.executescript(SCHEMA)
         stage = Stage(db, progress)
         db.execute("BEGIN")
-        origin = fill(stage)
-        changes = apply_corrections(stage, corrections) if corrections else []
-        changes += overlay.apply_seasons(stage, seasons)
+        lines = fill(stage)
         if corrections:
-            apply_corrections(stage, corrections)  # again: an API may have the same errors as a dump
+            lines += apply_corrections(stage, corrections)
+        merged = []
+        for addition in additions:
+            with filled_apart(addition.fill, progress) as (staged, remarks):
+                progress("merging")
+                lines += remarks
+                merged += merge(stage, staged, *addition[1:])
+            if corrections:
+                apply_corrections(stage, corrections)  # a further source may have the same errors as a dump
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:
             progress(f"numbering {table.name}")
             store(stage, table)
         db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
+        describe(db, is_sample)
         for table in TABLES:
             if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
-                raise LoadError(f"{origin.source}: no {table.name} that can be served; expected at least one")
-        describe(db, origin, seasons)
-        lines = [*table_of_rows(stage), *origin.remarks, *changes, *unknown_values(db), seasons_of(db)]
+                (source,) = db.execute("SELECT address FROM sources ORDER BY sourceId").fetchone()
+                raise LoadError(f"{source}: no {table.name} that can be served; expected at least one")
+        lines = [*table_of_rows(stage), *lines, *what_sources_gave(db), *unknown_values(db)]
+        report = Report(lines, merged, seasons_of(db))
         db.execute("COMMIT")
         db.execute("DETACH dump")
         db.execute("ANALYZE")  # statistics for the query planner
         db.execute("VACUUM")  # numbering leaves pages partly empty
     write_checksum(path)
-    return lines
+    return report
 
 
 def store(stage: Stage, table: Table) -> None:
@@ -112,19 +141,42 @@ def store(stage: Stage, table: Table) -> None:
         )
 
 
-def describe(db: sqlite3.Connection, origin: Origin, seasons: Sequence[overlay.Season]) -> None:
+def describe(db: sqlite3.Connection, is_sample: bool) -> None:
     """Fills the tables that describe the database."""
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
-    row = {
-        "source": origin.source.encode("utf-8", "replace").decode(),  # in a path, `?` for bytes that are not UTF-8
-        "isSample": origin.is_sample,
-        "refreshedFrom": overlay.joined(origin.refreshed_from, (season.source for season in seasons)),
-        "licence": overlay.joined(origin.licence, (season.licence for season in seasons)),
-        "sourceChecksum": origin.checksum,
-        "builtAt": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+    db.execute("INSERT INTO build VALUES (?, ?)", (utc_now(), is_sample))
+    db.execute("INSERT INTO sources SELECT * FROM dump.sources")
+    db.execute("INSERT INTO origins SELECT * FROM dump.origins")
+    for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
+        db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (gave(db, id), id))
+    db.execute(
+        """INSERT INTO coverage SELECT kind, min(year), max(year), count(*), (
+               SELECT count(DISTINCT raceId) FROM origins AS other JOIN races AS run USING (raceId)
+               WHERE other.kind IN ('results', origins.kind) AND run.year BETWEEN min(races.year) AND max(races.year))
+           FROM origins JOIN races USING (raceId) WHERE kind <> 'races' GROUP BY kind"""
+    )
+
+
+def gave(db: sqlite3.Connection, source: int) -> str:
+    """Which records are from a source: `results of 1,149 races (1950 to 2025), qualifying of …`."""
+    counts = {
+        kind: (races, first, last)
+        for kind, races, first, last in db.execute(
+            """SELECT kind, count(*), min(year), max(year) FROM origins JOIN races USING (raceId)
+               WHERE sourceId = ? GROUP BY kind""",
+            (source,),
+        )
     }
-    db.execute(f"INSERT INTO build ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})", list(row.values()))
+    names = [kind for kind in KINDS[1:] if kind in counts]
+    return ", ".join("{} of {:,} races ({} to {})".format(kind.replace("_", " "), *counts[kind]) for kind in names)
+
+
+def what_sources_gave(db: sqlite3.Connection) -> Iterator[str]:
+    """A line for each source, if there are several."""
+    rows = db.execute("SELECT name, gave FROM sources ORDER BY sourceId").fetchall()
+    for name, gave in rows if len(rows) > 1 else ():
+        yield f"{name}: {gave or 'nothing'}"
 
 
 def table_of_rows(stage: Stage) -> Iterator[str]:
@@ -157,54 +209,83 @@ def seasons_of(db: sqlite3.Connection) -> str:
     return "{} to {} ({} seasons, {:,} races)".format(*counts)
 
 
-def recorded_source(database: str) -> str:
-    """The source that the file at `database` was built from; the sample if there is no file. Raises LoadError."""
+def recorded_sources(database: str) -> list[str]:
+    """The sources that the file at `database` was built from; the sample if there is no file. Raises LoadError."""
     if not os.path.exists(database):
-        return SAMPLE
+        return [SAMPLE]
     with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
-        origin = earlier.origin(db)
-    return SAMPLE if origin.is_sample else origin.source
+        return [SAMPLE] if earlier.is_sample(db) else earlier.loaded_sources(db)
 
 
-def load(source: str, database: str, corrections: Path | None, progress: Progress, wait: bool = False) -> list[str]:
-    """Builds `database` from `source`. Returns what `build` does. Raises LoadError, sqlite3.Error or OSError.
+def load(
+    sources: Sequence[str], database: str, corrections: Path | None, progress: Progress, wait: bool = False
+) -> list[str]:
+    """Builds `database` from sources. Returns a report. Raises LoadError, sqlite3.Error or OSError.
 
     `wait` is as in `replacement`.
     """
-    is_sample = os.path.realpath(source) == os.path.realpath(SAMPLE)
-    dump = open_dump(source, os.environ.get("JOLPICA_TOKEN"), progress)
-    with replacement(database, wait) as new, dump as folder:
-        seasons = overlay.read_seasons(overlay.folder_beside(database))
-        return build(
-            new,
-            lambda stage: fill_stage(folder, source, stage)._replace(is_sample=is_sample),
-            corrections,
-            seasons,
-            progress,
-        )
+    lines, additions, failed = [], [], []
+    token = os.environ.get("JOLPICA_TOKEN")
+    with replacement(database, wait) as new, ExitStack() as stack:
+        base = stack.enter_context(open_dump(sources[0], token, progress))
+        for source in sources[1:]:
+            try:
+                dump = stack.enter_context(open_dump(source, token, progress))
+            except LoadError as error:
+                if source not in recorded_sources(database):
+                    raise
+                failed.append(source)
+                lines.append(f"{error}; what it gave the database before is used")
+            else:
+                additions.append(Addition(partial(read_dump, dump)))
+        additions += old_records(database, failed)
+        is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
+        report = build(new, partial(read_dump, base), additions, corrections, is_sample, progress)
+    last = f"{database}: {report.seasons} from {' and '.join(sources)}"
+    return [*lines, *report.lines, *report.merged, last]
 
 
-def rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from its own tables, which may be of an older schema version. Returns what `build` does."""
+def old_records(database: str, failed: Collection[str]) -> list[Addition]:
+    """What refreshes have added to the database so far, and what it has from the sources at the `failed` addresses."""
+
+    def fill(stage: Stage) -> list[str]:
+        with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
+            earlier.read(db, stage)
+        earlier.keep_fetched(stage, failed)
+        return []
+
+    try:
+        with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
+            is_needed = failed or earlier.was_refreshed(db)
+    except LoadError:  # there is none, or it is damaged
+        return []
+    return [Addition(fill, is_newer, has_calendars=True, updates_lists=True)] if is_needed else []
+
+
+def is_newer(new: Part, old: Part) -> bool:
+    """The rule for what a refresh fetched: it takes the place of a dump without later results."""
+    return new.is_fetched and new.as_of >= old.as_of
+
+
+def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
+    """Builds `database` from its own tables, which may be of an older schema version. Returns a report."""
     with replacement(database) as new, closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as old:
-        seasons = overlay.read_seasons(overlay.folder_beside(database))
-        return build(new, lambda stage: earlier.read(old, stage), corrections, seasons, progress)
+        report = build(new, partial(earlier.read, old), [], corrections, earlier.is_sample(old), progress)
+    return [*report.lines, f"{database}: {report.seasons} from its own tables, because {reason}"]
 
 
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from its recorded source; if that fails and it is older, from its own tables.
+    """Builds `database` from its recorded sources; if that fails and it is older, from its own tables.
 
-    Returns lines for a report. Raises what `load` does.
+    Returns a report. Raises what `load` does.
     """
-    source = recorded_source(database)
+    sources = recorded_sources(database)
     try:
-        *lines, seasons = load(source, database, corrections, progress)
+        return load(sources, database, corrections, progress)
     except (LoadError, OSError) as error:
         if not is_older(Path(database)):
             raise
-        *lines, seasons = rebuild(database, corrections, progress)
-        return [*lines, f"{database}: {seasons} from its own tables, because its source failed: {error}"]
-    return [*lines, f"{database}: {seasons} from {source}"]
+        return rebuild(database, corrections, progress, f"its source failed: {error}")
 
 
 def load_sample(database: str) -> None:
@@ -213,20 +294,21 @@ def load_sample(database: str) -> None:
     def work(progress: Progress) -> list[str]:
         os.makedirs(os.path.dirname(database), exist_ok=True)
         with suppress(FileExistsError):
-            load(SAMPLE, database, CORRECTIONS, progress, wait=True)
+            load([SAMPLE], database, CORRECTIONS, progress, wait=True)
         return []
 
     run("load", database, work)
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(prog="racedata load", description="Build the database from a dump.")
+    parser = argparse.ArgumentParser(prog="racedata load", description="Build the database from one source or several.")
     parser.add_argument(
-        "source",
-        nargs="?",
-        default="",
-        help="folder of CSV files, zip of them, http(s) URL of such a zip, or `jolpica`; "
-        "without it, what the database was built from before, or the sample",
+        "sources",
+        nargs="*",
+        metavar="SOURCE",
+        help=f"folder of CSV files, zip of them, http(s) URL of such a zip, or a name: {', '.join(PUBLISHED)}; "
+        "the first is the base, further ones add what it lacks; "
+        "without any, those that the database was built from before, or the sample",
     )
     parser.add_argument(
         "--if-older",
@@ -243,11 +325,9 @@ def main(arguments: Sequence[str]) -> None:
             return [f"{parsed.database}: {what}; nothing was changed"]
         if parsed.database == default_path(os.environ):
             os.makedirs(os.path.dirname(parsed.database), exist_ok=True)
-        if not parsed.source:
+        sources = [address for text in parsed.sources for address in addresses_in(text)]
+        if not sources:
             return load_or_rebuild(parsed.database, parsed.corrections, progress)
-        path = os.path.abspath(os.path.expanduser(parsed.source))  # the next load may run in another folder
-        source = path if os.path.exists(path) else parsed.source
-        *lines, seasons = load(source, parsed.database, parsed.corrections, progress)
-        return [*lines, f"{parsed.database}: {seasons} from {source}"]
+        return load(sources, parsed.database, parsed.corrections, progress)
 
     run("load", parsed.database, work)

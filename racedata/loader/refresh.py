@@ -1,40 +1,66 @@
-"""Brings the database up to date from an API in Ergast's format: `racedata refresh`.
+"""Brings the database up to date, from APIs in Ergast's format and from dumps such as f1db's: `racedata refresh`.
 
-It fetches the calendar of the latest season, and the races that are new, have changed, or are among the last three run:
-penalties change them later. What it fetches goes into the overlay (overlay.py) and into a new database, which is
-built from the old one's own tables and replaces it. If nothing has changed, the old database stays.
-
-What to fetch is decided here.
+It brings every season from the first that is unfinished here up to the latest. Each season of an API is stored before
+the next is fetched: a new database, built from the old one's own tables and what was fetched, replaces the old one. If
+nothing has changed, the old one stays. What to fetch, and which source is preferred, is decided here.
 """
 
 import argparse
+import json
+import math
+import os
 import re
 import urllib.parse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import zip_longest
 from pathlib import Path
 
-from racedata.database import is_older
-from racedata.loader import overlay, values
-from racedata.loader.api import JOLPICA, Api
-from racedata.loader.api_rows import Json, rows_of
-from racedata.loader.build import build, load_or_rebuild
+from racedata.database import CHECKSUM_BYTES, is_older, read_refreshes, refreshes_path
+from racedata.loader import values
+from racedata.loader.api import JOLPICA, PACE, Api
+from racedata.loader.api_rows import ApiSeason, Json, rows_of
+from racedata.loader.archives import HTTP
+from racedata.loader.build import Addition, build, load_or_rebuild
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.overlay import CalendarRace, Season
-from racedata.loader.replacement import add_database_argument, replacement, run
-from racedata.loader.sources import JOLPICA_LICENCE, earlier
+from racedata.loader.merge import CalendarRace, Part, Rule, calendar, match_calendars
+from racedata.loader.replacement import add_database_argument, copy_attributes, replacement, report, run
+from racedata.loader.sources import (
+    JOLPICA_LICENCE,
+    PUBLISHED,
+    addresses_in,
+    earlier,
+    name_of,
+    open_dump,
+    read_dump,
+    utc_now,
+)
+from racedata.loader.sources.f1db_download import is_release, release_checksum
+from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import RACE_TABLES, TABLES, Table
 from racedata.loader.values import Value
 
+DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
 
-LAST_RUN = 3  # races that are fetched again each time
-NEW_RECORDS = 30  # more than a race adds to a list of its season
+# Of a season and a race that are not here, to tell how many requests they take.
+RACES, LAPS = 22, 1200
+
+LAST_RUN = 3  # races whose details are fetched again each time: penalties change them later
+
+LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
+# Earlier seasons with races that have no results, unless their calendar was fetched long after the last race: then, the
+# API has no more of them.
+UNFINISHED = f"""
+    SELECT year FROM races JOIN origins ON origins.raceId = races.raceId AND kind = 'races'
+    WHERE year < ({LATEST}) GROUP BY year
+    HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
+        AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
 
 
 class NothingNew(Exception):
@@ -55,20 +81,26 @@ class OldDatabase:
         (found,) = self.db.execute("SELECT max(date) FROM results JOIN races USING (raceId)").fetchone()
         return found or ""
 
-    def waits_for(self, season: str) -> bool:
-        """Whether it has results of races of this season, but not of all, and none of a later season."""
-        later, races, run = self.db.execute(
-            """SELECT count(*) FILTER (WHERE year > ?1 AND run), count(*) FILTER (WHERE year = ?1),
-                   count(*) FILTER (WHERE year = ?1 AND run)
-               FROM (SELECT year, raceId IN (SELECT raceId FROM results) AS run FROM races)""",
-            (int(season),),
+    def unfinished(self) -> set[int]:
+        return {year for (year,) in self.db.execute(UNFINISHED)}
+
+    def first_season(self, listed: Sequence[int]) -> int:
+        """The first season to bring of those that a source lists: unfinished, missing, or the latest with results."""
+        years = {year for (year,) in self.db.execute("SELECT DISTINCT year FROM races")}
+        (latest,) = self.db.execute(LATEST).fetchone()
+        # The sample lacks most seasons, also before its first.
+        missing = {year for year in listed if year > min(years) or earlier.is_sample(self.db)} - years
+        return min([int(latest), *self.unfinished(), *missing])
+
+    def races_to_fetch(self, season: int) -> int:
+        """How many races of a season are fetched with their details, at most."""
+        races, run = self.db.execute(
+            "SELECT count(*), count(raceId IN (SELECT raceId FROM results) OR NULL) FROM races WHERE year = ?",
+            (season,),
         ).fetchone()
-        return not later and 0 < run < races
+        return max(races - run, min(races, LAST_RUN)) if races else RACES
 
-    def calendar(self, season: str) -> list[CalendarRace]:
-        return overlay.stored_calendar(self.db, "main", season)
-
-    def races_with_results(self, season: str) -> list[tuple[int, int, str]]:
+    def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
         """The `(raceId, round, name)` of races of a season, by round."""
         return self.db.execute(
             """SELECT raceId, round, name FROM races
@@ -94,6 +126,16 @@ class OldDatabase:
         )
         return [dict(zip(names, row)) for row in found]
 
+    def was_filled_in(self, race_id: int | None) -> bool:
+        """Whether a refresh from no API gave the results of a race, and there are no laps."""
+        found = self.db.execute(
+            """SELECT 1 FROM origins JOIN sources USING (sourceId)
+               WHERE raceId = ?1 AND kind = 'results' AND fetchedAt NOT NULL AND name NOT LIKE 'http%'
+                   AND raceId NOT IN (SELECT raceId FROM lap_times WHERE raceId = ?1)""",
+            (race_id,),
+        )
+        return found.fetchone() is not None
+
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
 
@@ -109,6 +151,8 @@ class OldDatabase:
                     lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")
                 elif changed:
                     lines.append(f"{table.name:<22}{now:>12,} rows, {changed:,} changed")
+            if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
+                lines.append("a season here is as complete as that of the source")
         return lines
 
 
@@ -130,38 +174,42 @@ class FetchedRace:
 
 
 class SeasonFetch:
-    """Fetches a season: `whole`, or only what is new."""
+    """Fetches a season. With `all_details`, those of each race; else those of races that are new or have changed."""
 
-    def __init__(self, api: Api, old: OldDatabase, facts: Json, calendar: Sequence[Json], whole: bool) -> None:
-        self.api, self.old, self.facts, self.whole = api, old, facts, whole
-        self.year = str(facts["season"])
-        ids = overlay.match_races(overlay.fetched_calendar(calendar), old.calendar(self.year))
-        self.races = [FetchedRace(race, ids.get(race["raceName"])) for race in calendar]
+    def __init__(self, api: Api, old: OldDatabase, facts: Json, races: Sequence[Json], all_details: bool) -> None:
+        self.api, self.old, self.facts, self.all_details = api, old, facts, all_details
+        self.year = int(facts["season"])
+        fetched = [
+            CalendarRace(int(race["round"]), race["raceName"], race.get("url"), circuit_of(race), str(race.get("date")))
+            for race in races
+        ]
+        ids = match_calendars(fetched, calendar(old.db, "main", self.year))
+        self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
         self.chosen: list[FetchedRace] = []  # races whose records are taken
+        self.statuses: dict[Value, str] = {}  # the API's ids of statuses that are new here, by text
 
     def fetch(self) -> None:
         """Fetches the lists of the season, then the other records of the races that are chosen."""
-        if not self.whole:
+        if not self.all_details:
             self.check_calendar()
-        start = 0 if self.whole else self.first_race()
-        first = self.fetch_list("results", start)
-        self.fetch_list("qualifying", start)
-        if any("Sprint" in race.facts for race in self.races[start:]):
-            self.fetch_list("sprint", start)
-        self.completed = [
-            race
-            for index, race in enumerate(self.races)
-            if "results" in race.records or (index < first and self.old.count(RACE_TABLES["results"], race.id))
-        ]
+        for endpoint in ("results", "qualifying", "sprint"):
+            if endpoint != "sprint" or any("Sprint" in race.facts for race in self.races):
+                self.fetch_list(endpoint)
+        results = RACE_TABLES["results"]
+        self.completed = [race for race in self.races if "results" in race.records or self.old.count(results, race.id)]
         latest = self.completed[-LAST_RUN:]
         self.chosen = [
-            race for race in self.races if race.records and (self.whole or race in latest or self.changed(race))
+            race
+            for race in self.races
+            if race.records
+            and (self.all_details or race in latest or self.changed(race) or self.old.was_filled_in(race.id))
         ]
         for race in self.chosen:
             if "results" in race.records:
                 self.fetch_details(race)
+        self.statuses = self.fetch_statuses()
 
     def check_calendar(self) -> None:
         """Raises LoadError if the calendar lacks a race that has results here. Such a race was not cancelled."""
@@ -171,37 +219,15 @@ class SeasonFetch:
                 what = f"no {self.year}/{round} {name}, which has results here; expected an API that is not behind"
                 raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
 
-    def first_race(self) -> int:
-        """The index of the first race to fetch: the third-last with results here or, if earlier, the first without."""
-        completed = [bool(self.old.count(RACE_TABLES["results"], race.id)) for race in self.races]
-        indexes = [index for index, has_results in enumerate(completed) if has_results]
-        return min([*indexes[-LAST_RUN:], *(index for index, has in enumerate(completed) if not has)], default=0)
-
-    def fetch_list(self, endpoint: str, start: int) -> int:
-        """Fetches records from race `start` on; or all, if they fit on a page. Returns the index of the first race."""
+    def fetch_list(self, endpoint: str) -> None:
+        """Fetches the records of all races."""
         path = f"{self.year}/{endpoint}"
-        stored = [self.old.count(RACE_TABLES[endpoint], race.id) for race in self.races]
-        # Begin one record before race `start`: if it belongs to an earlier race, no record of `start` is missed.
-        offset = max(0, sum(stored[:start]) - 1)
-        if sum(stored) + NEW_RECORDS <= self.api.limit:
-            offset = 0
-        records = self.api.records(path, offset)
-        if offset and not (records and self.race(records[0][0], path) in self.races[:start]):
-            offset, records = 0, self.api.records(path)
-        first = start if offset else 0
-        for facts, record in records:
-            race = self.race(facts, path)
-            if race in self.races[first:]:
-                race.records.setdefault(endpoint, []).append(record)
-        return first
-
-    def race(self, facts: Json, path: str) -> FetchedRace:
-        """The race that an answer is about. Raises LoadError if the calendar does not have it."""
-        race = self.by_name.get(str(facts.get("raceName")))
-        if not race or facts.get("round") != race.round:
-            what = f"{facts.get('raceName')!r} in round {facts.get('round')!r}; the calendar does not have that race"
-            raise LoadError(f"{self.api.address(path)}: {what}")
-        return race
+        for facts, record in self.api.records(path):
+            race = self.by_name.get(str(facts.get("raceName")))
+            if not race or facts.get("round") != race.round:
+                what = f"{facts.get('raceName')!r} in round {facts.get('round')!r}"
+                raise LoadError(f"{self.api.address(path)}: {what}; the calendar does not have that race")
+            race.records.setdefault(endpoint, []).append(record)
 
     def changed(self, race: FetchedRace) -> bool:
         """Whether the records of a race differ from those stored."""
@@ -242,32 +268,9 @@ class SeasonFetch:
             Counter((row["driverId"], row["laps"]) for row in rows)
             for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
         )
-        return self.whole or stored <= self.api.limit or here != there
+        return self.all_details or stored <= self.api.limit or here != there
 
-    def to_season(self) -> Season:
-        """What was fetched, for the overlay."""
-        now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # If the clock is wrong: not before any race that has results.
-        dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
-        fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
-        host = urllib.parse.urlsplit(self.api.url).hostname or ""
-        return Season(
-            facts=self.facts,
-            source=self.api.url,
-            licence=LICENCES.get(host, f"not stated by {host}"),
-            fetched_at=fetched_at,
-            calendar=[race.facts for race in self.races],
-            statuses=self.fetch_statuses(),
-            races={
-                race.name: {
-                    endpoint: {"fetched_at": fetched_at, "records": records}
-                    for endpoint, records in race.records.items()
-                }
-                for race in self.chosen
-            },
-        )
-
-    def fetch_statuses(self) -> dict[str, str]:
+    def fetch_statuses(self) -> dict[Value, str]:
         """The ids of statuses that are new here, by text."""
         used = {
             row["statusId"]
@@ -280,23 +283,47 @@ class SeasonFetch:
         if not new:
             return {}
         found = [status for (status,) in self.api.records(f"{self.year}/status")]
-        ids = {str(status.get("status")).replace("_", " "): str(status.get("statusId")) for status in found}
+        ids: dict[Value, str] = {
+            str(status.get("status")).replace("_", " "): str(status.get("statusId")) for status in found
+        }
         return {text: id for text, id in ids.items() if text in new}
+
+    def fill(self, stage: Stage) -> list[str]:
+        """Fills a stage with what was fetched. Returns lines for the report."""
+        season = ApiSeason(stage, self.old.db, f"{self.api.url}, {self.year}")
+        season.add_calendar(self.facts, [race.facts for race in self.races])
+        for race in self.chosen:
+            for endpoint, records in race.records.items():
+                season.add_records(race.facts, endpoint, records, self.statuses)
+        now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # If the clock is wrong: not before any race that has results.
+        dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
+        fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
+        host = urllib.parse.urlsplit(self.api.url).hostname or ""
+        licence = LICENCES.get(host, f"not stated by {host}")
+        stage.name_origin(Origin(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False)
+        return []
 
     def report(self) -> str:
         rounds = [race.round for race in self.chosen]
-        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {overlay.rounds_text(rounds)}"
+        what = f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
+        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {what}"
 
 
-def fetch_calendar(api: Api, year: str) -> list[Json]:
+def circuit_of(race: Json) -> str:
+    circuit = race.get("Circuit")
+    return str(circuit.get("circuitId")) if isinstance(circuit, dict) else ""
+
+
+def fetch_calendar(api: Api, year: int) -> list[Json]:
     """The races of a season, by round. Raises LoadError if two have the same name or round."""
     path = f"{year}/races"
     races = [race for (race,) in api.records(path)]
     place = api.address(path)
     for race in races:
         name, round = race.get("raceName"), race.get("round")
-        if race.get("season") != year:
-            raise LoadError(f"{place}: a race of season {race.get('season')!r}; expected {year!r}")
+        if race.get("season") != str(year):
+            raise LoadError(f"{place}: a race of season {race.get('season')!r}; expected {str(year)!r}")
         if not (isinstance(name, str) and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)):
             raise LoadError(f"{place}: a race named {name!r} in round {round!r}; expected texts such as '18'")
     for key in ("raceName", "round"):
@@ -305,97 +332,208 @@ def fetch_calendar(api: Api, year: str) -> list[Json]:
     return sorted(races, key=lambda race: int(race["round"]))
 
 
-def fetch(api: Api, old: OldDatabase, season: str | None) -> list[SeasonFetch]:
-    """Fetches `season` whole; or what is new in the latest one, and in the one before if that may have news too."""
-    seasons = {str(found.get("season")): found for (found,) in api.records("seasons")}
-    if not seasons or not all(map(values.year.fullmatch, seasons)):
-        what = f"seasons {', '.join(seasons)[:80]!r}; expected years from 1950"
-        raise LoadError(f"{api.address('seasons')}: {what}")
+class Refresh:
+    """A refresh of the database at `path` from sources at `addresses`, the first of which is preferred.
 
-    def fetched(year: str, whole: bool = False) -> SeasonFetch | None:
-        calendar = fetch_calendar(api, year)
-        if not calendar:
-            return None
-        season_fetch = SeasonFetch(api, old, seasons[year], calendar, whole)
-        season_fetch.fetch()
-        return season_fetch
+    `season` limits it to one season, with all details of its races. `say` prints a line.
+    """
 
-    if season:
-        if season not in seasons:
-            what = f"no season {season}; it has {min(seasons)} to {max(seasons)}"
+    def __init__(
+        self,
+        path: str,
+        addresses: Sequence[str],
+        season: int | None,
+        corrections: Path | None,
+        progress: Progress,
+        say: Callable[[str], object] = report,
+        new_api: Callable[[str, Progress], Api] = Api,
+    ) -> None:
+        self.addresses = [address.rstrip("/") if is_api(address) else address for address in addresses]
+        self.path, self.season, self.corrections = Path(path), season, corrections
+        self.progress, self.say, self.new_api = progress, say, new_api
+        self.order = [name_of(address) for address in self.addresses]
+
+    def run(self) -> int:
+        """Asks each source. Returns how many changes were stored. Raises LoadError if a source fails, after all."""
+        if is_older(self.path):
+            # First its sources, which may have tables that the earlier version of racedata did not load.
+            self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
+        OldDatabase(self.path).close()  # before any request
+        changes, faults = 0, []
+        # The preferred source has the last word.
+        for address in reversed(self.addresses):
+            try:
+                changes += self.ask(address)
+            except LoadError as error:
+                faults.append(str(error))
+        if faults:
+            raise LoadError("; ".join(faults))
+        return changes
+
+    def ask(self, address: str) -> int:
+        """Brings what a source has. Returns how many changes were stored."""
+        changes, release = 0, None
+        if is_api(address):
+            api = self.new_api(address, self.progress)
+            changes = self.ask_api(api)
+            asked = f"{api.requests} requests to {api.url}"
+        else:
+            asked = address
+            if is_release(address):
+                release = release_checksum(address, self.progress)
+                if not self.season and release == self.known_release(name_of(address)):
+                    self.note(address, release)
+                    self.say(f"{self.path}: nothing new: no later release at {address}")
+                    return 0
+            changes = self.ask_dump(address)
+        self.note(address, release)
+        self.say(f"{self.path}: {'new data' if changes else 'nothing new'} after {asked}")
+        return changes
+
+    def ask_dump(self, address: str) -> int:
+        with open_dump(address, None, self.progress) as dump:
+            fill = partial(read_dump, dump, is_loaded=False)
+            with closing(OldDatabase(self.path)) as old:
+                first = self.season or old.first_season([])
+            years = [self.season] if self.season else range(first, 10_000)
+            return self.store(Addition(fill, self.rule(address), years, True, bool(self.season), False))
+
+    def ask_api(self, api: Api) -> int:
+        found = {str(season.get("season")): season for (season,) in api.records("seasons")}
+        if not found or not all(map(values.year.fullmatch, found)):
+            what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950"
             raise LoadError(f"{api.address('seasons')}: {what}")
-        found = fetched(season, whole=True)
-        if not found:
-            raise LoadError(f"{api.address(f'{season}/races')}: no races; expected the calendar of {season}")
-        return [found]
-    # In winter, an API may list the next season before its calendar is known.
-    latest = next(filter(None, map(fetched, sorted(seasons, reverse=True))), None)
-    if not latest:
-        raise LoadError(f"{api.url}: no races in any season; expected the calendar of at least one")
-    before = str(int(latest.year) - 1)
-    if before in seasons and (not latest.completed or old.waits_for(before)):
-        return [*filter(None, [fetched(before)]), latest]
-    return [latest]
+        seasons = {int(year): facts for year, facts in sorted(found.items())}
+        if self.season and self.season not in seasons:
+            what = f"no season {self.season}; it has {min(seasons)} to {max(seasons)}"
+            raise LoadError(f"{api.address('seasons')}: {what}")
+        with closing(OldDatabase(self.path)) as old:
+            first = self.season or old.first_season(list(seasons))
+        years = [self.season] if self.season else [year for year in seasons if year >= first]
+        self.announce(api, years)
+        changes, calendars = 0, 0
+        for year in years:
+            api.renew_limits()
+            with closing(OldDatabase(self.path)) as old:
+                races = fetch_calendar(api, year)
+                if not races:  # in winter, an API may list the next season before its calendar is known
+                    continue
+                calendars += 1
+                fetched = SeasonFetch(api, old, seasons[year], races, bool(self.season))
+                fetched.fetch()
+                self.say(fetched.report())
+                rule = self.rule(api.url)
+                changes += self.store(Addition(fetched.fill, rule, None, True, bool(self.season), True))
+        if not calendars:
+            what = f"no races in any season from {first} on; expected the calendar of at least one"
+            raise LoadError(f"{api.url}: {what}")
+        return changes
+
+    def announce(self, api: Api, years: Sequence[int]) -> None:
+        """Says how many requests it takes, if there are several seasons to bring."""
+        if len(years) < 2:
+            return
+        with closing(OldDatabase(self.path)) as old:
+            of_race = 3 + math.ceil(LAPS / api.limit)
+            lists = 2 + 2 * math.ceil(RACES * 20 / api.limit)
+            requests = sum(lists + of_race * old.races_to_fetch(year) for year in years)
+        quota, seconds = PACE[-1]
+        hint = ""
+        if requests > quota:
+            hint = f", at most {quota} in {seconds // 60} minutes; to load a dump first is quicker: racedata load"
+        self.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
+
+    def store(self, addition: Addition) -> int:
+        """Builds the new database. Returns 1 if it differs and is stored, else 0."""
+        with suppress(NothingNew), replacement(str(self.path)) as new:
+            with closing(OldDatabase(self.path)) as old:
+                is_sample = earlier.is_sample(old.db)
+                fill = partial(earlier.read, old.db)
+                built = build(new, fill, [addition], self.corrections, is_sample, self.progress)
+                changes = old.differences(new)
+            if not changes:
+                raise NothingNew  # `replacement` then removes the new file, and the old one stays
+            for line in (*built.merged, *changes):
+                self.say(line)
+            return 1
+        return 0
+
+    def rule(self, address: str) -> Rule:
+        """What a source may replace: its own records, those of less preferred sources; an API also those of a dump."""
+        mine = self.order.index(name_of(address))
+
+        def may_replace(new: Part, old: Part) -> bool:
+            if old.source == new.source:
+                return True
+            if old.source in self.order:
+                return mine < self.order.index(old.source)
+            return is_api(address)
+
+        return may_replace
+
+    # What the last refreshes found is in a file beside the database, because they may leave the database as it is.
+
+    def known_release(self, name: str) -> str | None:
+        """The SHA-256 of the latest release of a source that was refreshed from, or loaded, into this database."""
+        with closing(OldDatabase(self.path)) as old:
+            found = old.db.execute("SELECT checksum FROM sources WHERE name = ?", (name,)).fetchone()
+        noted = read_refreshes(self.path)
+        if noted.get(name, {}).get("database") == self.checksum():
+            return noted[name].get("release")
+        return str(found[0]) if found else None
+
+    def note(self, address: str, release: str | None) -> None:
+        """Notes that a source was asked."""
+        name, noted, checksum = name_of(address), read_refreshes(self.path), self.checksum()
+        noted[name] = {"refreshedAt": utc_now(), "database": checksum, **({"release": release} if release else {})}
+        path = refreshes_path(self.path)
+        new = path.with_name(f".{path.name}.writing")
+        new.write_text(json.dumps(noted), encoding="utf-8")
+        copy_attributes(self.path, new)
+        os.replace(new, path)
+
+    def checksum(self) -> str:
+        return self.path.read_bytes()[-CHECKSUM_BYTES:].hex()
 
 
-def merge(old: Season | None, new: Season) -> Season:
-    """What the overlay has of a season, and what was fetched now. Races that the new calendar lacks are dropped."""
-    if old is None:
-        return new
-    names = overlay.match_races(overlay.fetched_calendar(new.calendar), overlay.fetched_calendar(old.calendar))
-    races = {
-        race["raceName"]: {**old.races.get(names.get(race["raceName"], ""), {}), **new.races.get(race["raceName"], {})}
-        for race in new.calendar
-    }
-    races = {name: fetched for name, fetched in races.items() if fetched}
-    licence = overlay.joined(old.licence, [new.licence])
-    return new._replace(licence=licence, statuses={**old.statuses, **new.statuses}, races=races)
+def is_api(address: str) -> bool:
+    """Whether an address is that of an API; else it is one of a dump."""
+    return bool(HTTP.match(address)) and not urllib.parse.urlsplit(address).path.endswith(".zip")
 
 
-def refresh(database: str, api: Api, season: str | None, corrections: Path | None, progress: Progress) -> list[str]:
-    """Refreshes the database. Returns lines for a report. Raises LoadError, sqlite3.Error or OSError."""
-    path, folder = Path(database), overlay.folder_beside(database)
-    lines = []
-    if is_older(path):
-        # First its source, which may have tables that the earlier version of racedata did not load.
-        lines.append(load_or_rebuild(database, corrections, progress)[-1])
-    with suppress(NothingNew), replacement(database) as new:
-        with closing(OldDatabase(path)) as old:
-            seasons = {stored.year: stored for stored in overlay.read_seasons(folder)}
-            fetches = fetch(api, old, season)
-            for fetched in fetches:
-                seasons[fetched.year] = merge(seasons.get(fetched.year), fetched.to_season())
-                lines.append(fetched.report())
-            in_order = [seasons[year] for year in sorted(seasons)]
-            build(new, lambda stage: earlier.read(old.db, stage), corrections, in_order, progress)
-            changes = old.differences(new)
-        lines += [
-            *changes,
-            f"{database}: {'new data' if changes else 'nothing new'} after {api.requests} requests to {api.url}",
-        ]
-        if not changes:
-            raise NothingNew  # `replacement` then removes the new file, and the old one stays
-        overlay.write_seasons(folder, [seasons[fetched.year] for fetched in fetches])
-    return lines
+def season(text: str) -> int | None:
+    """The value of `--season`. `make` passes an empty one."""
+    if text and not values.year.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected {values.year.expected}")
+    return int(text) if text else None
 
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
-        prog="racedata refresh", description="Bring the database up to date from an API in Ergast's format."
+        prog="racedata refresh",
+        description="Bring the database up to date: every season from the first that is unfinished.",
     )
-    parser.add_argument("--from", dest="url", default="", help=f"base address of the API (default: {JOLPICA})")
+    parser.add_argument(
+        "--from",
+        dest="addresses",
+        action="append",
+        metavar="SOURCE",
+        help="base address of an API in Ergast's format, f1db, or a dump such as a zip of f1db; may be repeated, and "
+        f"the first is preferred (default: {JOLPICA}, then f1db)",
+    )
     parser.add_argument(
         "--season",
-        default="",
+        type=season,
         metavar="YEAR",
-        help="fetch this season whole; otherwise, what is new in the latest season",
+        help="fetch this season only, and whole",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)
     parsed = parser.parse_args(arguments)
+    addresses = [address for text in parsed.addresses or [] for address in addresses_in(text)] or DEFAULT
 
     def work(progress: Progress) -> list[str]:
-        api = Api(parsed.url or JOLPICA, progress)
-        return refresh(parsed.database, api, parsed.season, parsed.corrections, progress)
+        Refresh(parsed.database, addresses, parsed.season, parsed.corrections, progress).run()
+        return []
 
     run("refresh", parsed.database, work)

@@ -56,16 +56,21 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
             new.touch()  # if that is not permitted, the error says so; SQLite's would not
             yield new
             if old.exists():
-                status = old.stat()
-                with suppress(PermissionError):  # only root may change the owner
-                    os.chown(new, status.st_uid, status.st_gid)
-                new.chmod(stat.S_IMODE(status.st_mode))
+                copy_attributes(old, new)
             os.replace(new, old)
             os.fsync(folder)
         finally:
             new.unlink(missing_ok=True)
     finally:
         os.close(folder)
+
+
+def copy_attributes(old: Path, new: Path) -> None:
+    """Gives a new file the owner and the mode of an old one."""
+    status = old.stat()
+    with suppress(PermissionError):  # only root may change the owner
+        os.chown(new, status.st_uid, status.st_gid)
+    new.chmod(stat.S_IMODE(status.st_mode))
 
 
 def lock(folder: int, path: Path, wait: bool) -> None:

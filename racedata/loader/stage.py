@@ -7,21 +7,20 @@ from itertools import chain
 from typing import NamedTuple
 
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.tables import TABLES
+from racedata.loader.tables import KINDS, TABLES
 from racedata.loader.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
 
 
 class Origin(NamedTuple):
-    """Where the rows in a Stage are from."""
+    """A source of rows in a Stage: a row of the table `sources`."""
 
-    source: str  # folder, zip or URL, as given to the loader
+    name: str  # see schema.sql
+    address: str  # folder, zip or URL, as given to the loader; the base address of an API
     licence: str | None  # of the data; None if the source does not say
-    checksum: str  # SHA-256, in hexadecimal, of the files as they were read
+    checksum: str | None  # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
     remarks: Sequence[str] = ()  # lines for the report
-    is_sample: bool = False  # whether it is the package's own sample
-    refreshed_from: str | None = None  # addresses of APIs whose records are in the source already
 
 
 class Stage:
@@ -31,11 +30,12 @@ class Stage:
     also have the dump's id of a row (`resultId`, …), which orders rows that are otherwise equal.
     """
 
-    def __init__(self, db: sqlite3.Connection, progress: Progress) -> None:
-        """`db` is the new database with its empty tables, outside a transaction."""
+    def __init__(self, db: sqlite3.Connection, progress: Progress, path: str = "") -> None:
+        """`db` is the new database with its empty tables, outside a transaction. `path` is a file for the stage."""
         self.db, self.progress = db, progress
         self.rows: dict[str, int] = {}  # how many rows were inserted, by table; without tables that the dump lacks
-        db.executescript("ATTACH '' AS dump; PRAGMA dump.journal_mode = OFF; PRAGMA dump.synchronous = OFF")
+        db.execute("ATTACH ? AS dump", (path,))
+        db.executescript("PRAGMA dump.journal_mode = OFF; PRAGMA dump.synchronous = OFF")
         for table in TABLES:
             if table.is_numbered:
                 columns = ", ".join(
@@ -44,8 +44,32 @@ class Stage:
                 key = table.id or ", ".join(table.key)
                 db.execute(f"CREATE TABLE dump.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
             else:
-                (sql,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table.name,)).fetchone()
-                db.execute(sql.replace(f"CREATE TABLE {table.name}", f"CREATE TABLE dump.{table.name}", 1))
+                self.create_as_in_schema(table.name)
+        self.create_as_in_schema("sources")
+        self.create_as_in_schema("origins")
+
+    def create_as_in_schema(self, name: str) -> None:
+        (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
+        self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE dump.{name}", 1))
+
+    def name_origin(self, origin: Origin, read_at: str, is_loaded: bool = True) -> None:
+        """Says that all rows in the stage are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ."""
+        row = (
+            1,
+            printable(origin.name),
+            printable(origin.address),
+            origin.licence,
+            origin.checksum,
+            read_at,
+            is_loaded,
+            "",
+        )
+        self.db.execute(f"INSERT INTO dump.sources VALUES ({', '.join('?' * len(row))})", row)
+        for kind in KINDS:
+            self.db.execute(
+                f"INSERT INTO dump.origins SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, 'dump')}",
+                (kind, None if is_loaded else read_at),
+            )
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
         """Inserts rows, given as columns of values. Columns that `names` omits are unknown in all of them.
@@ -57,6 +81,18 @@ class Stage:
         self.rows[table] = self.rows.get(table, 0) + count
         if count:
             self.db.execute(insertion(table, tuple(names), count), list(chain.from_iterable(zip(*columns))))
+
+
+def of_kind(kind: str, schema: str) -> str:
+    """The rows with the records of a kind: what follows FROM in a query."""
+    if kind == "fastest_laps":
+        return f"{schema}.results WHERE coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
+    return f"{schema}.{kind}"
+
+
+def printable(address: str) -> str:
+    """A path as text: `?` for bytes that are not UTF-8."""
+    return address.encode("utf-8", "replace").decode()
 
 
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:

@@ -249,6 +249,20 @@ TABLES = (
         paths=_RESULT,
     ),
     Table(
+        "sprint_qualifying",
+        key=("raceId", "driverId"),
+        parse={"q1": lap_time, "q2": lap_time, "q3": lap_time},
+        id="sprintQualifyId",
+        order="year, round, position NULLS LAST, sprintQualifyId",
+    ),
+    Table(
+        "practice",
+        key=("raceId", "session", "driverId"),
+        parse={"session": from_one},
+        order="""year, round, session, position NULLS LAST,
+            (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
+    ),
+    Table(
         "lap_times",
         key=("raceId", "driverId", "lap"),
         parse={"time": lap_time},
@@ -296,6 +310,9 @@ TABLES = (
     ),
 )
 BY_NAME = {table.name: table for table in TABLES}
+# The kinds of records of a race, each of which is from one source: the tables with a row number and these two.
+KINDS = ("races", *(table.name for table in TABLES if table.is_numbered), "fastest_laps")
+FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed")  # columns of results
 # Tables with the records of a race, by the name of the endpoint that has them.
 RACE_TABLES = {table.endpoint.name: table for table in TABLES if table.endpoint and table.is_numbered}
 API_ENDPOINTS = {table.endpoint.name: table.endpoint for table in TABLES if table.endpoint}

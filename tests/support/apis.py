@@ -8,9 +8,10 @@ from threading import Thread
 
 import webtest
 
-from racedata.loader import refresh
 from racedata.loader.api import Api
 from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.errors import Progress
+from racedata.loader.refresh import Refresh
 
 Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]
@@ -96,7 +97,16 @@ def answers_of(app: webtest.TestApp) -> Callable[[str], Answer]:
     return answer
 
 
-def refreshed(database: Path, url: str, season: str = "", now: float = 1_800_000_000) -> tuple[list[str], int]:
-    """Refreshes a database without any waiting. Returns the report and the number of requests."""
-    api = Api(url, lambda text: None, clock=lambda: 0, sleep=lambda seconds: None, now=lambda: now)
-    return refresh.refresh(str(database), api, season, CORRECTIONS, lambda text: None), api.requests
+def refreshed(
+    database: Path, *addresses: str, season: int | None = None, now: float = 1_800_000_000
+) -> tuple[list[str], int]:
+    """Refreshes a database without any waiting. Returns what was said and the number of requests to APIs."""
+    said: list[str] = []
+    apis: list[Api] = []
+
+    def new_api(url: str, progress: Progress) -> Api:
+        apis.append(Api(url, progress, clock=lambda: 0, sleep=lambda seconds: None, now=lambda: now))
+        return apis[-1]
+
+    Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_api).run()
+    return said, sum(api.requests for api in apis)

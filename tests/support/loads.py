@@ -36,7 +36,7 @@ def run_loader(
 
 def built(source: Path | str, database: Path, corrections: Path | None = CORRECTIONS) -> Path:
     """The path of a database that the loader has built from `source`, in this process, which is faster."""
-    build.load(str(source), str(database), corrections, lambda text: None)
+    build.load([str(source)], str(database), corrections, lambda text: None)
     return database
 
 
@@ -47,12 +47,13 @@ def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but `build`, without the resultId: those of new results are the next free ones."""
+    """All rows of each table but those about sources, without the resultId: new results have the next free ones."""
     found = select(
         database,
         """SELECT tables.name, group_concat(columns.name, ', ')
            FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
-           WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%' AND tables.name <> 'build'
+           WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
+               AND tables.name NOT IN ('build', 'sources', 'origins', 'coverage')
                AND columns.name <> 'resultId' GROUP BY tables.name""",
     )
     return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}

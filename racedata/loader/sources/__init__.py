@@ -1,40 +1,80 @@
-"""The sources of a load: one reader per layout of a dump, and the list of them."""
+"""The sources of a load: their names, and one reader per layout of a dump. Nothing else knows them."""
 
+import os
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from datetime import UTC, datetime
 from typing import NamedTuple
 
-from racedata.loader.archives import dump_folder
-from racedata.loader.csvfile import AnyPath
+from racedata.loader.archives import Dump, opened
 from racedata.loader.errors import Progress
-from racedata.loader.sources import ergast, jolpica
+from racedata.loader.sources import ergast, f1db, f1db_download, jolpica
+from racedata.loader.sources.f1db_download import is_release, published_release
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.sources.jolpica_download import published_dump
 from racedata.loader.stage import Origin, Stage
 
-__all__ = ["JOLPICA_LICENCE", "fill_stage", "open_dump"]
+__all__ = ["JOLPICA_LICENCE", "PUBLISHED", "addresses_in", "earlier", "name_of", "open_dump", "read_dump", "utc_now"]
+
+# Sources that a name is enough for, and where they are published. `jolpica` is found in an index.
+PUBLISHED = {
+    "tracinginsights": f"{ergast.TRACINGINSIGHTS}releases/latest/download/data.zip",
+    "f1db": "https://github.com/f1db/f1db/releases/latest/download/f1db-csv.zip",
+    "jolpica": "jolpica",
+}
 
 
 class Layout(NamedTuple):
     """A layout of a dump."""
 
     recognised_by: str  # a file that only this layout has
-    read: Callable[[AnyPath, str, Stage], Origin]  # fills the Stage from a folder; the text names the source
+    read: Callable[[Dump, Stage], Origin]  # fills the Stage
 
 
-LAYOUTS = (Layout(jolpica.RECOGNISED_BY, jolpica.read), Layout(ergast.RECOGNISED_BY, ergast.read))
+LAYOUTS = (
+    Layout(jolpica.RECOGNISED_BY, jolpica.read),
+    Layout(f1db.RECOGNISED_BY, f1db.read),
+    Layout(ergast.RECOGNISED_BY, ergast.read),
+)
 
 
-def open_dump(source: str, jolpica_token: str | None, progress: Progress) -> AbstractContextManager[AnyPath]:
-    """The folder of CSV files that a source names. Raises LoadError."""
+def open_dump(address: str, jolpica_token: str | None, progress: Progress) -> AbstractContextManager[Dump]:
+    """The dump at an address, which may be one of PUBLISHED. Raises LoadError."""
     known = [layout.recognised_by for layout in LAYOUTS]
-    if source == "jolpica":
+    if address == "jolpica":
         return published_dump(jolpica_token, known, progress)
-    return dump_folder(source, known, progress)
+    if is_release(address):
+        return published_release(address, known, progress)
+    return opened(address, known, progress)
 
 
-def fill_stage(folder: AnyPath, source: str, stage: Stage) -> Origin:
-    """Fills the stage from a folder of CSV files, by its layout. Raises LoadError."""
+def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
+    """Fills the stage from a dump, by its layout, and names its origin. Returns remarks. Raises LoadError.
+
+    `is_loaded` says whether it is read for a load, or for a refresh.
+    """
     # If there is none, the last reader says which files it expects.
-    found = (layout for layout in LAYOUTS if (folder / layout.recognised_by).exists())
-    return next(found, LAYOUTS[-1]).read(folder, source, stage)
+    found = (layout for layout in LAYOUTS if (dump.folder / layout.recognised_by).exists())
+    origin = next(found, LAYOUTS[-1]).read(dump, stage)
+    stage.name_origin(origin, utc_now(), is_loaded)
+    return list(origin.remarks)
+
+
+def addresses_in(text: str) -> list[str]:
+    """The addresses of sources in an argument. `make` passes several as one, separated by spaces."""
+    path = os.path.abspath(os.path.expanduser(text))  # the next load may run in another folder
+    if text and os.path.exists(path):
+        return [path]
+    words = text.split()
+    return [PUBLISHED.get(text, text)] if len(words) == 1 else [each for word in words for each in addresses_in(word)]
+
+
+def name_of(address: str) -> str:
+    """The name of the source at an address, as far as the address tells: see the table `sources`."""
+    named = {published: name for name, published in PUBLISHED.items()}
+    is_f1db = os.path.basename(address) == f1db_download.FILE or os.path.exists(f"{address}/{f1db.RECOGNISED_BY}")
+    return named.get(address) or ("f1db" if is_f1db else address)
+
+
+def utc_now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -4,7 +4,9 @@ What an older version does not have is unknown. `racedata load` uses this if the
 """
 
 import sqlite3
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 from racedata import database
 from racedata.loader.csvfile import BATCH
@@ -51,8 +53,11 @@ def names_of(db: sqlite3.Connection, table: str) -> list[str]:
     return [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
 
 
-def read(db: sqlite3.Connection, stage: Stage) -> Origin:
-    """Fills the stage with the tables of a database. If a table lacks the dump's id, `record` takes its place."""
+def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
+    """Fills the stage with the tables of a database. If a table lacks the dump's id, `record` takes its place.
+
+    Returns no lines for a report.
+    """
     for table in TABLES:
         stored = names_of(db, table.name)
         names = [name for name in table.names if name in stored]
@@ -67,7 +72,12 @@ def read(db: sqlite3.Connection, stage: Stage) -> Origin:
         copy_sessions(db, stage)
     if schema_version(db) < 3:
         make_uniform(stage)
-    return origin(db)
+    if schema_version(db) < 5:
+        name_origins(db, stage)
+    else:
+        for name in ("sources", "origins"):
+            copy(db, f"SELECT * FROM {name}", stage, name, names_of(db, name))
+    return []
 
 
 def copy(db: sqlite3.Connection, sql: str, stage: Stage, table: str, names: list[str]) -> None:
@@ -87,16 +97,56 @@ def copy_sessions(db: sqlite3.Connection, stage: Stage) -> None:
             copy(db, sql, stage, "sessions", ["raceId", "session", "date", "time"])
 
 
-def origin(db: sqlite3.Connection) -> Origin:
-    """What a database says of its source."""
+def name_origins(db: sqlite3.Connection, stage: Stage) -> None:
+    """Says what is known of origins before schema version 5: one dump, and the addresses of APIs."""
+    build = build_row(db)
+    origin = Origin(build["source"], build["source"], build.get("licence"), build["sourceChecksum"])
+    stage.name_origin(origin, build["builtAt"])
+    apis = (build.get("refreshedFrom") or "").split(", ") if build.get("refreshedFrom") else []
+    for id, address in enumerate(apis, 2):
+        row = (id, address, address, None, None, build["builtAt"], 0, "")
+        stage.db.execute(f"INSERT INTO dump.sources VALUES ({', '.join('?' * len(row))})", row)
+    if apis:  # a refresh has fetched the latest season, so a load keeps it until a dump is newer
+        stage.db.execute(
+            """UPDATE dump.origins SET sourceId = ?, fetchedAt = ? WHERE raceId IN (
+                   SELECT raceId FROM dump.races
+                   WHERE year = (SELECT max(year) FROM dump.results JOIN dump.races USING (raceId)))""",
+            (len(apis) + 1, build["builtAt"]),
+        )
+
+
+def build_row(db: sqlite3.Connection) -> dict[str, Any]:
+    """The row of `build`, whose columns depend on the schema version."""
     cursor = db.execute("SELECT * FROM build")
-    row = dict(zip((name for name, *_ in cursor.description), cursor.fetchone()))
+    return dict(zip((name for name, *_ in cursor.description), cursor.fetchone()))
+
+
+def is_sample(db: sqlite3.Connection) -> bool:
+    """Whether the base of a database is the sample."""
+    row = build_row(db)
     # Before schema version 4, the sample was in the folder `data` of a checkout.
-    is_sample = row["isSample"] if "isSample" in row else Path(row["source"]).parts[-2:] == ("data", "sample")
-    return Origin(
-        row["source"],
-        row.get("licence"),
-        row["sourceChecksum"],
-        is_sample=bool(is_sample),
-        refreshed_from=row.get("refreshedFrom"),
+    return bool(row["isSample"] if "isSample" in row else Path(row["source"]).parts[-2:] == ("data", "sample"))
+
+
+def loaded_sources(db: sqlite3.Connection) -> list[str]:
+    """The addresses of the sources of the last load, in its order."""
+    if schema_version(db) < 5:
+        return [build_row(db)["source"]]
+    return [address for (address,) in db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")]
+
+
+def was_refreshed(db: sqlite3.Connection) -> bool:
+    """Whether a refresh has added records to a database."""
+    if schema_version(db) < 5:
+        return bool(build_row(db).get("refreshedFrom"))
+    return db.execute("SELECT 1 FROM origins WHERE fetchedAt NOT NULL").fetchone() is not None
+
+
+def keep_fetched(stage: Stage, others: Collection[str]) -> None:
+    """Of a stage that `read` has filled, keeps what refreshes have fetched, and what is from sources at `others`."""
+    given = ", ".join("?" * len(others))
+    stage.db.execute(f"UPDATE dump.sources SET isLoaded = address IN ({given})", list(others))
+    stage.db.execute(
+        """DELETE FROM dump.origins
+           WHERE fetchedAt IS NULL AND sourceId NOT IN (SELECT sourceId FROM dump.sources WHERE isLoaded)"""
     )

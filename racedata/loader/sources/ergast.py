@@ -4,7 +4,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from racedata.loader.archives import checksum, files_of
+from racedata.loader.archives import Dump, files_of
 from racedata.loader.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.errors import LoadError
 from racedata.loader.stage import Origin, Stage, ids_of
@@ -35,19 +35,16 @@ NO_FASTEST_LAP = """
     UPDATE dump.{} SET {} rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0
 """
 
-LICENCES = {
-    # what the project's pages say about its dump
-    "https://github.com/TracingInsights/RaceData/": "CC0 1.0",
-}
+TRACINGINSIGHTS = "https://github.com/TracingInsights/RaceData/"  # its pages say that the dump is CC0
 
 
-def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
-    """Fills the stage from the CSV files in `folder`. Raises LoadError."""
+def read(dump: Dump, stage: Stage) -> Origin:
+    """Fills the stage from the CSV files of a dump. Raises LoadError."""
     tables = [table for table in TABLES if table.name != "sessions"]
     files = files_of(
-        {table.name: folder / f"{table.name}.csv" for table in tables},
+        {table.name: dump.folder / f"{table.name}.csv" for table in tables},
         [table.name for table in tables if table.required],
-        source,
+        dump.address,
     )
     remarks = []
     for name, path in files.items():
@@ -59,7 +56,10 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
             raise LoadError(f"{path.name}: no rows; expected at least one")
         remarks += file.remarks(RARE)
     make_uniform(stage)
-    return Origin(source, licence(folder, source), checksum(files.values()), remarks)
+    is_published = dump.address.startswith(TRACINGINSIGHTS)
+    licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
+    name = "tracinginsights" if is_published else dump.address
+    return Origin(name, dump.address, licence, dump.checksum(files.values()), remarks)
 
 
 def make_uniform(stage: Stage) -> None:
@@ -69,13 +69,13 @@ def make_uniform(stage: Stage) -> None:
     stage.db.execute(NO_FASTEST_LAP.format("sprint_results", ""))
 
 
-def licence(folder: AnyPath, source: str) -> str | None:
-    """The first line of `licence.txt` in the dump, or what is known of its address."""
+def licence_in(folder: AnyPath) -> str | None:
+    """The first line of `licence.txt` in a dump, if it has one."""
     file = folder / "licence.txt"
-    if file.is_file():
-        with file.open("rb") as lines:
-            return lines.readline(200).decode("utf-8", "replace").strip() or None
-    return next((name for start, name in LICENCES.items() if source.startswith(start)), None)
+    if not file.is_file():
+        return None
+    with file.open("rb") as lines:
+        return lines.readline(200).decode("utf-8", "replace").strip() or None
 
 
 def fields_of(stage: Stage, table: Table) -> Iterator[Field]:

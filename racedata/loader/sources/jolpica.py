@@ -9,9 +9,10 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import compress
 
-from racedata.loader.archives import checksum, files_of
+from racedata.loader.archives import Dump, files_of
 from racedata.loader.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.errors import LoadError
+from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.stage import Origin, Stage, ids_of
 from racedata.loader.values import (
     Parser,
@@ -154,23 +155,6 @@ FILL_LISTS["sessions"] = f"""
     SELECT raceId, names.session, {DATE_AND_TIME}
     FROM session JOIN names USING (type) JOIN dump.races ON raceId = round_id WHERE timestamp NOT NULL"""
 
-# The dump has texts of statuses, but no ids, which addresses need. These are the texts of Ergast's ids (from 1; there
-# is no 52 and no 57) and of two that Jolpica's API added (142, 143). Texts beyond get the next ids.
-STATUSES = """
-Finished|Disqualified|Accident|Collision|Engine|Gearbox|Transmission|Clutch|Hydraulics|Electrical|+1 Lap|+2 Laps
-+3 Laps|+4 Laps|+5 Laps|+6 Laps|+7 Laps|+8 Laps|+9 Laps|Spun off|Radiator|Suspension|Brakes|Differential|Overheating
-Mechanical|Tyre|Driver Seat|Puncture|Driveshaft|Retired|Fuel pressure|Front wing|Water pressure|Refuelling|Wheel
-Throttle|Steering|Technical|Electronics|Broken wing|Heat shield fire|Exhaust|Oil leak|+11 Laps|Wheel rim|Water leak
-Fuel pump|Track rod|+17 Laps|Oil pressure||+13 Laps|Withdrew|+12 Laps|Engine fire||+26 Laps|Tyre puncture|Out of fuel
-Wheel nut|Not classified|Pneumatics|Handling|Rear wing|Fire|Wheel bearing|Physical|Fuel system|Oil line|Fuel rig
-Launch control|Injured|Fuel|Power loss|Vibrations|107% Rule|Safety|Drivetrain|Ignition|Did not qualify|Injury|Chassis
-Battery|Stalled|Halfshaft|Crankshaft|+10 Laps|Safety concerns|Not restarted|Alternator|Underweight|Safety belt|Oil pump
-Fuel leak|Excluded|Did not prequalify|Injection|Distributor|Driver unwell|Turbo|CV joint|Water pump|Fatal accident
-Spark plugs|Fuel pipe|Eye injury|Oil pipe|Axle|Water pipe|+14 Laps|+15 Laps|+25 Laps|+18 Laps|+22 Laps|+16 Laps
-+24 Laps|+29 Laps|+23 Laps|+21 Laps|Magneto|+44 Laps|+30 Laps|+19 Laps|+46 Laps|Supercharger|+20 Laps|+42 Laps
-Engine misfire|Collision damage|Power Unit|ERS|+49 Laps|+38 Laps|Brake duct|Seat|Damage|Debris|Illness|Undertray
-Cooling system|Did not start|Lapped
-"""
 # The status of an entry without a detail.
 STATUS_NAMES = {
     0: "Finished",
@@ -200,11 +184,7 @@ CREATE_VIEWS = (
         FROM lap WHERE is_entry_fastest_lap GROUP BY session_entry_id""",
 )
 
-FILL_STATUS = """
-    INSERT INTO dump.status (statusId, status)
-    SELECT (SELECT max(statusId) FROM dump.status) + row_number() OVER (ORDER BY min(id)), status_text
-    FROM entry WHERE type IN ('R', 'SR') AND status_text NOT IN (SELECT status FROM dump.status)
-    GROUP BY status_text"""
+STATUS_TEXTS = "SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL"
 RESULTS = """
     INSERT INTO dump.{table} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, fastestLap, rank, fastestLapTime, {speed} statusId)
@@ -213,7 +193,8 @@ RESULTS = """
             WHEN entry.status IN (40, 41) THEN 'F' WHEN coalesce(is_classified, entry.status) NOT NULL THEN 'R' END,
         position, points, laps_completed, CASE WHEN is_classified THEN time END, fastest_lap, fastest_lap_rank,
         fastest_time, {average_speed} statusId
-    FROM entry LEFT JOIN fastest ON session_entry_id = id LEFT JOIN dump.status ON dump.status.status = status_text
+    FROM entry LEFT JOIN fastest ON session_entry_id = id
+        LEFT JOIN dump.status ON dump.status.status = status_text COLLATE NOCASE
     WHERE type = '{type}' AND position NOT NULL"""
 # Rows without a round, which are standings after a sprint, are left out.
 STANDINGS = """
@@ -284,11 +265,11 @@ WITHOUT_RACE = """
     ORDER BY year, round.number LIMIT 1"""
 
 
-def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
-    """Fills the stage from the files in `folder`. Raises LoadError."""
+def read(dump: Dump, stage: Stage) -> Origin:
+    """Fills the stage from the files of a dump. Raises LoadError."""
     db = stage.db
-    paths = {name: folder / f"formula_one_{name}.csv" for name in REQUIRED_FILES + OPTIONAL_FILES}
-    files = files_of(paths, REQUIRED_FILES, source)
+    paths = {name: dump.folder / f"formula_one_{name}.csv" for name in REQUIRED_FILES + OPTIONAL_FILES}
+    files = files_of(paths, REQUIRED_FILES, dump.address)
     for statement in CREATE_TABLES.split(";"):  # executescript() would commit
         db.execute(statement)
     remarks = [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
@@ -298,19 +279,17 @@ def read(folder: AnyPath, source: str, stage: Stage) -> Origin:
         raise LoadError(f"{files['session'].name}: {what}")
     for table, statement in FILL_LISTS.items():
         stage.rows[table] = db.execute(statement).rowcount
-    texts = {id: text for id, text in enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1) if text}
-    stage.insert("status", ["statusId", "status"], [list(texts), list(texts.values())])
     for statement in CREATE_VIEWS:
         db.execute(statement)
     db.executemany("INSERT INTO status_name VALUES (?, ?)", STATUS_NAMES.items())
-    stage.rows["status"] += db.execute(FILL_STATUS).rowcount
+    insert_statuses(stage, STATUS_TEXTS)
     if "lap" in files:
         remarks += load_laps(stage, files)
     remarks += [remark for name in OPTIONAL_FILES[1:] if name in files for remark in load(stage, name, files)]
     for table, statement in FILL_RECORDS.items():
         if FILE_OF.get(table, "round") in files:
             stage.rows[table] = db.execute(statement).rowcount
-    return Origin(source, LICENCE, checksum(files.values()), [*remarks, *left_out(db)])
+    return Origin("jolpica", dump.address, LICENCE, dump.checksum(files.values()), [*remarks, *left_out(db)])
 
 
 def left_out(db: sqlite3.Connection) -> Iterator[str]:

@@ -12,8 +12,7 @@ from contextlib import contextmanager
 from http.client import HTTPMessage
 from typing import IO, Any
 
-from racedata.loader.archives import HTTP, download, unzipped
-from racedata.loader.csvfile import AnyPath
+from racedata.loader.archives import HTTP, Dump, download, unzipped
 from racedata.loader.errors import LoadError, Progress
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
@@ -23,8 +22,8 @@ INDEX_BYTES = 1_000_000
 @contextmanager
 def published_dump(
     token: str | None, recognised_by: Collection[str], progress: Progress, index: str = INDEX
-) -> Iterator[AnyPath]:
-    """The folder of CSV files of the dump in the index at a URL: with a token the latest, else one 14 days old.
+) -> Iterator[Dump]:
+    """The dump in the index at a URL: with a token the latest, else one 14 days old.
 
     It has a file with one of the names in `recognised_by`.
 
@@ -44,8 +43,8 @@ def published_dump(
             file.seek(0)
             if (actual := hashlib.file_digest(file, "sha256").hexdigest()) != expected:
                 raise LoadError(f"{url}: its SHA-256 is {actual}; expected {expected}, as {index} says")
-            with unzipped(file, url, recognised_by) as folder:
-                yield folder
+            with unzipped(file, url, recognised_by) as dump:
+                yield dump._replace(address="jolpica")  # the URL is of this release only
     except LoadError as error:
         raise LoadError(str(error).replace(token, "…") if token else str(error)) from None
 

@@ -1,0 +1,431 @@
+"""Merges a Stage into another: what a further source, a refresh or the database from before adds to what was loaded.
+
+The unit is a kind of records of a race (KINDS in tables.py): it is from one source as a whole. A Rule decides from
+which. Drivers and the like are matched by reference, races by circuit and date, and never by an id or a round.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Collection, Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import NamedTuple
+
+from racedata.database import SCHEMA
+from racedata.loader.errors import Progress
+from racedata.loader.stage import Stage, of_kind
+from racedata.loader.tables import BY_NAME, FASTEST_LAP, KINDS, Table
+from racedata.loader.values import Value
+
+# Tables whose rows are added only if an added record needs them, and the SQL that finds such a row here. A driver may
+# have got a reference of the source's own. The letter case of statuses differs between sources.
+LISTS = {
+    "circuits": ["circuitRef = :circuitRef"],
+    "constructors": ["constructorRef = :constructorRef"],
+    "drivers": ["driverRef = :driverRef", "dob = :dob AND lower(surname) = lower(:surname)"],
+    "status": ["lower(status) = lower(:status)"],
+}
+SHOWN = 5  # races that a line of the report names
+
+# A source may have the date in UTC or that of the place.
+SAME_RACES = """
+    SELECT new.raceId, old.raceId
+    FROM added.races AS new JOIN added.circuits AS there USING (circuitId), dump.races AS old JOIN dump.circuits AS here
+        ON here.circuitId = old.circuitId
+    WHERE new.year = ? AND old.year = new.year AND here.circuitRef = there.circuitRef
+        AND abs(julianday(new.date) - julianday(old.date)) <= 1"""
+
+
+class Part(NamedTuple):
+    """A kind of records of a race: where it is from."""
+
+    source: str  # its name
+    is_fetched: bool  # whether a refresh fetched it; else a load read it
+    as_of: str  # the day of that refresh; or of the latest race with results in what was loaded
+
+
+# Whether a new part takes the place of an old one.
+Rule = Callable[[Part, Part], bool]
+
+
+@contextmanager
+def filled_apart(fill: Callable[[Stage], list[str]], progress: Progress) -> Iterator[tuple[Path, list[str]]]:
+    """A Stage in a file of its own, for `merge`: the path of that file, and what `fill`, which fills it, returns."""
+    with TemporaryDirectory(prefix="racedata-") as folder:
+        path = Path(folder, "stage.db")
+        with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
+            db.executescript(SCHEMA)
+            stage = Stage(db, progress, str(path))
+            db.execute("BEGIN")
+            lines = fill(stage)
+            db.execute("COMMIT")
+        yield path, lines
+
+
+class CalendarRace(NamedTuple):
+    """A race in a calendar. Its round may change, so it does not identify the race."""
+
+    id: int
+    name: str
+    url: str | None
+    circuit: str
+    date: str
+
+
+def match_calendars(races: Collection[CalendarRace], others: Collection[CalendarRace]) -> dict[int, int]:
+    """The ids in `others` of the same races, by their ids in `races`.
+
+    The same race has the same name; or, if it was renamed, the same article, or the same circuit and date.
+    """
+    marks: list[Callable[[CalendarRace], object]] = [
+        lambda race: race.name,
+        lambda race: race.url and re.sub("^https?:", "", race.url),
+        lambda race: (race.circuit.lower(), race.date),
+    ]
+    matched: dict[int, int] = {}
+    for mark in marks:
+        free = {mark(other): other.id for other in others if other.id not in matched.values()}
+        for race in races:
+            if race.id not in matched and mark(race) and mark(race) in free:
+                matched[race.id] = free.pop(mark(race))
+    return matched
+
+
+def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
+    """The calendar of a season, by round."""
+    found = db.execute(
+        f"""SELECT raceId, races.name, races.url, circuitRef, date
+            FROM {schema}.races JOIN {schema}.circuits USING (circuitId) WHERE year = ? ORDER BY round""",
+        (year,),
+    )
+    return [CalendarRace(*row) for row in found]
+
+
+def merge(
+    stage: Stage,
+    path: Path,
+    rule: Rule | None = None,
+    years: Collection[int] | None = None,
+    has_calendars: bool = False,
+    may_shrink: bool = True,
+    updates_lists: bool = False,
+) -> list[str]:
+    """Merges the Stage in the file at `path` into `stage`. Returns lines for the report.
+
+    It adds what is lacking. By the `rule`, its records may also take the place of those here; and with `has_calendars`,
+    its calendars. `years` limits it to some seasons. Unless the merge `may_shrink`, no records take the place of those
+    of more drivers. If it `updates_lists`, what it says of a driver, constructor or circuit is taken too.
+    """
+    db = stage.db
+    db.execute("COMMIT")  # no file can be attached in a transaction
+    db.execute("ATTACH ? AS added", (str(path),))
+    db.execute("ATTACH ':memory:' AS work")
+    db.execute("BEGIN")
+    work = Merge(db, rule, may_shrink, updates_lists)
+    found = db.execute("SELECT DISTINCT year FROM added.races ORDER BY year").fetchall()
+    for (year,) in found:
+        if years is None or year in years:
+            work.match_season(year, has_calendars)
+    work.copy_records()
+    db.execute("COMMIT")
+    db.execute("DETACH work")
+    db.execute("DETACH added")
+    db.execute("BEGIN")
+    return work.report()
+
+
+class Merge:
+    """The merge of the attached Stage `added` into `dump`. In `work` are the ids here of what is in `added`."""
+
+    def __init__(self, db: sqlite3.Connection, rule: Rule | None, may_shrink: bool, updates_lists: bool) -> None:
+        self.db, self.rule, self.may_shrink, self.updates_lists = db, rule, may_shrink, updates_lists
+        self.unmatched: list[str] = []  # races that are not here
+        self.smaller: list[str] = []  # parts with fewer drivers than here
+        for name in (*LISTS, "races", "sources"):
+            db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL)")
+        db.execute("CREATE TABLE work.taken (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))")
+        # A driver has one fastest lap in a race, but may have two results: shared cars.
+        columns = ", ".join(FASTEST_LAP)
+        db.execute(f"CREATE TABLE work.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))")
+        # The date of the latest race with results, by schema.
+        self.newest: dict[str, str] = {}
+        for schema in ("added", "dump"):
+            results = f"SELECT raceId FROM {schema}.results"
+            (date,) = db.execute(f"SELECT max(date) FROM {schema}.races WHERE raceId IN ({results})").fetchone()
+            self.newest[schema] = date or ""
+
+    def add_sources(self) -> None:
+        """Adds the sources that a load has read, or of which a part is taken, or updates what is said of them here."""
+        rows = self.db.execute(
+            """SELECT * FROM added.sources WHERE isLoaded OR sourceId IN (
+                   SELECT sourceId FROM work.taken JOIN added.origins USING (kind) WHERE added = raceId)"""
+        ).fetchall()
+        for there, name, *facts, is_loaded, gave in rows:
+            old = self.db.execute("SELECT * FROM dump.sources WHERE name = ?", (name,)).fetchone()
+            here = old[0] if old else self.next_id("sources", "sourceId")
+            if old:
+                facts = max(facts, [*old[2:6]], key=lambda row: str(row[3]))  # that was read later
+            values = (here, name, *facts, is_loaded or bool(old and old[6]), gave)
+            self.db.execute(f"INSERT OR REPLACE INTO dump.sources VALUES ({', '.join('?' * len(values))})", values)
+            self.db.execute("INSERT INTO work.sources VALUES (?, ?)", (there, here))
+
+    # Races.
+
+    def match_season(self, year: int, has_calendars: bool) -> None:
+        """Finds the races of a season here."""
+        if has_calendars and self.may_replace_calendar(year) and not self.would_lose(year):
+            ids = self.replace_calendar(year)
+        else:
+            pairs = self.db.execute(SAME_RACES, (year,)).fetchall()
+            new, old = ([pair[side] for pair in pairs] for side in (0, 1))
+            ids = {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
+            rows = self.db.execute(
+                """SELECT raceId, round, name FROM added.races
+                   WHERE year = ? AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races')""",
+                (year,),
+            )
+            self.unmatched += [f"{year}/{round} {name}" for race, round, name in rows if race not in ids]
+        self.db.executemany("INSERT INTO work.races VALUES (?, ?)", ids.items())
+
+    def may_replace_calendar(self, year: int) -> bool:
+        """Whether the calendar of a season is lacking here, or may take the place of the one that is here."""
+        new, old = (
+            {
+                self.part(schema, *row)
+                for row in self.db.execute(
+                    f"""SELECT name, fetchedAt FROM {schema}.origins
+                        JOIN (SELECT raceId, year FROM {schema}.races) USING (raceId)
+                        JOIN (SELECT sourceId, name FROM {schema}.sources) USING (sourceId)
+                        WHERE year = ? AND kind = 'races'""",
+                    (year,),
+                )
+            }
+            for schema in ("added", "dump")
+        )
+        return bool(new) and all(self.rule and self.rule(mine, other) for mine in new for other in old)
+
+    def would_lose(self, year: int) -> bool:
+        """Whether a race that has results here is not in the new calendar, and the merge may not shrink."""
+        old = calendar(self.db, "dump", year)
+        kept = match_calendars(calendar(self.db, "added", year), old).values()
+        results = {race for (race,) in self.db.execute("SELECT DISTINCT raceId FROM dump.results")}
+        lost = [race for race in old if race.id not in kept and race.id in results]
+        if lost and not self.may_shrink:
+            self.smaller.append(f"the calendar of {year}, without {lost[0].name},")
+        return bool(lost) and not self.may_shrink
+
+    def part(self, schema: str, source: str, fetched_at: str | None) -> Part:
+        return Part(source, fetched_at is not None, fetched_at[:10] if fetched_at else self.newest[schema])
+
+    def replace_calendar(self, year: int) -> dict[int, int]:
+        """Replaces the races of a season and their sessions. Returns the ids here, by those in `added`."""
+        db = self.db
+        old, new = calendar(db, "dump", year), calendar(db, "added", year)
+        ids = match_calendars(new, old)
+        for race in {race.id for race in old} - set(ids.values()):
+            for table in (*KINDS[1:-1], "origins"):
+                db.execute(f"DELETE FROM dump.{table} WHERE raceId = ?", (race,))
+        free = self.next_id("races", "raceId")
+        for race_there in new:
+            if race_there.id not in ids:
+                ids[race_there.id], free = free, free + 1
+        self.add_to_list("circuits", f"SELECT circuitId FROM added.races WHERE year = {year}")
+        for table in ("sessions", "races"):
+            db.execute(
+                f"DELETE FROM dump.{table} WHERE raceId IN (SELECT raceId FROM dump.races WHERE year = ?)", (year,)
+            )
+        for there, here in ids.items():
+            db.execute("INSERT INTO work.taken VALUES ('races', ?, ?)", (there, here))
+        db.execute("INSERT OR IGNORE INTO dump.seasons (year) VALUES (?)", (year,))
+        db.execute(
+            """UPDATE dump.seasons SET url = ifnull((SELECT url FROM added.seasons AS new WHERE new.year = ?1), url)
+               WHERE year = ?1""",
+            (year,),
+        )
+        for name in ("races", "sessions"):
+            self.copy(BY_NAME[name], "races", year)
+        return ids
+
+    # Records.
+
+    def copy_records(self) -> None:
+        """Copies all parts that are lacking here, or take the place of those here."""
+        for kind in KINDS[1:]:
+            self.take(kind)
+        self.add_sources()
+        for name in ("drivers", "constructors", "status"):
+            id = BY_NAME[name].names[0]
+            needed = [
+                f"SELECT {id} FROM added.{kind} JOIN work.taken ON kind = '{kind}' AND added = raceId"
+                for kind in KINDS[1:-1]
+                if id in BY_NAME[kind].names
+            ]
+            if name == "drivers":
+                needed.append(
+                    "SELECT driverId FROM added.results JOIN work.taken ON kind = 'fastest_laps' AND added = raceId "
+                    "WHERE coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
+                )
+            self.add_to_list(name, " UNION ".join(needed))
+        self.note_fastest_laps()
+        for kind in KINDS[1:-1]:
+            self.copy(BY_NAME[kind], kind)
+        self.set_fastest_laps()
+        self.db.execute(
+            """INSERT OR REPLACE INTO dump.origins
+               SELECT taken.id, kind, sources.id, fetchedAt FROM work.taken JOIN added.origins USING (kind)
+               JOIN work.sources ON sources.added = sourceId WHERE taken.added = raceId"""
+        )
+
+    def take(self, kind: str) -> None:
+        """Notes the races whose records of a kind are taken."""
+        found = self.db.execute(
+            """SELECT races.added, races.id, new_source.name, new.fetchedAt, old_source.name, old.fetchedAt
+               FROM work.races JOIN added.origins AS new ON new.raceId = races.added AND new.kind = ?1
+               JOIN added.sources AS new_source ON new_source.sourceId = new.sourceId
+               LEFT JOIN dump.origins AS old ON old.raceId = races.id AND old.kind = ?1
+               LEFT JOIN dump.sources AS old_source ON old_source.sourceId = old.sourceId""",
+            (kind,),
+        ).fetchall()
+        for there, here, *names in found:
+            is_here = names[2] is not None
+            if is_here and not (self.rule and self.rule(self.part("added", *names[:2]), self.part("dump", *names[2:]))):
+                continue
+            if (
+                is_here
+                and not self.may_shrink
+                and kind != "fastest_laps"  # a source may count the lap of one who drove no other
+                and self.entrants(kind, "added", there) < self.entrants(kind, "dump", here)
+            ):
+                self.smaller.append(f"{kind} of {self.name_of(here)}")
+                continue
+            self.db.execute("INSERT INTO work.taken VALUES (?, ?, ?)", (kind, there, here))
+
+    def entrants(self, kind: str, schema: str, race: int) -> int:
+        """How many drivers or constructors have records of a kind in a race."""
+        entrant = "constructorId" if kind == "constructor_standings" else "driverId"
+        rows = f"(SELECT raceId, {entrant} FROM {of_kind(kind, schema)})"
+        (count,) = self.db.execute(f"SELECT count(DISTINCT {entrant}) FROM {rows} WHERE raceId = ?", (race,)).fetchone()
+        return int(count)
+
+    def name_of(self, race: int) -> str:
+        found = self.db.execute("SELECT year, round, name FROM dump.races WHERE raceId = ?", (race,)).fetchone()
+        return "{}/{} {}".format(*found)
+
+    def add_to_list(self, name: str, needed: str) -> None:
+        """Finds rows of a list here, and adds those that are not. `needed` is the SQL of their ids in `added`."""
+        db, table = self.db, BY_NAME[name]
+        id, *names = table.names  # the second is the reference or text, which stays
+        rows = db.execute(
+            f"""SELECT {", ".join(table.names)} FROM added.{name}
+                WHERE {id} IN ({needed}) AND {id} NOT IN (SELECT added FROM work.{name}) ORDER BY {id}"""
+        ).fetchall()
+        for there, *values in rows:
+            row = dict(zip(names, values))
+            here = self.find(name, id, row)
+            if here is None:
+                # A status keeps its id if that is free, because addresses have it.
+                is_free = (
+                    name == "status"
+                    and not db.execute(f"SELECT 1 FROM dump.{name} WHERE {id} = ?", (there,)).fetchone()
+                )
+                here = there if is_free else self.next_id(name, id)
+                db.execute(f"INSERT INTO dump.{name} VALUES ({', '.join('?' * len(table.names))})", (here, *values))
+            elif self.updates_lists and name != "status":
+                known = {column: value for column, value in row.items() if value is not None and column != names[0]}
+                changes = ", ".join(f"{column} = ?" for column in known)
+                db.execute(f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", (*known.values(), here))
+            db.execute(f"INSERT INTO work.{name} VALUES (?, ?)", (there, here))
+
+    def find(self, name: str, id: str, row: dict[str, Value]) -> int | None:
+        """The id here of a row of a list; None if it is not here."""
+        for condition in LISTS[name]:
+            found = self.db.execute(f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row).fetchone()
+            if found:
+                return int(found[0])
+        return None
+
+    def copy(self, table: Table, kind: str, year: int | None = None) -> None:
+        """Replaces the rows of the parts that are taken, of one season or of all."""
+        db, joins, values = self.db, [], {}
+        for column in table.columns:
+            if column.name == "raceId":
+                values["raceId"] = "taken.id"
+            elif column.parent:
+                joins.append(f"LEFT JOIN work.{column.parent} ON {column.parent}.added = new.{column.name}")
+                values[column.name] = f"{column.parent}.id"
+            elif column.name != table.id and not (kind == "results" and column.name in FASTEST_LAP):
+                values[column.name] = f"new.{column.name}"
+        if table.id:
+            # New rows get the ids of those that they replace, then free ones. So what is merged twice changes nothing.
+            free = self.next_id(table.name, table.id)
+            db.execute(
+                f"""CREATE TABLE work.replaced AS SELECT raceId, {table.id} AS id,
+                        row_number() OVER (PARTITION BY raceId ORDER BY {table.id}) AS n
+                    FROM dump.{table.name} WHERE raceId IN (SELECT id FROM work.taken WHERE kind = ?)""",
+                (kind,),
+            )
+            joins.append("LEFT JOIN work.replaced ON replaced.raceId = taken.id AND replaced.n = new.n")
+            number = f"row_number() OVER (ORDER BY replaced.id NOT NULL, new.{table.id})"
+            values = {table.id: f"ifnull(replaced.id, {free - 1} + {number})", **values}
+        if kind == table.name != "races":
+            db.execute(
+                f"DELETE FROM dump.{table.name} WHERE raceId IN (SELECT id FROM work.taken WHERE kind = ?)", (kind,)
+            )
+        of_race = f", row_number() OVER (PARTITION BY raceId ORDER BY {table.id}) AS n" if table.id else ""
+        of_year = "" if year is None else f"WHERE taken.added IN (SELECT raceId FROM added.races WHERE year = {year})"
+        db.execute(
+            f"""INSERT INTO dump.{table.name} ({", ".join(values)})
+                SELECT {", ".join(values.values())}
+                FROM (SELECT *{of_race} FROM added.{table.name}) AS new
+                JOIN work.taken ON taken.kind = ? AND taken.added = new.raceId {" ".join(joins)} {of_year}""",
+            (kind,),
+        )
+        db.execute("DROP TABLE IF EXISTS work.replaced")
+
+    def note_fastest_laps(self) -> None:
+        """Notes the fastest laps that are taken, and those of races whose results are taken without them."""
+        columns = ", ".join(FASTEST_LAP)
+        self.db.execute(
+            f"""INSERT OR IGNORE INTO work.fastest SELECT taken.id, drivers.id, {columns}
+                FROM (SELECT * FROM {of_kind("fastest_laps", "added")}) AS new
+                JOIN work.taken ON kind = 'fastest_laps' AND taken.added = new.raceId
+                JOIN work.drivers ON drivers.added = new.driverId ORDER BY positionOrder"""
+        )
+        self.db.execute(
+            f"""INSERT OR IGNORE INTO work.fastest SELECT raceId, driverId, {columns}
+                FROM (SELECT * FROM {of_kind("fastest_laps", "dump")}) AS old
+                WHERE raceId IN (SELECT id FROM work.taken WHERE kind = 'results')
+                    AND raceId NOT IN (SELECT id FROM work.taken WHERE kind = 'fastest_laps') ORDER BY positionOrder"""
+        )
+
+    def set_fastest_laps(self) -> None:
+        unknown = ", ".join(f"{name} = NULL" for name in FASTEST_LAP)
+        self.db.execute(
+            f"""UPDATE dump.results SET {unknown}
+                WHERE raceId IN (SELECT id FROM work.taken WHERE kind = 'fastest_laps')"""
+        )
+        columns = ", ".join(FASTEST_LAP)
+        self.db.execute(
+            f"""UPDATE dump.results SET ({columns}) = ({", ".join(f"new.{name}" for name in FASTEST_LAP)})
+                FROM (SELECT * FROM work.fastest JOIN (
+                    SELECT resultId, raceId, driverId,
+                        row_number() OVER (PARTITION BY raceId, driverId ORDER BY positionOrder, resultId) AS n
+                    FROM dump.results) USING (raceId, driverId) WHERE n = 1) AS new
+                WHERE results.resultId = new.resultId"""
+        )
+
+    def next_id(self, table: str, id: str) -> int:
+        (last,) = self.db.execute(f"SELECT max({id}) FROM dump.{table}").fetchone()
+        return (last or 0) + 1
+
+    def report(self) -> list[str]:
+        lines = []
+        for what, names in (
+            ("match no race here, so nothing of them is added", self.unmatched),
+            ("less than what is here, so not taken", self.smaller),
+        ):
+            if names:
+                more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+                lines.append(f"{', '.join(names[:SHOWN])}{more}: {what}")
+        return lines

@@ -1,0 +1,46 @@
+"""Downloads a release of f1db, and checks its SHA-256, which is published beside it. f1db.py reads it."""
+
+import hashlib
+import io
+import re
+import tempfile
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+
+from racedata.loader.archives import HTTP, Dump, download, unzipped
+from racedata.loader.errors import LoadError, Progress
+
+FILE = "f1db-csv.zip"
+CHECKSUMS = "checksums_sha256.txt"
+CHECKSUMS_BYTES = 100_000
+
+
+def is_release(address: str) -> bool:
+    """Whether this is the address of a release, or of a copy of one."""
+    return bool(HTTP.match(address)) and address.endswith(f"/{FILE}")
+
+
+@contextmanager
+def published_release(url: str, recognised_by: Collection[str], progress: Progress) -> Iterator[Dump]:
+    """The dump in the release at `url`. Raises LoadError."""
+    expected = release_checksum(url, progress)
+    with tempfile.TemporaryFile() as file:
+        download(url, file, progress)
+        file.seek(0)
+        if (actual := hashlib.file_digest(file, "sha256").hexdigest()) != expected:
+            raise LoadError(f"{url}: its SHA-256 is {actual}; expected {expected}, as {CHECKSUMS} beside it says")
+        with unzipped(file, url, recognised_by) as dump:
+            yield dump
+
+
+def release_checksum(url: str, progress: Progress) -> str:
+    """The SHA-256 of the release at `url`, by the file beside it: whether there is a new release, in one request."""
+    address = url.removesuffix(FILE) + CHECKSUMS
+    content = io.BytesIO()
+    download(address, content, progress, size=CHECKSUMS_BYTES, expected="the checksums of a release")
+    found = re.search(
+        rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$", content.getvalue().decode("latin-1"), re.MULTILINE
+    )
+    if not found:
+        raise LoadError(f"{address}: no line with the SHA-256 of {FILE}; expected one")
+    return found[1].lower()

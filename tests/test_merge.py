@@ -1,0 +1,193 @@
+"""racedata.loader.merge: what a further source adds to the first, and what of the database from before a load keeps.
+
+The further source is the sample with other ids, rounds and dates, so that nothing can be matched by those.
+"""
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.apis import answers_of, refreshed, served
+from support.loads import (
+    RECORDS,
+    built,
+    edit,
+    edited,
+    race_ids,
+    rows_of,
+    run_loader,
+    select,
+    without,
+)
+
+IDS = ("raceId", "driverId", "constructorId", "circuitId", "statusId", "resultId", "qualifyId", "driverStandingsId")
+US_GRAND_PRIX = race_ids(SAMPLE, 2023)[18]
+
+
+def renumbered(row):
+    """A row with other ids and rounds, and the race a day later, as a source with dates in UTC may have it."""
+    changes = {name: str(int(row[name]) + 1000) for name in (*IDS, "constructorStandingsId") if name in row}
+    if "round" in row:
+        is_us_grand_prix = row["raceId"] == US_GRAND_PRIX
+        changes |= {"round": str(60 - int(row["round"])), "date": "2023-10-23" if is_us_grand_prix else row["date"]}
+    return row | changes
+
+
+@pytest.fixture(scope="module")
+def other(tmp_path_factory):
+    """The further source."""
+    tables = [path.stem for path in SAMPLE.glob("*.csv")]
+    return edited(SAMPLE, tmp_path_factory.mktemp("other") / "other", **dict.fromkeys(tables, renumbered))
+
+
+def lacking(folder, *tables, **edits):
+    """The sample without the rows of one race in some tables."""
+
+    def drop(row):
+        return None if row["raceId"] == US_GRAND_PRIX else row
+
+    return edited(SAMPLE, folder / "lacking", **dict.fromkeys(tables, drop), **edits)
+
+
+def load(database, *sources):
+    """Loads from several sources. Returns the lines of the report."""
+    run = run_loader(sources[-1], database, *sources[:-1])
+    assert (run.returncode, run.stderr) == (0, "")
+    return run.stdout.splitlines()
+
+
+@pytest.mark.parametrize("tables", [[table] for table in RECORDS] + [list(RECORDS)], ids="-".join)
+def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(other, sample_database, tmp_path, tables):
+    source = lacking(tmp_path, *tables)
+    said = load(tmp_path / "x.db", source, other)
+    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
+    of_other = next(line for line in said if line.startswith(f"{other}: "))
+    kinds = {*tables, *["fastest_laps"] * ("results" in tables)}
+    assert {
+        text.partition(" of 1 races")[0].replace(" ", "_") for text in of_other[len(f"{other}: ") :].split(", ")
+    } == kinds
+
+
+def test_nothing_that_is_there_changes_and_the_sources_are_kept_apart(other, sample_database, tmp_path):
+    database = tmp_path / "x.db"
+    edit(other / "licence.txt", "CC BY-NC-SA 4.0", "CC BY 4.0")
+    said = load(database, SAMPLE, other)
+    edit(other / "licence.txt", "CC BY 4.0", "CC BY-NC-SA 4.0")
+    assert rows_of(database) == rows_of(sample_database)
+    assert f"{other}: nothing" in said
+    assert said[-1].endswith(f" from {SAMPLE} and {other}")
+    rows = select(database, "SELECT name, licence, isLoaded FROM sources ORDER BY sourceId")
+    assert rows == [(str(SAMPLE), "CC BY-NC-SA 4.0", 1), (str(other), "CC BY 4.0", 1)]
+
+
+def test_fastest_laps_are_added_to_results_without_any(other, sample_database, tmp_path):
+    unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
+    source = lacking(tmp_path, results=lambda row: row | unknown if row["raceId"] == US_GRAND_PRIX else row)
+    load(tmp_path / "x.db", source, other)
+    assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
+    kinds = "SELECT kind FROM origins WHERE sourceId = 2"
+    assert select(tmp_path / "x.db", kinds) == [("fastest_laps",)]
+
+
+def test_one_fastest_lap_that_is_there_keeps_all_others_out(other, tmp_path):
+    unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
+    source = lacking(tmp_path, results=lambda row: row if row["positionOrder"] == "7" else row | unknown)
+    load(tmp_path / "x.db", source, other)
+    assert select(tmp_path / "x.db", f"SELECT count(rank) FROM results WHERE raceId = {US_GRAND_PRIX}") == [(1,)]
+
+
+@pytest.mark.parametrize("change", [{"date": "2023-10-24"}, {"circuitId": "1005"}], ids=str)
+def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path, change):
+    further = edited(other, tmp_path / "other", races=lambda row: row | change if row["raceId"] == "1067" else row)
+    said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
+    assert "2023/42 United States Grand Prix: match no race here, so nothing of them is added" in said
+    assert f"{further}: nothing" in said
+
+
+def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path):
+    twin = {"circuitId": "1003", "date": "2023-10-21"}  # another race a day before, at the same circuit
+    austria = str(int(race_ids(SAMPLE, 2023)[9]) + 1000)
+    further = edited(other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row)
+    said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
+    (line,) = [line for line in said if "match no race here" in line]
+    assert {*line.partition(": ")[0].split(", ")} == {"2023/51 Austrian Grand Prix", "2023/42 United States Grand Prix"}
+    assert f"{further}: nothing" in said
+
+
+def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(other, tmp_path):
+    further = edited(
+        other,
+        tmp_path / "other",
+        drivers=lambda row: row | {"driverRef": "carlos_sainz_jr"} if row["driverRef"] == "sainz" else row,
+        status=lambda row: row | {"status": row["status"].upper()},
+    )
+
+    def without_two(row):  # moss and sargeant
+        return None if row.get("driverId") in ("43", "55") or row.get("raceId") == US_GRAND_PRIX else row
+
+    edits = dict.fromkeys(RECORDS, without_two)
+    edits["drivers"] = lambda row: None if row["driverId"] in ("43", "55") else row
+    edits["status"] = lambda row: None if row["status"] in ("Undertray", "Disqualified") else row
+    load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", **edits), further)
+    found = "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
+    assert select(tmp_path / "x.db", found) == [("sainz",), ("sargeant",)]
+    in_capitals = "SELECT status FROM status WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"
+    assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
+
+
+# What a load keeps of the database from before.
+
+
+@pytest.fixture
+def refreshed_database(sample_database, tmp_path):
+    """A database of the sample without the latest round, which a refresh on the day after the race has brought."""
+    database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    with served(answers_of(client(sample_database))) as server:
+        refreshed(database, server.url, season=2023, now=1_698_100_000)
+    assert rows_of(database) == rows_of(sample_database)
+    return database
+
+
+def test_a_load_of_an_older_dump_keeps_what_a_refresh_has_brought(refreshed_database, sample_database, tmp_path):
+    before = select(refreshed_database, "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2")
+    for dump in (tmp_path / "dump", lacking(tmp_path, *RECORDS)):
+        load(refreshed_database, dump)
+        assert rows_of(refreshed_database) == rows_of(sample_database)
+    kept = "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2"
+    assert select(refreshed_database, kept) == before
+    sources = select(refreshed_database, "SELECT name, isLoaded FROM sources ORDER BY sourceId")
+    assert [is_loaded for _, is_loaded in sources] == [1, 0]
+    assert sources[1][0].startswith("http://127.0.0.1:")
+
+
+def test_a_load_of_a_newer_dump_keeps_only_what_that_lacks(refreshed_database, tmp_path):
+    def newer(row):
+        """The last race of the season has the results of round 18, and round 18 other points, but no pit stops."""
+        return row | {"points": "77"} if row["raceId"] == US_GRAND_PRIX else row
+
+    last = {"raceId": race_ids(SAMPLE, 2023)[22]}
+    edits = {
+        "results": lambda row: newer(row) | (last if row["raceId"] == race_ids(SAMPLE, 2023)[9] else {}),
+        "pit_stops": lambda row: None if row["raceId"] == US_GRAND_PRIX else row,
+    }
+    load(refreshed_database, edited(SAMPLE, tmp_path / "newer", **edits))
+    of_race = f"WHERE raceId = {US_GRAND_PRIX}"
+    assert select(refreshed_database, f"SELECT DISTINCT points FROM results {of_race}") == [("77",)]
+    assert select(refreshed_database, f"SELECT kind FROM origins {of_race} AND fetchedAt NOT NULL") == [("pit_stops",)]
+
+
+def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(other, sample_database, tmp_path):
+    source, further = lacking(tmp_path, "qualifying"), tmp_path / "further"
+    database = tmp_path / "x.db"
+    run = run_loader(further, built(source, database), source)
+    assert (run.returncode, run.stdout) == (1, "")
+    assert f"{further}: not found; expected a folder of CSV files" in run.stderr
+    further.symlink_to(other)
+    load(database, source, further)
+    further.unlink()
+    run = run_loader("", database)  # the same sources again
+    assert (
+        f"{further}: not found; expected a folder of CSV files, a zip of them, or the URL of such a zip; " in run.stdout
+    )
+    assert "; what it gave the database before is used" in run.stdout
+    assert rows_of(database) == rows_of(sample_database)
+    assert select(database, "SELECT count(*) FROM sources WHERE isLoaded") == [(2,)]
