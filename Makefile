@@ -34,11 +34,11 @@ install: .venv/installed  ## install the service into .venv
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
 	@touch $@
 
-load-data:  ## build the database: SOURCE=folder, zip, URL or jolpica (without it, the same source again), DATABASE=file, CORRECTIONS=none
+load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the same sources again), DATABASE=file, CORRECTIONS=none
 	@# Until the loader handles Ctrl-C, it is ignored: while Python starts, it would print a traceback.
 	@trap '' INT; $(PYTHON) scripts/load_data.py --corrections="$$CORRECTIONS" -- "$$SOURCE"
 
-refresh:  ## bring the database up to date: FROM=base address of an API in Ergast's format, SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
+refresh:  ## bring the database up to date: FROM="https://… f1db" (base addresses of APIs in Ergast's format, f1db), SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
 	@trap '' INT; $(PYTHON) -m racedata refresh --corrections="$$CORRECTIONS" --from="$$FROM" --season="$$SEASON"
 
 check-data:  ## report contradictions in the data of the database: DATABASE=file, ALL=1 (not only ten per check)
@@ -100,5 +100,5 @@ audit: install  ## look up known vulnerabilities of the installed packages (need
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything that was built, also the database
-	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.overlay
+	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.refreshed.json
 	find . -name __pycache__ -prune -exec rm -r {} +

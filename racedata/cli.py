@@ -131,7 +131,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
             health = json.loads(answer.read(100_000))
         if health["status"] != "ok":
             raise ValueError
-        line = f"{health['status']}: {health['source']}, built at {health['builtAt']}"
+        sources = " and ".join(source["name"] for source in health["sources"])
+        line = f"{health['status']}: {sources}, built at {health['builtAt']}"
         if "refused" in health:
             line += f"; a new file was refused: {health['refused']}"
     except SettingError as error:

@@ -15,24 +15,25 @@ from racedata.catalogue import Catalogue
 from racedata.openapi import PARAMETERS
 from racedata.resources import Endpoint
 from racedata.settings import Settings
-from racedata.snapshot import Snapshot, public_source
+from racedata.snapshot import Snapshot, public_name, public_url
 
 PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
 
-# The names of tables on the page.
-TABLE_NAMES = {
-    "races": "Races",
-    "circuits": "Circuits",
-    "drivers": "Drivers",
-    "constructors": "Constructors",
+# The names on the page of tables whose rows are counted, and of the kinds of records that races have.
+COUNTED = {"races": "Races", "circuits": "Circuits", "drivers": "Drivers", "constructors": "Constructors"}
+KINDS = {
     "results": "Results",
-    "qualifying": "Qualifying results",
-    "sprint_results": "Sprint results",
+    "fastest_laps": "Fastest laps",
+    "qualifying": "Qualifying",
+    "practice": "Practice",
+    "sprint_results": "Sprints",
+    "sprint_qualifying": "Sprint qualifying",
     "pit_stops": "Pit stops",
     "lap_times": "Lap timings",
     "driver_standings": "Driver standings",
     "constructor_standings": "Constructor standings",
 }
+SOME_WEEKENDS = {"sprint_results", "sprint_qualifying"}  # most races have none
 
 # The groups of endpoints on the page. Each endpoint has addresses to try, with a text that describes the answer. Names
 # in braces are replaced by `example_values`.
@@ -101,6 +102,8 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, endpoints: Se
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
         base=escape(settings.base_link),
         facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)),
+        coverage="\n".join(coverage_rows(data.coverage())),
+        sources="\n".join(source_items(data)),
         endpoints="\n".join(endpoint_sections(settings, endpoints, values)),
         filters="\n".join(filter_lists(values)),
         current=current,
@@ -116,19 +119,36 @@ def loaded_facts(data: Snapshot) -> Iterator[tuple[str, str]]:
     """What is loaded: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
     yield "Seasons", "{}, from {} to {}".format(*queries.seasons_loaded(data))
-    for table, name in TABLE_NAMES.items():
+    for table, name in COUNTED.items():
         yield name, f"{counts[table]:,}"
-    yield "Source", with_link(public_source(build["source"]))
-    if build["refreshedFrom"]:
-        yield "Refreshed from", ", ".join(map(with_link, build["refreshedFrom"].split(", ")))
-    yield "Licence", escape(build["licence"] or "not stated by the source")
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
 
-def with_link(text: str) -> str:
-    """A text as HTML, as a link if it is a URL."""
-    text = escape(text)
-    return f'<a href="{text}">{text}</a>' if re.match("https?://", text, re.IGNORECASE) else text
+def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """The rows of the table that says of which seasons and races there are records, as HTML."""
+    for kind, name in KINDS.items():
+        if covered := coverage.get(kind):
+            first, last, races, run = (covered[key] for key in ("first", "last", "races", "run"))
+            seasons = f"{first} to {last}" if first < last else str(first)
+            of = f" of {run:,}" if races < run and kind not in SOME_WEEKENDS else ""
+            cells = f"<td>{seasons}</td><td>{'all ' * (races == run)}{races:,}{of}</td>"
+        else:
+            cells = "<td>none</td><td>none</td>"
+        yield f'<tr><th scope="row">{name}</th>{cells}</tr>'
+
+
+def source_items(data: Snapshot) -> Iterator[str]:
+    """The sources with their licences and what they gave, as HTML."""
+    for source in data.sources():
+        name, url = public_name(source["name"]), public_url(source["address"])
+        licence, records = source["licence"] or "not stated", source["gave"] or "none"
+        yield f"""<div><dt>{with_link(name, url)}</dt>
+<dd><p>Licence: {escape(licence)}.</p><p>Records: {escape(records)}.</p></dd></div>"""
+
+
+def with_link(text: str, url: str | None) -> str:
+    """A text as HTML, as a link if there is a URL."""
+    return f'<a href="{escape(url)}">{escape(text)}</a>' if url else escape(text)
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:

@@ -4,7 +4,7 @@
 SQL is in queries.py, the JSON objects are in serializers.py.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
@@ -20,7 +20,7 @@ from racedata.queries import Filters, RecordTable
 from racedata.requested import Requested
 from racedata.serializers import Json, Row
 from racedata.settings import Settings
-from racedata.snapshot import Snapshot, public_source
+from racedata.snapshot import Snapshot, public_name, public_url
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
@@ -442,7 +442,7 @@ ENDPOINTS: Sequence[type[Endpoint]] = (
 
 
 class Health:
-    """`/healthz`, outside the base address: which database is served, and whether a newer file was rejected."""
+    """`/healthz`, outside the base address: what is served, from which sources, and whether a new file was rejected."""
 
     def __init__(self, data: Snapshot) -> None:
         self.data = data
@@ -452,11 +452,9 @@ class Health:
         health = {
             "status": "ok",
             "schemaVersion": build["schemaVersion"],
-            "source": public_source(build["source"]),
-            "refreshedFrom": build["refreshedFrom"],
-            "licence": build["licence"],
-            "sourceChecksum": build["sourceChecksum"],
             "builtAt": build["builtAt"],
+            "sources": list(self.sources()),
+            "coverage": self.data.coverage(),
             "rows": self.data.row_counts(),
         }
         if notice := self.data.sample_notice():
@@ -467,6 +465,17 @@ class Health:
         resp.data = orjson.dumps(health)
 
     on_head = on_get
+
+    def sources(self) -> Iterator[Json]:
+        """The sources of the data, the base first; then those that refreshes have asked and that gave nothing."""
+        refreshes = self.data.refreshes()
+        for row in self.data.sources():
+            source = {**dict(row), "name": public_name(row["name"]), "address": public_url(row["address"])}
+            if row["name"] in refreshes:
+                source["refreshedAt"] = refreshes.pop(row["name"])
+            yield source
+        for name, refreshed_at in refreshes.items():
+            yield {"name": public_name(name), "refreshedAt": refreshed_at}
 
 
 class Document:

@@ -19,14 +19,17 @@ with suppress(AttributeError):  # other C libraries do not have it
     ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
+TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
+
+
 class Snapshot:
     """The content of a database file, on one connection that threads share. Processes forked later can share it too.
 
-    `checksum` is the SHA-256 of its bytes. If the file that is now at its path was rejected, `refused` says why.
+    `checksum` is the SHA-256 of its bytes. If the file that is now at its `path` was rejected, `refused` says why.
     """
 
-    def __init__(self, content: database.Content) -> None:
-        self.checksum = content.checksum
+    def __init__(self, content: database.Content, path: str) -> None:
+        self.checksum, self.path = content.checksum, path
         self.refused: str | None = None
         self._lock = threading.Lock()
         self._connection = content.connect()
@@ -40,7 +43,7 @@ class Snapshot:
     @classmethod
     def read(cls, path: str) -> "Snapshot":
         """The snapshot of the file at `path`. Raises DatabaseError."""
-        return cls(database.read(path))
+        return cls(database.read(path), path)
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""
@@ -52,8 +55,30 @@ class Snapshot:
         return self.rows(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
-        """Where and when the file was built: `(schemaVersion, source, refreshedFrom, licence, …)`."""
+        """When the file was built, and whether it is the sample: `(schemaVersion, builtAt, isSample)`."""
         return self.row("SELECT user_version AS schemaVersion, build.* FROM build, pragma_user_version")
+
+    def sources(self) -> list[sqlite3.Row]:
+        """The sources of the data, the base first: `(name, address, licence, checksum, readAt, gave)`."""
+        return self.rows("SELECT name, address, licence, checksum, readAt, gave FROM sources ORDER BY sourceId")
+
+    def refreshes(self) -> dict[str, str]:
+        """When refreshes last asked each source, by its name in `sources`.
+
+        This is not from the snapshot: a refresh that finds nothing new changes only the file that is read here.
+        """
+        found = {}
+        for name, noted in database.read_refreshes(self.path).items():
+            at = noted.get("refreshedAt")
+            if isinstance(at, str) and TIME.fullmatch(at):
+                # The loader writes a path that is not UTF-8 into `sources` like this.
+                found[name.encode("utf-8", "replace").decode()] = at
+        return found
+
+    def coverage(self) -> dict[str, dict[str, int]]:
+        """How complete each kind of records is, by its name in schema.sql: `first`, `last`, `races`, `run`."""
+        rows = self.rows("SELECT kind, first, last, races, run FROM coverage ORDER BY kind")
+        return {kind: dict(zip(("first", "last", "races", "run"), numbers)) for kind, *numbers in rows}
 
     def row_counts(self) -> dict[str, int]:
         """Rows per table: `{name: rows}`."""
@@ -64,11 +89,16 @@ class Snapshot:
         if not self.build()["isSample"]:
             return None
         (latest,) = self.row("SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)")
-        return f"Only a sample, with results up to {latest}. To load everything, run: racedata load SOURCE"
+        return (
+            f"Only a sample, with results up to {latest}. To load everything, run: racedata load tracinginsights f1db"
+        )
 
 
-def public_source(source: str) -> str:
-    """The source of the data, for clients: a URL without its query, which may contain a key, or the name of a file."""
-    if re.match("https?://", source, re.IGNORECASE):
-        return re.split("[?#]", source)[0]
-    return re.split(r"[\\/]", source.rstrip("\\/"))[-1]  # its folder is private
+def public_name(name: str) -> str:
+    """The name of a source, for clients: the last part of a path, because its folder is private, or a public URL."""
+    return public_url(name) or re.split(r"[\\/]", name.rstrip("\\/"))[-1]
+
+
+def public_url(address: str) -> str | None:
+    """A URL without its query, which may contain a key; None if the address is not a URL."""
+    return re.split("[?#]", address)[0] if re.match("https?://", address, re.IGNORECASE) else None

@@ -91,7 +91,7 @@ def get_app(**environ):
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 
-SAMPLE = "Only a sample, with results up to 2023-10-22. To load everything, run: racedata load SOURCE"
+SAMPLE = "Only a sample, with results up to 2023-10-22. To load everything, run: racedata load tracinginsights f1db"
 
 
 def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(sample_database, other_database):

@@ -198,11 +198,12 @@ def test_healthcheck_asks_the_service_at_host_and_port(running: Gunicorn, host: 
 
 
 def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path: Path) -> None:
-    health = {"status": "ok", "source": "data.zip", "builtAt": "2026-11-22", "refused": "It is\ud800damaged."}
+    sources = [{"name": "data.zip"}, {"name": "f1db"}]
+    health = {"status": "ok", "sources": sources, "builtAt": "2026-11-22", "refused": "It is\ud800damaged."}
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
         checked = run("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout == "ok: data.zip, built at 2026-11-22; a new file was refused: It is damaged.\n"
+    assert checked.stdout == "ok: data.zip and f1db, built at 2026-11-22; a new file was refused: It is damaged.\n"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +214,8 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
         (200, b"[]", "expected the answer of racedata's /healthz"),
         (200, b"{}", "expected the answer of racedata's /healthz"),
         (200, b"[" * 90_000, "expected the answer of racedata's /healthz"),
-        (200, b'{"status":"fail","source":1,"builtAt":1}', "expected the answer of racedata's /healthz"),
+        (200, b'{"status":"fail","sources":[],"builtAt":1}', "expected the answer of racedata's /healthz"),
+        (200, b'{"status":"ok","sources":[{"name":1}],"builtAt":1}', "expected the answer of racedata's /healthz"),
     ],
 )
 def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status: int, body: bytes, line: str) -> None:

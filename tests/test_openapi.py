@@ -9,6 +9,7 @@ from support.answers import Description, client
 
 from racedata import __version__
 from racedata.app import create_app
+from racedata.database import refreshes_path
 from racedata.openapi import parameters_of, paths_of
 from racedata.ratelimit.stores import store_for
 from racedata.resources import ENDPOINTS
@@ -108,8 +109,10 @@ def test_limited_and_refused_answers_are_as_described(sample_database, described
     assert answer.status_int == 429
 
 
-def test_health_is_as_described(sample, described):
-    described.hold(sample.get("/healthz"), "/healthz")
+def test_health_is_as_described(several_sources, described):
+    refreshed = '{"f1db": {"refreshedAt": "2026-11-22T06:00:00Z"}, "other": {"refreshedAt": "2026-11-22T06:00:00Z"}}'
+    refreshes_path(several_sources).write_text(refreshed)
+    described.hold(client(several_sources).get("/healthz"), "/healthz")
 
 
 @pytest.mark.parametrize(("settings", "limit"), [({}, 100), ({"max_limit": 50}, 50), ({"max_limit": 500}, 100)])

@@ -11,9 +11,10 @@ from support.loads import built
 
 from racedata import page
 from racedata.addresses import FILTERS
+from racedata.loader import tables as loader
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
-from racedata.snapshot import Snapshot, public_source
+from racedata.snapshot import Snapshot, public_name, public_url
 
 BASE = Settings().base_address
 
@@ -22,14 +23,44 @@ def text_of(html):
     return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.S))
 
 
-def test_the_page_says_what_is_loaded_from_where_and_when(sample, sample_database):
-    text = " ".join(text_of(sample.get("/").text).split())
+def words_of(html):
+    return " ".join(text_of(html).split())
+
+
+def test_the_page_says_what_is_loaded_and_when_it_was_built(sample, sample_database):
+    text = words_of(sample.get("/").text)
     data = Snapshot.read(sample_database)
     counts, build = data.row_counts(), data.build()
     assert "Seasons 5, from 1957 to 2023" in text
-    for table, name in page.TABLE_NAMES.items():
+    for table, name in page.COUNTED.items():
         assert f"{name} {counts[table]:,}" in text
-    assert f"Source sample Licence CC BY-NC-SA 4.0 Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
+    assert f"Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
+
+
+def test_the_page_says_in_which_seasons_and_races_there_are_records_of_each_kind(sample):
+    text = words_of(sample.get("/").text)
+    for row in (
+        "Results 1957 to 2023 all 8 ",
+        "Pit stops 2021 to 2023 3 of 4 ",
+        "Practice none none ",
+        "Sprints 2021 to 2023 3 Sprint",  # of 4 races, but one of these had no sprint
+        "Driver standings 1957 to 2023 all 13 Constructor",  # also of races without results here
+    ):
+        assert row in text
+
+
+def test_the_page_names_every_kind_of_records():
+    assert {*page.KINDS} == {*loader.KINDS[1:]}
+
+
+def test_the_page_has_each_source_with_its_own_licence_and_what_is_from_it(several_sources):
+    html = client(several_sources).get("/").text
+    text = words_of(html)
+    assert "sample Licence: CC BY-NC-SA 4.0. Records: " in text
+    assert "f1db Licence: CC BY 4.0. Records: practice of 2 races." in text
+    assert "https://example.org/f1 Licence: not stated. Records: none." in text
+    assert {"https://example.org/f1db.zip", "https://example.org/f1"} <= {*links_of(html)}
+    assert "key=1" not in html
 
 
 @pytest.mark.parametrize(("most", "default"), [(2000, 100), (50, 50)])
@@ -85,7 +116,7 @@ def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
 
 
 def test_the_page_says_what_current_last_and_next_are_now(sample):
-    text = " ".join(text_of(sample.get("/").text).split())
+    text = words_of(sample.get("/").text)
     for sentence in ("has results: 2023.", "of a season that has results: 2023/18.", "The race after it: 2023/19."):
         assert sentence in text
 
@@ -127,17 +158,14 @@ def test_the_page_says_the_limits(sample_database, limits, text):
 
 
 @pytest.mark.parametrize(
-    ("source", "shown"),
+    ("name", "shown"),
     [
-        (
-            "https://example.org/data.zip?key=1",
-            '<a href="https://example.org/data.zip">https://example.org/data.zip</a>',
-        ),
+        ("https://example.org/<b>?key=1", '<a href="https://example.org/&lt;b&gt;">https://example.org/&lt;b&gt;</a>'),
         ("HTTP://example.org/data.zip#key=1", '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>'),
         ("/home/somebody/Downloads/data.zip", "data.zip"),
         ("C:\\Users\\somebody\\dump\\", "dump"),
         ("data/<b>&/", "&lt;b&gt;&amp;"),
     ],
 )
-def test_the_page_does_not_show_the_folder_or_the_key_of_a_source(source, shown):
-    assert page.with_link(public_source(source)) == shown
+def test_the_page_does_not_show_the_folder_or_the_key_of_a_source(name, shown):
+    assert page.with_link(public_name(name), public_url(name)) == shown

@@ -1,14 +1,19 @@
 """The documents against the code: tables are complete, example requests are answered, and commands exist."""
 
+import json
 import os
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from dataclasses import fields
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from falcon.inspect import inspect_routes
 from support import PACKAGE, ROOT
+from support.apis import served
 from webtest import TestApp
 
 from racedata import __version__
@@ -116,6 +121,23 @@ def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
         assert f"/{endpoint}" in example
 
 
+@pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
+@pytest.mark.parametrize(
+    ("days", "warned"), [([0.1], False), ([1.9, 300], False), ([2.1], True), ([], True), (None, True)]
+)
+def test_the_line_for_a_monitor_warns_if_there_was_no_refresh_for_two_days(
+    days: list[float] | None, warned: bool
+) -> None:
+    (line,) = re.findall(r"^    (curl .*healthz \| jq .*)$", DOCUMENTS["deploy/README.md"], re.M)
+    times = [datetime.now(UTC) - timedelta(each) for each in days or ()]
+    sources = [{"name": "dump"}, *({"refreshedAt": time.strftime("%Y-%m-%dT%H:%M:%SZ")} for time in times)]
+    with served(lambda path: (500 if days is None else 200, {}, json.dumps({"sources": sources}).encode())) as server:
+        command = line.replace("http://127.0.0.1/healthz", server.url)
+        ended = subprocess.run(command, shell=True, capture_output=True, text=True)
+    assert ended.stdout == "racedata: no refresh for two days\n" * warned
+    assert ended.stderr.startswith("curl: ") == (days is None)
+
+
 COMMAND = re.compile(r"^ +(?:sudo (?:--\S+ )?)?(?:\.venv/bin/)?racedata (\w+)([^#\n]*)", re.M)
 HELP = {name: subprocess.run([*RACEDATA, name, "--help"], capture_output=True, text=True).stdout for name in COMMANDS}
 
@@ -137,7 +159,7 @@ def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(do
     for text in re.findall(
         r"(?:`|^ +(?:\w+=\S+ )?(?:sudo )?(?:--\S+ )?)make ([a-z][^`#\n]*)", DOCUMENTS[document], re.M
     ):
-        for word in text.split():
+        for word in shlex.split(text):
             if word in ("&&", "|"):
                 break
             name, has_value, _ = word.partition("=")

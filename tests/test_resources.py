@@ -5,6 +5,7 @@ tests/expected has answers of every endpoint over the sample, laid out to be rea
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from support import SAMPLE
 from support.answers import client
 
+from racedata.database import SCHEMA_VERSION, refreshes_path
 from racedata.resources import ENDPOINTS
 
 EXPECTED = Path(__file__).parent / "expected"
@@ -126,13 +128,61 @@ def test_finish_times_are_totals_or_gaps(sample, sample_database):
 
 def test_healthz_says_what_is_served(sample):
     answer = sample.get("/healthz", status=200).json
-    assert (answer["status"], answer["schemaVersion"]) == ("ok", 4)
-    assert (answer["source"], answer["licence"]) == ("sample", "CC BY-NC-SA 4.0")
-    assert answer["refreshedFrom"] is None
-    assert len(answer["sourceChecksum"]) == 64
+    assert (answer["status"], answer["schemaVersion"]) == ("ok", SCHEMA_VERSION)
     assert answer["builtAt"].endswith("Z")
     rows = {}
     for file in SAMPLE.glob("*.csv"):
         with file.open(newline="", encoding="utf-8") as lines:
             rows[file.stem] = sum(1 for _ in csv.DictReader(lines))
-    assert answer["rows"] == rows | {"sessions": 176}
+    assert answer["rows"] == rows | {"sessions": 176, "sprint_qualifying": 0, "practice": 0}
+
+
+def test_healthz_says_in_which_seasons_and_how_many_races_there_are_records_of_a_kind(sample):
+    coverage = sample.get("/healthz").json["coverage"]
+    assert coverage["results"] == {"first": 1957, "last": 2023, "races": 8, "run": 8}
+    assert coverage["pit_stops"] == {"first": 2021, "last": 2023, "races": 3, "run": 4}
+    assert "practice" not in coverage
+
+
+AT = "2026-11-22T06:00:00Z"
+
+
+def test_healthz_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it(several_sources):
+    base, *others = client(several_sources).get("/healthz").json["sources"]
+    assert (base["name"], base["address"], base["licence"]) == ("sample", None, "CC BY-NC-SA 4.0")
+    assert len(base["checksum"]) == 64
+    assert "results of 8 races (1957 to 2023), " in base["gave"]
+    release, api = "https://example.org/f1db.zip", "https://example.org/f1"
+    facts = {"checksum": None, "readAt": AT}
+    assert others == [
+        {"name": "f1db", "address": release, "licence": "CC BY 4.0", **facts, "gave": "practice of 2 races"},
+        {"name": api, "address": api, "licence": None, **facts, "gave": ""},
+    ]
+
+
+def test_healthz_says_when_each_source_was_asked_last_also_one_that_has_given_nothing(several_sources):
+    app = client(several_sources)
+    noted = {"f1db": {"refreshedAt": AT, "release": "0"}, "/home/somebody/\udcff": {"refreshedAt": AT}}
+    refreshes_path(several_sources).write_text(json.dumps(noted))
+    sample, f1db, api, last = app.get("/healthz").json["sources"]
+    assert (sample.get("refreshedAt"), f1db["refreshedAt"], api.get("refreshedAt")) == (None, AT, None)
+    assert last == {"name": "?", "refreshedAt": AT}
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[" * 90_000,
+        "[]",
+        '{"f1db": 1}',
+        '{"f1db": {"refreshedAt": 9e99}}',
+        '{"f1db": {"refreshedAt": "now"}}',
+        None,
+    ],
+)
+def test_healthz_answers_at_once_whatever_is_in_the_file_of_refreshes(several_sources, content):
+    path = refreshes_path(several_sources)
+    path.write_text(content) if content is not None else os.mkfifo(path)
+    answer = client(several_sources).get("/healthz", status=200).json
+    assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]

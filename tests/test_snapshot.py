@@ -5,8 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from support import SAMPLE, spoiling
-from support.loads import built
 
+from racedata.database import SCHEMA_VERSION
 from racedata.snapshot import Snapshot
 
 
@@ -45,6 +45,7 @@ def test_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(sample
     assert sample == copied != other
 
 
-def test_it_tells_where_and_when_it_was_built(tmp_path):
-    build = Snapshot.read(built(SAMPLE, tmp_path / "x.db")).build()
-    assert (build["schemaVersion"], build["source"]) == (4, str(SAMPLE))
+def test_it_tells_from_what_and_when_it_was_built(sample_database):
+    data = Snapshot.read(sample_database)
+    ((name, address, *_),) = data.sources()
+    assert (data.build()["schemaVersion"], name, address) == (SCHEMA_VERSION, str(SAMPLE), str(SAMPLE))

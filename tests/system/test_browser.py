@@ -52,7 +52,7 @@ def test_the_page_fits_the_width_of_the_screen(browser, site, width):
     assert float(body.value_of_css_property("font-size").removesuffix("px")) >= 16
 
 
-@pytest.mark.parametrize("selector", ["body", "a", "dt", "h3", "section p", "dt code"])
+@pytest.mark.parametrize("selector", ["body", "a", "dt", "h3", "section p", "dt code", "th"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, selector):
     emulate(browser, 1280, scheme)
