@@ -20,6 +20,7 @@ from racedata.database import default_path, is_replaceable
 from racedata.loader.errors import LoadError, Progress
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)  # what work on a database may raise
 
 
 def add_database_argument(parser: ArgumentParser) -> None:
@@ -127,23 +128,30 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
             lines = work(progress)
         finally:
             ignore_end_signals()
-    except LoadError as error:
-        fault = str(error)
     except KeyboardInterrupt:
         fault = "interrupted"
-    except MemoryError:
-        fault = f"{database}: not enough memory"
-    except sqlite3.Error as error:
-        fault = f"{database}: {error}"
-    except OSError as error:
-        fault = f"{error.filename}: {error.strerror}" if error.filename else str(error)
+    except FAULTS as error:
+        fault = fault_text(error, database)
     progress("")
     if lines and not fault:
         fault = report("\n".join(lines))
     if fault:
         outcome = "nothing was changed" if file_identity(database) == before else "the new database is in place"
-        line = "".join(character if character.isprintable() else " " for character in fault)
-        sys.exit(f"racedata {program}: {line}; {outcome}")
+        sys.exit(f"racedata {program}: {fault}; {outcome}")
+
+
+def fault_text(error: Exception, database: str) -> str:
+    """What one of FAULTS says, in one line."""
+    match error:
+        case MemoryError():
+            text = f"{database}: not enough memory"
+        case sqlite3.Error():
+            text = f"{database}: {error}"
+        case OSError() if error.filename:
+            text = f"{error.filename}: {error.strerror}"
+        case _:
+            text = str(error)
+    return "".join(character if character.isprintable() else " " for character in text)
 
 
 def report(text: str) -> str:

@@ -1,0 +1,115 @@
+"""Keeps the database fresh: the loop of `racedata refresh --follow`, until a signal ends it.
+
+Each source has its own times, so one that fails delays no other. The rules for these times are in schedule.py.
+"""
+
+import signal
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple, Never
+
+from racedata.loader.errors import print_report
+from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, show_progress
+from racedata.loader.schedule import DAY, Expected, expected_records, next_look, retry_wait, to_ask
+from racedata.loader.sources.earlier import open_read_only
+
+WAIT_SECONDS = 600  # at a time: a long wait would not notice that the machine was suspended, or its clock set
+
+
+class Source(NamedTuple):
+    """A source to follow. If it fails, its functions raise one of FAULTS."""
+
+    kinds: Collection[str]  # of the records that it publishes after a session: names of tables
+    has_news: Callable[[Sequence[Expected]], bool]  # whether a refresh would store such records, or another calendar
+    refresh: Callable[[], str]  # brings the database up to date, and returns what changed, in one line
+
+
+@dataclass
+class Following:
+    """A source, and when to look at it."""
+
+    source: Source
+    due: datetime
+    refreshed: datetime | None = None
+    failures: int = 0  # in a row
+
+
+class Loop:
+    """The loop. Everything outside it is passed in."""
+
+    def __init__(
+        self,
+        expected: Callable[[], list[Expected]],
+        clock: Callable[[], datetime],
+        wait: Callable[[float], None],
+        report: Callable[[str], None],
+        complain: Callable[[Exception, datetime], None],  # gets the time of the next try
+    ) -> None:
+        self.expected, self.clock, self.wait, self.report, self.complain = expected, clock, wait, report, complain
+
+    def run(self, sources: Sequence[Source], load: Callable[[], str] | None) -> Never:
+        """Follows the sources for good. If there is a function `load`, calls it first, until it succeeds."""
+        if load:
+            first = Following(Source((), lambda asked: False, load), self.clock())
+            while not first.refreshed:
+                self.look(first)
+        following = [Following(source, self.clock()) for source in sources]
+        while True:
+            self.look(min(following, key=lambda each: each.due))
+
+    def look(self, each: Following) -> None:
+        """Waits until a source is due, looks at it, and decides when it is due again."""
+        while (seconds := (each.due - self.clock()).total_seconds()) > 0:
+            self.wait(min(seconds, WAIT_SECONDS))
+        try:
+            self.refresh_if_needed(each)
+            each.due, each.failures = self.next_look(each), 0
+        except FAULTS as error:
+            each.failures += 1
+            each.due = self.clock() + retry_wait(each.failures)
+            with suppress(*FAULTS):  # there may be no database
+                each.due = min(each.due, self.next_look(each))  # a failure never delays a look
+            self.complain(error, each.due)
+
+    def refresh_if_needed(self, each: Following) -> None:
+        """Refreshes the database from a source once a day, and if the source has news."""
+        now = self.clock()
+        if each.refreshed and now - each.refreshed < DAY:
+            asked = to_ask(self.expected_of(each.source), now)
+            if not (asked and each.source.has_news(asked)):
+                return
+        if changed := each.source.refresh():
+            self.report(changed)
+        each.refreshed = now
+
+    def next_look(self, each: Following) -> datetime:
+        return next_look(self.expected_of(each.source), self.clock())
+
+    def expected_of(self, source: Source) -> list[Expected]:
+        return [records for records in self.expected() if records.kind in source.kinds]
+
+
+def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | None) -> None:
+    """Follows the sources until a signal ends it, which leaves the database whole."""
+
+    def expected() -> list[Expected]:
+        with closing(open_read_only(Path(database))) as db:
+            return expected_records(db)
+
+    def complain(error: Exception, due: datetime) -> None:
+        if sys.stderr.isatty():
+            show_progress("")
+        line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
+        print(line, file=sys.stderr, flush=True)
+
+    try:
+        for number in END_SIGNALS:
+            signal.signal(number, interrupt)
+        Loop(expected, lambda: datetime.now(UTC), time.sleep, print_report, complain).run(sources, load)
+    except KeyboardInterrupt:
+        pass

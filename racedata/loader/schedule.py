@@ -1,0 +1,100 @@
+"""When to look at a source again, and what to ask it then: rules over the calendar, without a clock or requests.
+
+Reading the calendar from a database belongs here too. What a look does is in follow.py.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+FIRST_LOOK = timedelta(minutes=90)  # after the start of a session. The times below count from the first look.
+OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)  # while records are missing; then hourly
+HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)  # while they are still missing; then daily
+DAY = timedelta(days=1)
+FIRST_RETRY = timedelta(minutes=5)
+
+# The kinds of records (tables) of each session of a weekend. For `results`, see `to_ask`.
+KINDS = {
+    **dict.fromkeys(("fp1", "fp2", "fp3"), ("practice",)),
+    "quali": ("qualifying",),
+    "sq": ("sprint_qualifying",),
+    "sprint": ("sprint_results",),
+    "race": ("results", "pit_stops", "lap_times", "driver_standings", "constructor_standings"),
+}
+
+
+class Expected(NamedTuple):
+    """Records that a source publishes after a session."""
+
+    year: int
+    round: int
+    session: str  # as in schema.sql, or `race`
+    kind: str  # the name of a table
+    starts: datetime
+    is_stored: bool
+
+
+def interval(records: Expected, now: datetime) -> timedelta | None:
+    """How often to ask for these records now; None if a daily refresh is enough, or it is too early."""
+    age = now - records.starts - FIRST_LOOK
+    if age < timedelta(0):
+        return None
+    if not records.is_stored and age < HOURLY_UNTIL:
+        return OFTEN if age < OFTEN_UNTIL else HOUR
+    return HOUR if records.kind == "results" and age < DAY else None  # penalties change them
+
+
+def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
+    """The records to ask for now: those that are missing, and the results of a race that penalties may have changed.
+
+    Without the results of a race, its other records are not asked for: no source has them earlier.
+    """
+    asked = [records for records in expected if interval(records, now)]
+    missing = {(each.year, each.round) for each in asked if each.kind == "results" and not each.is_stored}
+    return [
+        each
+        for each in asked
+        if each.session != "race" or each.kind == "results" or (each.year, each.round) not in missing
+    ]
+
+
+def next_look(expected: Iterable[Expected], now: datetime) -> datetime:
+    """When to look again, after a look at `now`: at most a day later."""
+    looks = [now + DAY]
+    for records in expected:
+        first = records.starts + FIRST_LOOK
+        looks.append(first if first > now else now + (interval(records, now) or DAY))
+    return min(looks)
+
+
+def retry_wait(failures: int) -> timedelta:
+    """How long to wait after so many failures in a row: five minutes, doubling up to an hour."""
+    doublings = min(failures - 1, 4)
+    return min(FIRST_RETRY * (1 << doublings), HOUR)
+
+
+def expected_records(db: sqlite3.Connection) -> list[Expected]:
+    """The records of all races of the latest season with results, and of later seasons.
+
+    If the time of a session is unknown, it is noon UTC; if its day is unknown too, it is the day of the race.
+    """
+    with_results = "EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)"
+    latest = db.execute(f"SELECT year FROM races WHERE {with_results} ORDER BY year DESC, round DESC").fetchone()
+    expected = []
+    for session, kinds in KINDS.items():
+        for kind in kinds:
+            of_session = "AND session = :number" if kind == "practice" else ""
+            rows = db.execute(
+                f"""SELECT year, round, ifnull(sessions.date, races.date),
+                        CASE WHEN :session = 'race' THEN races.time WHEN sessions.date NOT NULL THEN sessions.time END,
+                        EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId {of_session})
+                    FROM races LEFT JOIN sessions ON sessions.raceId = races.raceId AND session = :session
+                    WHERE year >= :latest AND (session NOT NULL OR :session IN ('quali', 'race'))
+                    ORDER BY year, round""",
+                {"session": session, "number": session[-1], "latest": latest[0] if latest else 0},
+            )
+            for year, round, date, time, is_stored in rows:
+                starts = datetime.fromisoformat(f"{date}T{time or '12:00:00'}").replace(tzinfo=UTC)
+                expected.append(Expected(year, round, session, kind, starts, bool(is_stored)))
+    return expected

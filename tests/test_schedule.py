@@ -1,0 +1,125 @@
+"""racedata.loader.schedule: a source is looked at when it may have news, and asked only for what it may have."""
+
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from support.loads import changed
+
+from racedata.loader.schedule import Expected, expected_records, next_look, retry_wait, to_ask
+from racedata.loader.sources.earlier import open_read_only
+
+START = datetime(2023, 10, 22, 19, tzinfo=UTC)
+
+
+def records(kind="results", is_stored=False, session="race"):
+    return Expected(2023, 18, session, kind, START, is_stored)
+
+
+def minutes(hours=0, minutes=0):
+    return timedelta(hours=hours, minutes=minutes)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_stored", "age", "wait"),
+    [
+        ("results", False, minutes(-30), minutes(24)),
+        ("results", False, minutes(-20), minutes(21, 30)),
+        ("results", False, minutes(1, 29), minutes(0, 1)),
+        ("results", False, minutes(1, 30), minutes(0, 20)),
+        ("lap_times", False, minutes(7, 29), minutes(0, 20)),
+        ("results", False, minutes(7, 30), minutes(1)),
+        ("lap_times", False, minutes(73), minutes(1)),
+        ("results", False, minutes(73, 30), minutes(24)),
+        ("results", True, minutes(-20), minutes(21, 30)),
+        ("results", True, minutes(1, 30), minutes(1)),
+        ("results", True, minutes(25), minutes(1)),
+        ("results", True, minutes(25, 30), minutes(24)),
+        ("lap_times", True, minutes(2), minutes(24)),
+        ("qualifying", True, minutes(2), minutes(24)),
+    ],
+)
+def test_the_next_look_depends_on_the_age_of_what_is_missing(kind, is_stored, age, wait):
+    now = START + age
+    assert next_look([records(kind, is_stored)], now) == now + wait
+
+
+def test_the_next_look_is_the_earliest_that_any_records_need():
+    now = START + minutes(0, 80)
+    stored = [records(kind, True) for kind in ("results", "pit_stops")]
+    assert next_look([*stored, records("lap_times")], now) == START + minutes(1, 30)
+    assert next_look([], now) == now + minutes(24)
+
+
+@pytest.mark.parametrize(
+    ("results_are_stored", "age", "asked"),
+    [
+        (False, minutes(1), []),
+        (False, minutes(2), ["qualifying", "results"]),
+        (True, minutes(2), ["qualifying", "results", "lap_times"]),
+        (True, minutes(30), ["qualifying", "lap_times"]),
+        (False, minutes(74), []),
+    ],
+)
+def test_a_source_is_asked_for_what_is_missing_and_for_results_that_penalties_may_change(
+    results_are_stored, age, asked
+):
+    stored = [records("sprint_results", True, "sprint"), records("pit_stops", results_are_stored)]
+    missing = [records("qualifying", False, "quali"), records("results", results_are_stored), records("lap_times")]
+    assert [each.kind for each in to_ask([*stored, *missing], START + age)] == asked
+
+
+def test_the_wait_after_a_failure_doubles_from_five_minutes_to_an_hour():
+    waits = [retry_wait(failures) / minutes(0, 1) for failures in (1, 2, 3, 4, 5, 6, 1000)]
+    assert waits == [5, 10, 20, 40, 60, 60, 60]
+
+
+def test_the_records_of_a_sprint_weekend_are_expected_after_their_sessions(sample_database):
+    with closing(open_read_only(sample_database)) as db:
+        expected = expected_records(db)
+    assert {each.year for each in expected} == {2023}
+    assert [
+        (each.session, each.kind, each.starts.strftime("%d %H:%M"), each.is_stored)
+        for each in expected
+        if each.round == 18
+    ] == [
+        ("fp1", "practice", "20 17:30", False),
+        ("quali", "qualifying", "20 21:00", True),
+        ("sq", "sprint_qualifying", "21 18:00", False),
+        ("sprint", "sprint_results", "21 22:00", True),
+        *(
+            ("race", kind, "22 19:00", True)
+            for kind in ("results", "pit_stops", "lap_times", "driver_standings", "constructor_standings")
+        ),
+    ]
+
+
+def test_a_session_without_a_time_is_expected_at_noon_and_one_without_a_date_on_the_day_of_the_race(database):
+    of_race = "raceId = (SELECT raceId FROM races WHERE year = 2023 AND round = 22)"
+    changed(
+        database,
+        f"UPDATE races SET time = NULL WHERE {of_race}",
+        f"UPDATE sessions SET time = NULL WHERE {of_race} AND session = 'fp1'",
+        f"UPDATE sessions SET date = NULL WHERE {of_race} AND session = 'fp2'",
+        f"DELETE FROM sessions WHERE {of_race} AND session IN ('fp3', 'quali')",
+    )
+    with closing(open_read_only(database)) as db:
+        starts = {each.session: f"{each.starts:%d %H:%M}" for each in expected_records(db) if each.round == 22}
+    assert starts == {"fp1": "24 12:00", "fp2": "26 12:00", "quali": "26 12:00", "race": "26 12:00"}
+
+
+def test_a_practice_is_stored_if_there_are_records_of_this_practice(database):
+    changed(
+        database,
+        "INSERT INTO practice (raceId, session, driverId, constructorId) "
+        "SELECT raceId, 2, 1, 1 FROM races WHERE year = 2023 AND round = 22",
+    )
+    with closing(open_read_only(database)) as db:
+        stored = [each.session for each in expected_records(db) if each.kind == "practice" and each.is_stored]
+    assert stored == ["fp2"]
+
+
+def test_a_database_without_results_expects_all_of_them(database):
+    changed(database, "DELETE FROM results")
+    with closing(open_read_only(database)) as db:
+        assert len({each.year for each in expected_records(db)}) == 5
