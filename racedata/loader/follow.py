@@ -18,6 +18,7 @@ from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interru
 from racedata.loader.schedule import DAY, Expected, expected_records, next_look, retry_wait, to_ask
 from racedata.loader.sources.earlier import open_read_only
 
+NEVER = datetime.min.replace(tzinfo=UTC)
 WAIT_SECONDS = 600  # at a time: a long wait would not notice that the machine was suspended, or its clock set
 
 
@@ -35,7 +36,7 @@ class Following:
 
     source: Source
     due: datetime
-    refreshed: datetime | None = None
+    refreshed: datetime = NEVER
     failures: int = 0  # in a row
 
 
@@ -56,7 +57,7 @@ class Loop:
         """Follows the sources for good. If there is a function `load`, calls it first, until it succeeds."""
         if load:
             first = Following(Source((), lambda asked: False, load), self.clock())
-            while not first.refreshed:
+            while first.refreshed == NEVER:
                 self.look(first)
         following = [Following(source, self.clock()) for source in sources]
         while True:
@@ -68,7 +69,7 @@ class Loop:
             self.wait(min(seconds, WAIT_SECONDS))
         try:
             self.refresh_if_needed(each)
-            each.due, each.failures = self.next_look(each), 0
+            each.due, each.failures = min(self.next_look(each), each.refreshed + DAY), 0
         except FAULTS as error:
             each.failures += 1
             each.due = self.clock() + retry_wait(each.failures)
@@ -79,7 +80,7 @@ class Loop:
     def refresh_if_needed(self, each: Following) -> None:
         """Refreshes the database from a source once a day, and if the source has news."""
         now = self.clock()
-        if each.refreshed and now - each.refreshed < DAY:
+        if now - each.refreshed < DAY:
             asked = to_ask(self.expected_of(each.source), now)
             if not (asked and each.source.has_news(asked)):
                 return
