@@ -12,8 +12,8 @@ import pytest
 from support.season import Season, SimulatedApi, SimulatedF1db
 
 from racedata.loader.errors import LoadError
-from racedata.loader.follow import Loop, Source, follow
-from racedata.loader.replacement import END_SIGNALS
+from racedata.loader.follow import Loop, Source, follow, wait
+from racedata.loader.replacement import END_SIGNALS, interrupt
 from racedata.loader.schedule import DAY, FIRST_LOOK, HOUR, OFTEN_UNTIL, Expected
 
 NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
@@ -39,7 +39,7 @@ def test_a_season_is_soon_stored_with_few_requests(request, database, year, name
 
     lateness = []
     for key, starts in season.starts.items():
-        if published := [source.available(source.versions[key][0]) for source in sources if source.versions.get(key)]:
+        if published := [each.available(each.versions[key][0], HOUR) for each in sources if each.versions.get(key)]:
             waited = max(timedelta(), min(published) - starts - FIRST_LOOK)
             lateness.append(season.stored[key] - starts - FIRST_LOOK - waited)
             assert lateness[-1] <= (HALF_AN_HOUR if waited < OFTEN_UNTIL else HOUR + TWO_MINUTES), key
@@ -48,7 +48,7 @@ def test_a_season_is_soon_stored_with_few_requests(request, database, year, name
     for source in sources:
         for key, versions in source.versions.items():
             for published, fetched in zip(versions[1:], source.fetched[key][1:], strict=True):
-                available = source.available(published)
+                available = source.available(published, DAY)
                 is_awaited = available < season.starts[key] + FIRST_LOOK + DAY - HOUR and key[2] == "results"
                 assert fetched - available <= (HOUR if is_awaited else DAY + HOUR) + TWO_MINUTES, key
 
@@ -175,6 +175,14 @@ def test_a_failure_is_one_line_with_the_next_try(handlers, tmp_path, capsys):
     assert (out, err.count("\n")) == ("", 1) and err.startswith("racedata refresh: down; next try at ")
 
 
+def test_a_signal_that_arrives_just_before_a_wait_ends_it(handlers):
+    signal.signal(signal.SIGTERM, interrupt)
+    signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
+    signal.raise_signal(signal.SIGTERM)  # is pending until the wait
+    with pytest.raises(KeyboardInterrupt):
+        wait(600)
+
+
 def test_sigterm_ends_it_at_once_with_status_0_while_it_waits(database):
     code = """if True:
         import sys
@@ -183,6 +191,9 @@ def test_sigterm_ends_it_at_once_with_status_0_while_it_waits(database):
     command = [sys.executable, "-c", code, database]
     environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        assert run.stdout.readline() == "refreshed\n"
-        run.terminate()
-        assert (run.communicate(timeout=20), run.returncode) == (("", ""), 0)
+        try:
+            assert run.stdout.readline() == "refreshed\n"
+            run.terminate()
+            assert (run.communicate(timeout=20), run.returncode) == (("", ""), 0)
+        finally:
+            run.kill()

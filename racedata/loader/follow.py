@@ -5,7 +5,6 @@ Each source has its own times, so one that fails delays no other. The rules for 
 
 import signal
 import sys
-import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -95,6 +94,16 @@ class Loop:
         return [records for records in self.expected() if records.kind in source.kinds]
 
 
+def wait(seconds: float) -> None:
+    """Waits, at most until a signal to end. time.sleep would miss a signal that arrives just before it begins."""
+    try:
+        signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
+        if received := signal.sigtimedwait(END_SIGNALS, seconds):
+            interrupt(received.si_signo, None)
+    finally:
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, END_SIGNALS)
+
+
 def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | None) -> None:
     """Follows the sources until a signal ends it, which leaves the database whole."""
 
@@ -111,6 +120,6 @@ def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | N
     try:
         for number in END_SIGNALS:
             signal.signal(number, interrupt)
-        Loop(expected, lambda: datetime.now(UTC), time.sleep, print_report, complain).run(sources, load)
+        Loop(expected, lambda: datetime.now(UTC), wait, print_report, complain).run(sources, load)
     except KeyboardInterrupt:
         pass

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from racedata.loader.errors import LoadError
 from racedata.loader.follow import Loop, Source
-from racedata.loader.schedule import FIRST_LOOK, HOUR, KINDS, Expected, expected_records
+from racedata.loader.schedule import FIRST_LOOK, KINDS, Expected, expected_records
 from racedata.loader.sources.earlier import open_read_only
 from racedata.loader.tables import RACE_TABLES
 
@@ -115,9 +115,9 @@ class SimulatedSource:
             if any(start <= self.season.now < end for start, end in self.outages):
                 raise LoadError("status 503; expected 200")
 
-    def available(self, published: datetime) -> datetime:
-        """When something can be had: if the source fails then, or less than an hour later, when it works again."""
-        return next((end for start, end in self.outages if start - HOUR <= published < end), published)
+    def available(self, published: datetime, wait: timedelta) -> datetime:
+        """When something can be had at the latest, after a wait: not before the source works again."""
+        return next((end for start, end in self.outages if start - wait <= published < end), published)
 
     def news(self, key: Key) -> int:
         return sum(time <= self.season.now for time in self.versions[key]) - len(self.fetched[key])
