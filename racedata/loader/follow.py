@@ -12,7 +12,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.errors import print_report
 from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, show_progress
 from racedata.loader.schedule import DAY, Expected, expected_records, next_look, retry_wait, to_ask
 from racedata.loader.sources.earlier import open_read_only
@@ -111,15 +110,20 @@ def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | N
         with closing(open_read_only(Path(database))) as db:
             return expected_records(db)
 
+    def say(text: str) -> None:
+        with suppress(OSError):  # if nothing reads its log, the database is still kept fresh
+            print(text, flush=True)
+
     def complain(error: Exception, due: datetime) -> None:
-        if sys.stderr.isatty():
-            show_progress("")
-        line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
-        print(line, file=sys.stderr, flush=True)
+        with suppress(OSError):
+            if sys.stderr and sys.stderr.isatty():
+                show_progress("")
+            line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
+            print(line, file=sys.stderr, flush=True)
 
     try:
         for number in END_SIGNALS:
             signal.signal(number, interrupt)
-        Loop(expected, lambda: datetime.now(UTC), wait, print_report, complain).run(sources, load)
+        Loop(expected, lambda: datetime.now(UTC), wait, say, complain).run(sources, load)
     except KeyboardInterrupt:
         pass
