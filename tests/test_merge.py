@@ -63,7 +63,7 @@ def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(other, sam
     of_other = next(line for line in said if line.startswith(f"{other}: "))
     kinds = {*tables, *["fastest_laps"] * ("results" in tables)}
     assert {
-        text.partition(" of 1 races")[0].replace(" ", "_") for text in of_other[len(f"{other}: ") :].split(", ")
+        text.partition(" of 1 race (2023)")[0].replace(" ", "_") for text in of_other[len(f"{other}: ") :].split(", ")
     } == kinds
 
 

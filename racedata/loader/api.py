@@ -64,11 +64,12 @@ class Api:
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
+        tries: int = TRIES,
     ) -> None:
         check_address(url, "the address of an API")
         self.url = url.rstrip("/")
         self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
-        self.requests, self.limit = 0, PAGE_LIMIT
+        self.tries, self.requests, self.limit = tries, 0, PAGE_LIMIT
         self.renew_limits()
         self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
         self.opener = urllib.request.build_opener(PacedRedirects(self))
@@ -110,7 +111,7 @@ class Api:
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        for attempt in range(1, TRIES + 1):
+        for attempt in range(1, self.tries + 1):
             self.keep_pace()
             if self.clock() > self.deadline:
                 what = f"not all is there after {self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
@@ -133,11 +134,11 @@ class Api:
                 raise LoadError(f"{url}: {what}")
             if seconds > MAX_WAIT_SECONDS:
                 raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
-            if attempt == TRIES:
+            if attempt == self.tries:
                 break
             self.progress(f"status {status}: waiting for {seconds:,.0f} seconds")
             self.sleep(seconds)
-        raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
+        raise LoadError(f"{url}: status {status} at each of {self.tries} tries; try again later")
 
     def request(self, url: str) -> bytes:
         with self.opener.open(urllib.request.Request(url, headers=self.headers), timeout=30) as response:

@@ -168,8 +168,13 @@ def gave(db: sqlite3.Connection, source: int) -> str:
             (source,),
         )
     }
-    names = [kind for kind in KINDS[1:] if kind in counts]
-    return ", ".join("{} of {:,} races ({} to {})".format(kind.replace("_", " "), *counts[kind]) for kind in names)
+    texts = []
+    for kind in KINDS[1:]:
+        if kind in counts:
+            races, first, last = counts[kind]
+            seasons = f"{first} to {last}" if first < last else f"{first}"
+            texts.append(f"{kind.replace('_', ' ')} of {races:,} race{'s' * (races > 1)} ({seasons})")
+    return ", ".join(texts)
 
 
 def what_sources_gave(db: sqlite3.Connection) -> Iterator[str]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, show_progress
+from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, say, show_progress
 from racedata.loader.schedule import DAY, Expected, expected_records, next_look, retry_wait, to_ask
 from racedata.loader.sources.earlier import open_read_only
 
@@ -109,10 +109,6 @@ def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | N
     def expected() -> list[Expected]:
         with closing(open_read_only(Path(database))) as db:
             return expected_records(db)
-
-    def say(text: str) -> None:
-        with suppress(OSError):  # if nothing reads its log, the database is still kept fresh
-            print(text, flush=True)
 
     def complain(error: Exception, due: datetime) -> None:
         with suppress(OSError):

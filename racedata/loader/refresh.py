@@ -2,36 +2,35 @@
 
 It brings every season from the first that is unfinished here up to the latest. Each season of an API is stored before
 the next is fetched: a new database, built from the old one's own tables and what was fetched, replaces the old one. If
-nothing has changed, the old one stays. What to fetch, and which source is preferred, is decided here.
+nothing has changed, the old one stays. Which seasons, and which source is preferred, is decided here; what to fetch of
+a season, in fetch.py.
 """
 
 import argparse
 import json
 import math
 import os
-import re
+import sys
 import urllib.parse
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
 
-from racedata.database import CHECKSUM_BYTES, is_older, read_refreshes, refreshes_path
+from racedata.database import CHECKSUM_BYTES, OLDEST_VERSION, is_older, read_refreshes, refreshes_path
 from racedata.loader import values
 from racedata.loader.api import JOLPICA, PACE, Api
-from racedata.loader.api_rows import ApiSeason, Json, rows_of
+from racedata.loader.api_rows import rows_of
 from racedata.loader.archives import HTTP
-from racedata.loader.build import Addition, build, load_or_rebuild
+from racedata.loader.build import Addition, build, load, load_or_rebuild
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.merge import CalendarRace, Part, Rule, calendar, match_calendars
-from racedata.loader.replacement import add_database_argument, copy_attributes, replacement, report, run
+from racedata.loader.fetch import RACES, OldDatabase, SeasonFetch, fetch_calendar, is_changed
+from racedata.loader.follow import Source, follow
+from racedata.loader.merge import Part, Rule
+from racedata.loader.replacement import add_database_argument, copy_attributes, replacement, run, say, show_progress
+from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
-    JOLPICA_LICENCE,
     PUBLISHED,
     addresses_in,
     earlier,
@@ -41,295 +40,17 @@ from racedata.loader.sources import (
     utc_now,
 )
 from racedata.loader.sources.f1db_download import is_release, release_checksum
-from racedata.loader.stage import Origin, Stage
-from racedata.loader.tables import RACE_TABLES, TABLES, Table
-from racedata.loader.values import Value
+from racedata.loader.tables import BY_NAME, KINDS
 
 DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
-LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
 
-# Of a season and a race that are not here, to tell how many requests they take.
-RACES, LAPS = 22, 1200
-
-LAST_RUN = 3  # races whose details are fetched again each time: penalties change them later
-
-LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
-# Earlier seasons with races that have no results, unless their calendar was fetched long after the last race: then, the
-# API has no more of them.
-UNFINISHED = f"""
-    SELECT year FROM races JOIN origins ON origins.raceId = races.raceId AND kind = 'races'
-    WHERE year < ({LATEST}) GROUP BY year
-    HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
-        AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
+# Kinds of records that an API in Ergast's format, and f1db, do not have.
+NOT_OF_AN_API, NOT_OF_F1DB = ("practice", "sprint_qualifying"), ("lap_times",)
+LAPS = 1200  # of a race that is not here, to tell how many requests it takes
 
 
 class NothingNew(Exception):
     """The new database would have the same rows as the old one."""
-
-
-class OldDatabase:
-    """The database that is refreshed, read only. Raises LoadError if it is damaged."""
-
-    def __init__(self, path: Path) -> None:
-        self.db = earlier.open_checked(path)
-
-    def close(self) -> None:
-        self.db.close()
-
-    def newest(self) -> str:
-        """The date of the latest race with results."""
-        (found,) = self.db.execute("SELECT max(date) FROM results JOIN races USING (raceId)").fetchone()
-        return found or ""
-
-    def unfinished(self) -> set[int]:
-        return {year for (year,) in self.db.execute(UNFINISHED)}
-
-    def first_season(self, listed: Sequence[int]) -> int:
-        """The first season to bring of those that a source lists: unfinished, missing, or the latest with results."""
-        years = {year for (year,) in self.db.execute("SELECT DISTINCT year FROM races")}
-        (latest,) = self.db.execute(LATEST).fetchone()
-        # The sample lacks most seasons, also before its first.
-        missing = {year for year in listed if year > min(years) or earlier.is_sample(self.db)} - years
-        return min([int(latest), *self.unfinished(), *missing])
-
-    def races_to_fetch(self, season: int) -> int:
-        """How many races of a season are fetched with their details, at most."""
-        races, run = self.db.execute(
-            "SELECT count(*), count(raceId IN (SELECT raceId FROM results) OR NULL) FROM races WHERE year = ?",
-            (season,),
-        ).fetchone()
-        return max(races - run, min(races, LAST_RUN)) if races else RACES
-
-    def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
-        """The `(raceId, round, name)` of races of a season, by round."""
-        return self.db.execute(
-            """SELECT raceId, round, name FROM races
-               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
-            (season,),
-        ).fetchall()
-
-    def count(self, table: Table, race_id: int | None) -> int:
-        """How many rows of a table a race has."""
-        (rows,) = self.db.execute(f"SELECT count(*) FROM {table.name} WHERE raceId = ?", (race_id,)).fetchone()
-        return int(rows)
-
-    def rows(self, table: Table, race_id: int | None) -> list[dict[str, Value]]:
-        """The rows of a race in a classification, as api_rows.py makes them: references and texts instead of ids."""
-        names = list(table.paths)
-        texts = {"driverId": "driverRef", "constructorId": "constructorRef", "statusId": "status"}
-        found = self.db.execute(
-            f"""SELECT {", ".join(texts.get(name) or f"classified.{name}" for name in names)}
-                FROM {table.name} AS classified
-                JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
-                {"LEFT JOIN status USING (statusId)" * ("statusId" in names)} WHERE raceId = ?""",
-            (race_id,),
-        )
-        return [dict(zip(names, row)) for row in found]
-
-    def was_filled_in(self, race_id: int | None) -> bool:
-        """Whether a refresh from no API gave the results of a race, and there are no laps."""
-        found = self.db.execute(
-            """SELECT 1 FROM origins JOIN sources USING (sourceId)
-               WHERE raceId = ?1 AND kind = 'results' AND fetchedAt NOT NULL AND name NOT LIKE 'http%'
-                   AND raceId NOT IN (SELECT raceId FROM lap_times WHERE raceId = ?1)""",
-            (race_id,),
-        )
-        return found.fetchone() is not None
-
-    def statuses(self) -> set[Value]:
-        return {text for (text,) in self.db.execute("SELECT status FROM status")}
-
-    def differences(self, path: Path) -> list[str]:
-        """A line for each table that has other rows in the database at `path`."""
-        lines = []
-        with closing(earlier.open_read_only(path)) as new:
-            for table in TABLES:
-                before, now = (db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0] for db in (self.db, new))
-                rows = zip_longest(*(db.execute(f"SELECT * FROM {table.name}") for db in (self.db, new)))
-                changed = sum(old != other for old, other in rows)
-                if now != before:
-                    lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")
-                elif changed:
-                    lines.append(f"{table.name:<22}{now:>12,} rows, {changed:,} changed")
-            if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
-                lines.append("a season here is as complete as that of the source")
-        return lines
-
-
-@dataclass(eq=False)
-class FetchedRace:
-    """A race of a calendar that was fetched, and what was fetched of it."""
-
-    facts: Json
-    id: int | None  # the raceId in the old database; None if the race is new
-    records: dict[str, list[Json]] = field(default_factory=dict)  # by endpoint
-
-    @property
-    def name(self) -> str:
-        return str(self.facts["raceName"])
-
-    @property
-    def round(self) -> str:
-        return str(self.facts["round"])
-
-
-class SeasonFetch:
-    """Fetches a season. With `all_details`, those of each race; else those of races that are new or have changed."""
-
-    def __init__(self, api: Api, old: OldDatabase, facts: Json, races: Sequence[Json], all_details: bool) -> None:
-        self.api, self.old, self.facts, self.all_details = api, old, facts, all_details
-        self.year = int(facts["season"])
-        fetched = [
-            CalendarRace(int(race["round"]), race["raceName"], race.get("url"), circuit_of(race), str(race.get("date")))
-            for race in races
-        ]
-        ids = match_calendars(fetched, calendar(old.db, "main", self.year))
-        self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
-        self.by_name = {race.name: race for race in self.races}
-        self.completed: list[FetchedRace] = []  # races that have results
-        self.chosen: list[FetchedRace] = []  # races whose records are taken
-        self.statuses: dict[Value, str] = {}  # the API's ids of statuses that are new here, by text
-
-    def fetch(self) -> None:
-        """Fetches the lists of the season, then the other records of the races that are chosen."""
-        if not self.all_details:
-            self.check_calendar()
-        for endpoint in ("results", "qualifying", "sprint"):
-            if endpoint != "sprint" or any("Sprint" in race.facts for race in self.races):
-                self.fetch_list(endpoint)
-        results = RACE_TABLES["results"]
-        self.completed = [race for race in self.races if "results" in race.records or self.old.count(results, race.id)]
-        latest = self.completed[-LAST_RUN:]
-        self.chosen = [
-            race
-            for race in self.races
-            if race.records
-            and (self.all_details or race in latest or self.changed(race) or self.old.was_filled_in(race.id))
-        ]
-        for race in self.chosen:
-            if "results" in race.records:
-                self.fetch_details(race)
-        self.statuses = self.fetch_statuses()
-
-    def check_calendar(self) -> None:
-        """Raises LoadError if the calendar lacks a race that has results here. Such a race was not cancelled."""
-        ids = {race.id for race in self.races}
-        for race_id, round, name in self.old.races_with_results(self.year):
-            if race_id not in ids:
-                what = f"no {self.year}/{round} {name}, which has results here; expected an API that is not behind"
-                raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
-
-    def fetch_list(self, endpoint: str) -> None:
-        """Fetches the records of all races."""
-        path = f"{self.year}/{endpoint}"
-        for facts, record in self.api.records(path):
-            race = self.by_name.get(str(facts.get("raceName")))
-            if not race or facts.get("round") != race.round:
-                what = f"{facts.get('raceName')!r} in round {facts.get('round')!r}"
-                raise LoadError(f"{self.api.address(path)}: {what}; the calendar does not have that race")
-            race.records.setdefault(endpoint, []).append(record)
-
-    def changed(self, race: FetchedRace) -> bool:
-        """Whether the records of a race differ from those stored."""
-        return any(
-            Counter(tuple(row.values()) for row in self.rows(race, endpoint))
-            != Counter(tuple(row.values()) for row in self.old.rows(RACE_TABLES[endpoint], race.id))
-            for endpoint in race.records
-        )
-
-    def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
-        """The fetched records of a race as rows, like OldDatabase.rows."""
-        place = f"{self.api.url}, {self.year}, {race.name}"
-        return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
-
-    def fetch_details(self, race: FetchedRace) -> None:
-        """Fetches what no list of the season has: pit stops, standings, laps."""
-        for endpoint in (table.endpoint for table in RACE_TABLES.values()):
-            if not endpoint or endpoint.of_season or (endpoint.name == "laps" and not self.needs_laps(race)):
-                continue
-            path = f"{self.year}/{race.round}/{endpoint.name}"
-            found = self.api.records(path)
-            for parent, *_ in found:
-                if parent.get("round") != race.round:
-                    what = f"round {parent.get('round')!r}; expected that of the address"
-                    raise LoadError(f"{self.api.address(path)}: {what}")
-            if endpoint.name == "laps":
-                records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
-            else:
-                records = [record for _, record in found]
-            if records:  # an API without laps of a race does not delete those here
-                race.records[endpoint.name] = records
-
-    def needs_laps(self, race: FetchedRace) -> bool:
-        """Whether to fetch laps, which take many requests: if few are stored, or a driver drove another number."""
-        stored = self.old.count(RACE_TABLES["laps"], race.id)
-        # Penalties change times and positions, not laps.
-        here, there = (
-            Counter((row["driverId"], row["laps"]) for row in rows)
-            for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
-        )
-        return self.all_details or stored <= self.api.limit or here != there
-
-    def fetch_statuses(self) -> dict[Value, str]:
-        """The ids of statuses that are new here, by text."""
-        used = {
-            row["statusId"]
-            for race in self.chosen
-            for endpoint in ("results", "sprint")
-            if endpoint in race.records
-            for row in self.rows(race, endpoint)
-        }
-        new = used - self.old.statuses() - {None}
-        if not new:
-            return {}
-        found = [status for (status,) in self.api.records(f"{self.year}/status")]
-        ids: dict[Value, str] = {
-            str(status.get("status")).replace("_", " "): str(status.get("statusId")) for status in found
-        }
-        return {text: id for text, id in ids.items() if text in new}
-
-    def fill(self, stage: Stage) -> list[str]:
-        """Fills a stage with what was fetched. Returns lines for the report."""
-        season = ApiSeason(stage, self.old.db, f"{self.api.url}, {self.year}")
-        season.add_calendar(self.facts, [race.facts for race in self.races])
-        for race in self.chosen:
-            for endpoint, records in race.records.items():
-                season.add_records(race.facts, endpoint, records, self.statuses)
-        now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        # If the clock is wrong: not before any race that has results.
-        dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
-        fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
-        host = urllib.parse.urlsplit(self.api.url).hostname or ""
-        licence = LICENCES.get(host, f"not stated by {host}")
-        stage.name_origin(Origin(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False)
-        return []
-
-    def report(self) -> str:
-        rounds = [race.round for race in self.chosen]
-        what = f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
-        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {what}"
-
-
-def circuit_of(race: Json) -> str:
-    circuit = race.get("Circuit")
-    return str(circuit.get("circuitId")) if isinstance(circuit, dict) else ""
-
-
-def fetch_calendar(api: Api, year: int) -> list[Json]:
-    """The races of a season, by round. Raises LoadError if two have the same name or round."""
-    path = f"{year}/races"
-    races = [race for (race,) in api.records(path)]
-    place = api.address(path)
-    for race in races:
-        name, round = race.get("raceName"), race.get("round")
-        if race.get("season") != str(year):
-            raise LoadError(f"{place}: a race of season {race.get('season')!r}; expected {str(year)!r}")
-        if not (isinstance(name, str) and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)):
-            raise LoadError(f"{place}: a race named {name!r} in round {round!r}; expected texts such as '18'")
-    for key in ("raceName", "round"):
-        if len({race[key] for race in races}) < len(races):
-            raise LoadError(f"{place}: two races have the same {key}; expected no two")
-    return sorted(races, key=lambda race: int(race["round"]))
 
 
 class Refresh:
@@ -345,7 +66,7 @@ class Refresh:
         season: int | None,
         corrections: Path | None,
         progress: Progress,
-        say: Callable[[str], object] = report,
+        say: Callable[[str], None] = say,
         new_api: Callable[[str, Progress], Api] = Api,
     ) -> None:
         self.addresses = [address.rstrip("/") if is_api(address) else address for address in addresses]
@@ -375,8 +96,9 @@ class Refresh:
         changes, release = 0, None
         if is_api(address):
             api = self.new_api(address, self.progress)
+            before = api.requests
             changes = self.ask_api(api)
-            asked = f"{api.requests} requests to {api.url}"
+            asked = f"{api.requests - before} requests to {api.url}"
         else:
             asked = address
             if is_release(address):
@@ -496,9 +218,77 @@ class Refresh:
         return self.path.read_bytes()[-CHECKSUM_BYTES:].hex()
 
 
+class Followed:
+    """A source for follow.py. `refresh` knows all addresses, because their order says what is preferred."""
+
+    def __init__(self, address: str, refresh: Refresh, said: list[str]) -> None:
+        self.address, self.refresh, self.said = address, refresh, said
+
+    def source(self) -> Source:
+        kinds = [kind for kind in KINDS[1:-1] if kind not in (NOT_OF_AN_API if is_api(self.address) else NOT_OF_F1DB)]
+        return Source(kinds, self.has_news, self.bring)
+
+    def bring(self) -> str:
+        """Brings the database up to date. Returns what changed, in one line."""
+        self.said.clear()
+        changes = self.refresh.ask(self.address)
+        return "; ".join(" ".join(line.split()) for line in self.said) if changes else ""
+
+    def has_news(self, asked: Sequence[Expected]) -> bool:
+        """Whether the source has records that are missing here, or other results."""
+        if not is_api(self.address):
+            known = self.refresh.known_release(name_of(self.address))
+            return not is_release(self.address) or release_checksum(self.address, self.refresh.progress) != known
+        api = self.refresh.new_api(self.address, self.refresh.progress)
+        api.renew_limits()
+        return any(self.is_new(api, each) for each in asked)
+
+    def is_new(self, api: Api, expected: Expected) -> bool:
+        table = BY_NAME[expected.kind]
+        if not table.endpoint:
+            return False
+        path = f"{expected.year}/{expected.round}/{table.endpoint.name}"
+        page = api.page(path, 0)
+        if not expected.is_stored or not page.records:
+            return bool(page.records)
+        place = api.address(path)
+        with closing(OldDatabase(self.refresh.path)) as old:
+            id = old.race_id(expected.year, expected.round)
+            return is_changed(list(rows_of([record[-1] for record in page.records], table, place)), old.rows(table, id))
+
+
 def is_api(address: str) -> bool:
     """Whether an address is that of an API; else it is one of a dump."""
     return bool(HTTP.match(address)) and not urllib.parse.urlsplit(address).path.endswith(".zip")
+
+
+def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None) -> None:
+    """Follows sources, until a signal ends it."""
+    progress = show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
+    apis: dict[str, Api] = {}  # each keeps its pace
+
+    def new_api(url: str, progress: Progress) -> Api:
+        # A failure is tried again after the wait of follow.py.
+        return apis.setdefault(url, Api(url, progress, tries=1))
+
+    said: list[str] = []
+    refresh = Refresh(path, addresses, None, corrections, progress, said.append, new_api)
+    configured = addresses_in(os.environ.get("RACEDATA_SOURCE", ""))
+
+    def load_configured() -> str:
+        return load(configured, path, corrections, progress)[-1]
+
+    is_needed = configured and not has_more_than_the_sample(Path(path))
+    sources = [Followed(address, refresh, said).source() for address in refresh.addresses]
+    follow(path, sources, load_configured if is_needed else None)
+
+
+def has_more_than_the_sample(path: Path) -> bool:
+    try:
+        with closing(earlier.open_checked(path, OLDEST_VERSION)) as db:
+            return not earlier.is_sample(db)
+    except LoadError:
+        return False
 
 
 def season(text: str) -> int | None:
@@ -527,10 +317,22 @@ def main(arguments: Sequence[str]) -> None:
         metavar="YEAR",
         help="fetch this season only, and whole",
     )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="go on for good: look again when the calendar says that there may be something new, and at least daily; "
+        "without a database, or with only the sample, load the sources in RACEDATA_SOURCE first",
+    )
     add_database_argument(parser)
     add_corrections_argument(parser)
     parsed = parser.parse_args(arguments)
+    if parsed.follow and parsed.season:
+        parser.error("--follow and --season: expected one of them")
     addresses = [address for text in parsed.addresses or [] for address in addresses_in(text)] or DEFAULT
+
+    if parsed.follow:
+        follow_sources(parsed.database, addresses, parsed.corrections)
+        return
 
     def work(progress: Progress) -> list[str]:
         Refresh(parsed.database, addresses, parsed.season, parsed.corrections, progress).run()

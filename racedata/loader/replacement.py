@@ -154,6 +154,14 @@ def fault_text(error: Exception, database: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
+def say(text: str) -> None:
+    """Writes a line to stdout at once. If nothing can be written, the work is still done."""
+    try:
+        print(text, flush=True)
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
 def report(text: str) -> str:
     """Writes `text` to stdout. Returns what went wrong, or an empty text."""
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading

@@ -1,0 +1,310 @@
+"""Fetches a season from an API in Ergast's format: its calendar, its lists, and the details of races with news.
+
+What to fetch is decided here, by what the database has; and how what was fetched becomes a Stage.
+"""
+
+import re
+import urllib.parse
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from itertools import zip_longest
+from pathlib import Path
+
+from racedata.loader.api import Api
+from racedata.loader.api_rows import ApiSeason, Json, rows_of
+from racedata.loader.errors import LoadError
+from racedata.loader.merge import CalendarRace, calendar, match_calendars
+from racedata.loader.sources import (
+    JOLPICA_LICENCE,
+    earlier,
+)
+from racedata.loader.stage import Origin, Stage
+from racedata.loader.tables import RACE_TABLES, TABLES, Table
+from racedata.loader.values import Value
+
+LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
+RACES = 22  # of a season that is not here, to tell how many requests it takes
+
+LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
+# Earlier seasons with races that have no results, unless their calendar was fetched long after the last race: then, the
+# API has no more of them.
+UNFINISHED = f"""
+    SELECT year FROM races JOIN origins ON origins.raceId = races.raceId AND kind = 'races'
+    WHERE year < ({LATEST}) GROUP BY year
+    HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
+        AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
+
+
+class OldDatabase:
+    """The database that is refreshed, read only. Raises LoadError if it is damaged."""
+
+    def __init__(self, path: Path) -> None:
+        self.db = earlier.open_checked(path)
+
+    def close(self) -> None:
+        self.db.close()
+
+    def newest(self) -> str:
+        """The date of the latest race with results."""
+        (found,) = self.db.execute("SELECT max(date) FROM results JOIN races USING (raceId)").fetchone()
+        return found or ""
+
+    def unfinished(self) -> set[int]:
+        return {year for (year,) in self.db.execute(UNFINISHED)}
+
+    def first_season(self, listed: Sequence[int]) -> int:
+        """The first season to bring of those that a source lists: unfinished, missing, or the latest with results."""
+        years = {year for (year,) in self.db.execute("SELECT DISTINCT year FROM races")}
+        (latest,) = self.db.execute(LATEST).fetchone()
+        # The sample lacks most seasons, also before its first.
+        missing = {year for year in listed if year > min(years) or earlier.is_sample(self.db)} - years
+        return min([int(latest), *self.unfinished(), *missing])
+
+    def races_to_fetch(self, season: int) -> int:
+        """How many races of a season are fetched with their details, at most."""
+        races, run = self.db.execute(
+            "SELECT count(*), count(raceId IN (SELECT raceId FROM results) OR NULL) FROM races WHERE year = ?",
+            (season,),
+        ).fetchone()
+        return max(races - run, 1) if races else RACES
+
+    def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
+        """The `(raceId, round, name)` of races of a season, by round."""
+        return self.db.execute(
+            """SELECT raceId, round, name FROM races
+               WHERE year = ? AND raceId IN (SELECT raceId FROM results) ORDER BY round""",
+            (season,),
+        ).fetchall()
+
+    def count(self, table: Table, race_id: int | None) -> int:
+        """How many rows of a table a race has."""
+        (rows,) = self.db.execute(f"SELECT count(*) FROM {table.name} WHERE raceId = ?", (race_id,)).fetchone()
+        return int(rows)
+
+    def rows(self, table: Table, race_id: int | None) -> list[dict[str, Value]]:
+        """The rows of a race in a classification, as api_rows.py makes them: references and texts instead of ids."""
+        names = list(table.paths)
+        texts = {"driverId": "driverRef", "constructorId": "constructorRef", "statusId": "status"}
+        found = self.db.execute(
+            f"""SELECT {", ".join(texts.get(name) or f"classified.{name}" for name in names)}
+                FROM {table.name} AS classified
+                JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+                {"LEFT JOIN status USING (statusId)" * ("statusId" in names)} WHERE raceId = ?""",
+            (race_id,),
+        )
+        return [dict(zip(names, row)) for row in found]
+
+    def race_id(self, year: int, round: int) -> int | None:
+        found = self.db.execute("SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)).fetchone()
+        return int(found[0]) if found else None
+
+    def was_filled_in(self, race_id: int | None) -> bool:
+        """Whether a refresh from no API gave the results of a race, and there are no laps."""
+        found = self.db.execute(
+            """SELECT 1 FROM origins JOIN sources USING (sourceId)
+               WHERE raceId = ?1 AND kind = 'results' AND fetchedAt NOT NULL AND name NOT LIKE 'http%'
+                   AND raceId NOT IN (SELECT raceId FROM lap_times WHERE raceId = ?1)""",
+            (race_id,),
+        )
+        return found.fetchone() is not None
+
+    def statuses(self) -> set[Value]:
+        return {text for (text,) in self.db.execute("SELECT status FROM status")}
+
+    def differences(self, path: Path) -> list[str]:
+        """A line for each table that has other rows in the database at `path`."""
+        lines = []
+        with closing(earlier.open_read_only(path)) as new:
+            for table in TABLES:
+                before, now = (db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0] for db in (self.db, new))
+                rows = zip_longest(*(db.execute(f"SELECT * FROM {table.name}") for db in (self.db, new)))
+                changed = sum(old != other for old, other in rows)
+                if now != before:
+                    lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")
+                elif changed:
+                    lines.append(f"{table.name:<22}{now:>12,} rows, {changed:,} changed")
+            if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
+                lines.append("a season here is as complete as that of the source")
+        return lines
+
+
+@dataclass(eq=False)
+class FetchedRace:
+    """A race of a calendar that was fetched, and what was fetched of it."""
+
+    facts: Json
+    id: int | None  # the raceId in the old database; None if the race is new
+    records: dict[str, list[Json]] = field(default_factory=dict)  # by endpoint
+
+    @property
+    def name(self) -> str:
+        return str(self.facts["raceName"])
+
+    @property
+    def round(self) -> str:
+        return str(self.facts["round"])
+
+
+class SeasonFetch:
+    """Fetches a season. With `all_details`, those of each race; else those of races that are new or have changed."""
+
+    def __init__(self, api: Api, old: OldDatabase, facts: Json, races: Sequence[Json], all_details: bool) -> None:
+        self.api, self.old, self.facts, self.all_details = api, old, facts, all_details
+        self.year = int(facts["season"])
+        fetched = [
+            CalendarRace(int(race["round"]), race["raceName"], race.get("url"), circuit_of(race), str(race.get("date")))
+            for race in races
+        ]
+        ids = match_calendars(fetched, calendar(old.db, "main", self.year))
+        self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
+        self.by_name = {race.name: race for race in self.races}
+        self.completed: list[FetchedRace] = []  # races that have results
+        self.chosen: list[FetchedRace] = []  # races whose records are taken
+        self.statuses: dict[Value, str] = {}  # the API's ids of statuses that are new here, by text
+
+    def fetch(self) -> None:
+        """Fetches the lists of the season, then the other records of the races that are chosen."""
+        if not self.all_details:
+            self.check_calendar()
+        for endpoint in ("results", "qualifying", "sprint"):
+            if endpoint != "sprint" or any("Sprint" in race.facts for race in self.races):
+                self.fetch_list(endpoint)
+        results = RACE_TABLES["results"]
+        self.completed = [race for race in self.races if "results" in race.records or self.old.count(results, race.id)]
+        changed = [race for race in self.races if race.records and (self.all_details or self.has_news(race))]
+        # What changes the standings after a race changes them after each later one too.
+        first = min([index for index, race in enumerate(self.completed) if race in changed], default=-1)
+        self.chosen = [
+            race for race in self.races if race in changed or (race in self.completed[first:] and race.records)
+        ]
+        for race in self.chosen:
+            if "results" in race.records:
+                self.fetch_details(race)
+        self.statuses = self.fetch_statuses()
+
+    def check_calendar(self) -> None:
+        """Raises LoadError if the calendar lacks a race that has results here. Such a race was not cancelled."""
+        ids = {race.id for race in self.races}
+        for race_id, round, name in self.old.races_with_results(self.year):
+            if race_id not in ids:
+                what = f"no {self.year}/{round} {name}, which has results here; expected an API that is not behind"
+                raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
+
+    def fetch_list(self, endpoint: str) -> None:
+        """Fetches the records of all races."""
+        path = f"{self.year}/{endpoint}"
+        for facts, record in self.api.records(path):
+            race = self.by_name.get(str(facts.get("raceName")))
+            if not race or facts.get("round") != race.round:
+                what = f"{facts.get('raceName')!r} in round {facts.get('round')!r}"
+                raise LoadError(f"{self.api.address(path)}: {what}; the calendar does not have that race")
+            race.records.setdefault(endpoint, []).append(record)
+
+    def has_news(self, race: FetchedRace) -> bool:
+        """Whether the records of a race differ from those stored, or there may be laps that a dump did not have."""
+        return self.old.was_filled_in(race.id) or any(
+            is_changed(self.rows(race, endpoint), self.old.rows(RACE_TABLES[endpoint], race.id))
+            for endpoint in race.records
+        )
+
+    def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
+        """The fetched records of a race as rows, like OldDatabase.rows."""
+        place = f"{self.api.url}, {self.year}, {race.name}"
+        return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
+
+    def fetch_details(self, race: FetchedRace) -> None:
+        """Fetches what no list of the season has: pit stops, standings, laps."""
+        for endpoint in (table.endpoint for table in RACE_TABLES.values()):
+            if not endpoint or endpoint.of_season or (endpoint.name == "laps" and not self.needs_laps(race)):
+                continue
+            path = f"{self.year}/{race.round}/{endpoint.name}"
+            found = self.api.records(path)
+            for parent, *_ in found:
+                if parent.get("round") != race.round:
+                    what = f"round {parent.get('round')!r}; expected that of the address"
+                    raise LoadError(f"{self.api.address(path)}: {what}")
+            if endpoint.name == "laps":
+                records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
+            else:
+                records = [record for _, record in found]
+            if records:  # an API without laps of a race does not delete those here
+                race.records[endpoint.name] = records
+
+    def needs_laps(self, race: FetchedRace) -> bool:
+        """Whether to fetch laps, which take many requests: if few are stored, or a driver drove another number."""
+        stored = self.old.count(RACE_TABLES["laps"], race.id)
+        # Penalties change times and positions, not laps.
+        here, there = (
+            Counter((row["driverId"], row["laps"]) for row in rows)
+            for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
+        )
+        return self.all_details or stored <= self.api.limit or here != there
+
+    def fetch_statuses(self) -> dict[Value, str]:
+        """The ids of statuses that are new here, by text."""
+        used = {
+            row["statusId"]
+            for race in self.chosen
+            for endpoint in ("results", "sprint")
+            if endpoint in race.records
+            for row in self.rows(race, endpoint)
+        }
+        new = used - self.old.statuses() - {None}
+        if not new:
+            return {}
+        found = [status for (status,) in self.api.records(f"{self.year}/status")]
+        ids: dict[Value, str] = {
+            str(status.get("status")).replace("_", " "): str(status.get("statusId")) for status in found
+        }
+        return {text: id for text, id in ids.items() if text in new}
+
+    def fill(self, stage: Stage) -> list[str]:
+        """Fills a stage with what was fetched. Returns lines for the report."""
+        season = ApiSeason(stage, self.old.db, f"{self.api.url}, {self.year}")
+        season.add_calendar(self.facts, [race.facts for race in self.races])
+        for race in self.chosen:
+            for endpoint, records in race.records.items():
+                season.add_records(race.facts, endpoint, records, self.statuses)
+        now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        # If the clock is wrong: not before any race that has results.
+        dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
+        fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
+        host = urllib.parse.urlsplit(self.api.url).hostname or ""
+        licence = LICENCES.get(host, f"not stated by {host}")
+        stage.name_origin(Origin(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False)
+        return []
+
+    def report(self) -> str:
+        rounds = [race.round for race in self.chosen]
+        what = f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
+        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {what}"
+
+
+def circuit_of(race: Json) -> str:
+    circuit = race.get("Circuit")
+    return str(circuit.get("circuitId")) if isinstance(circuit, dict) else ""
+
+
+def fetch_calendar(api: Api, year: int) -> list[Json]:
+    """The races of a season, by round. Raises LoadError if two have the same name or round."""
+    path = f"{year}/races"
+    races = [race for (race,) in api.records(path)]
+    place = api.address(path)
+    for race in races:
+        name, round = race.get("raceName"), race.get("round")
+        if race.get("season") != str(year):
+            raise LoadError(f"{place}: a race of season {race.get('season')!r}; expected {str(year)!r}")
+        if not (isinstance(name, str) and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)):
+            raise LoadError(f"{place}: a race named {name!r} in round {round!r}; expected texts such as '18'")
+    for key in ("raceName", "round"):
+        if len({race[key] for race in races}) < len(races):
+            raise LoadError(f"{place}: two races have the same {key}; expected no two")
+    return sorted(races, key=lambda race: int(race["round"]))
+
+
+def is_changed(new: Sequence[dict[str, Value]], old: Sequence[dict[str, Value]]) -> bool:
+    """Whether rows of a race differ from those stored, whatever their order."""
+    return Counter(tuple(row.values()) for row in new) != Counter(tuple(row.values()) for row in old)
