@@ -55,7 +55,7 @@ CREATE TABLE row_counts (
 -- A season. Endpoint `seasons`, by year.
 CREATE TABLE seasons (
     year INTEGER PRIMARY KEY,
-    url  TEXT  -- missing if the dump has races of the year, but no row in seasons.csv
+    url  TEXT  -- unknown if the dump has races of the year, but no URL for it
 ) STRICT;
 
 -- A circuit. Endpoint `circuits`.

@@ -1,4 +1,4 @@
-"""racedata.loader.archives: a dump is found in a folder, a zip or a zip at a URL."""
+"""racedata.loader.archives and download: a dump is found in a folder, a zip or a zip at a URL."""
 
 import functools
 import http.server
@@ -15,7 +15,7 @@ from email.message import Message
 import pytest
 from support import SAMPLE
 
-from racedata.loader import archives
+from racedata.loader import archives, download
 from racedata.loader.errors import LoadError
 
 PORTS = ("port", "0", "65536", "99999999999999999999")
@@ -177,7 +177,7 @@ def test_a_redirect_away_from_http_is_refused(server):
 
 def test_a_redirect_from_https_to_http_is_refused():
     request = urllib.request.Request("https://127.0.0.1/data.zip")
-    redirect = functools.partial(archives.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message())
+    redirect = functools.partial(download.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message())
     with pytest.raises(urllib.error.URLError, match=r"redirects from https to 'http'; expected https"):
         redirect("http://127.0.0.1/data.zip")
     assert redirect("https://127.0.0.1/data.zip").full_url == "https://127.0.0.1/data.zip"
@@ -189,7 +189,7 @@ def test_a_redirect_from_https_to_http_is_refused():
 )
 def test_a_url_that_cannot_be_requested_is_refused(url):
     with refused(f"{url}: not the URL of a dump; expected an http(s) URL with a host and, if any, a port from 1 to"):
-        archives.download(url, io.BytesIO(), lambda text: None)
+        download.download(url, io.BytesIO(), lambda text: None)
 
 
 @pytest.mark.parametrize(
@@ -205,11 +205,11 @@ def test_a_download_has_a_limit_of_size_and_of_time(server):
     folder, address = server
     (folder / "large").write_bytes(bytes(100_000))
     with refused("more than 99,999 bytes"):
-        archives.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
+        download.download(f"{address}/large", io.BytesIO(), lambda text: None, size=99_999)
     with refused("not complete in 0.2 seconds, or no data for 30; got 0 bytes"):
-        archives.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
+        download.download(f"{address}/silent", io.BytesIO(), lambda text: None, seconds=0.2)
     file = io.BytesIO()
     shown = []
-    archives.download(f"{address}/large", file, shown.append)
+    download.download(f"{address}/large", file, shown.append)
     assert file.getvalue() == bytes(100_000)
     assert shown[-1] == "downloading: 100,000 bytes"

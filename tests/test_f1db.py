@@ -315,7 +315,7 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
         (RESULTS, 3, "sharedCar", "yes", "'yes'; expected one of true, false"),
         (RESULTS, 3, "points", "many", "'many'; expected points such as 25 or 12.5"),
         (RESULTS, 3, "timeMillis", "1:40", "'1:40'; expected a whole number"),
-        (RESULTS, 3, "reasonRetired", "x" * 1001, "expected text without control characters, at most 1,000"),
+        (RESULTS, 3, "reasonRetired", "x" * 1001, "expected text of at most 1,000 characters, without control characters"),
         (RESULTS, 3, "engineManufacturerId", "Ford", "'Ford'; expected an id such as max-verstappen"),
         ("f1db-drivers", 2, "id", "max_verstappen", "'max_verstappen'; expected an id such as max-verstappen"),
         ("f1db-drivers", 3, "id", "alexander-albon", "'alexander-albon' is there twice; expected each once"),

@@ -6,4 +6,4 @@ Progress = Callable[[str], None]  # called with what is being done, such as `res
 
 
 class LoadError(Exception):
-    """The reason why no database was built, in one line."""
+    """Why a command of the loader failed, in one line: what, where, and what is accepted."""

@@ -21,9 +21,9 @@ from racedata.database import CHECKSUM_BYTES, OLDEST_VERSION, is_older, read_ref
 from racedata.loader import values
 from racedata.loader.api import JOLPICA, PACE, Api
 from racedata.loader.api_rows import rows_of
-from racedata.loader.archives import HTTP
 from racedata.loader.build import Addition, build, load, load_or_rebuild
 from racedata.loader.corrections import add_corrections_argument
+from racedata.loader.download import HTTP
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.fetch import RACES, OldDatabase, SeasonFetch, fetch_calendar, is_changed
 from racedata.loader.follow import Source, follow
@@ -215,7 +215,10 @@ class Refresh:
         os.replace(new, path)
 
     def checksum(self) -> str:
-        return self.path.read_bytes()[-CHECKSUM_BYTES:].hex()
+        """The checksum of the database, which its file ends with."""
+        with self.path.open("rb") as file:
+            file.seek(-CHECKSUM_BYTES, os.SEEK_END)
+            return file.read().hex()
 
 
 class Followed:

@@ -1,6 +1,6 @@
-"""What the loader knows of each table beyond schema.sql: one record per table, and nothing about a table elsewhere.
+"""What the loader knows of each table beyond schema.sql: one `Table` per table.
 
-How fields are read, how rows are identified and ordered, and where an API in Ergast's format has their values.
+How it is read, numbered and corrected, and where an API in Ergast's format has its values.
 """
 
 import sqlite3

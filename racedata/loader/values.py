@@ -75,7 +75,8 @@ _TIME_OF_DAY = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _LAP_TIME = r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}"
 # Trailing zeros of the fraction are omitted.
 _CLOCK_DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-# Half a surrogate pair, which JSON can have, is no character either. Every answer repeats a text, so it has a limit.
+# Not allowed: control characters, and half a surrogate pair, which JSON can contain. Many answers repeat the same text,
+# so its length is limited.
 _PLAIN_TEXT = r"[^\x00-\x20\x7f\ud800-\udfff]([^\x00-\x1f\x7f\ud800-\udfff]{0,998}[^\x00-\x20\x7f\ud800-\udfff])?"
 
 whole_number = Parser("a whole number such as 25", _DIGITS, int, repeats=True)
@@ -87,7 +88,7 @@ points = Parser("points such as 25 or 12.5", _NUMBER, _without_last_zeros, repea
 day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _existing_day, repeats=True)
 time_of_day = Parser("a time of day such as 13:00:00", _TIME_OF_DAY)
 lap_time = Parser("a time such as 1:07.012", _LAP_TIME)
-plain_text = Parser("text without control characters, at most 1,000", _PLAIN_TEXT)
+plain_text = Parser("text of at most 1,000 characters, without control characters", _PLAIN_TEXT)
 # What an address can name; see racedata/addresses.py.
 reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 

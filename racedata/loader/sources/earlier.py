@@ -1,6 +1,6 @@
-"""Reads a database that was built before into a Stage: its own tables, also those of an older schema version.
+"""Reads an existing database into a Stage, of this or an older schema version.
 
-What an older version does not have is unknown. `racedata load` uses this if the source cannot be read.
+What an older version does not have is unknown.
 """
 
 import sqlite3

@@ -7,7 +7,8 @@ import tempfile
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 
-from racedata.loader.archives import HTTP, Dump, download, unzipped
+from racedata.loader.archives import Dump, unzipped
+from racedata.loader.download import HTTP, download
 from racedata.loader.errors import LoadError, Progress
 
 FILE = "f1db-csv.zip"

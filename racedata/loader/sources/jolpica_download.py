@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from http.client import HTTPMessage
 from typing import IO, Any
 
-from racedata.loader.archives import HTTP, Dump, download, unzipped
+from racedata.loader.archives import Dump, unzipped
+from racedata.loader.download import HTTP, download
 from racedata.loader.errors import LoadError, Progress
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"

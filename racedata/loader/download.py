@@ -1,0 +1,119 @@
+"""Requests to servers: which addresses are accepted, redirects, limits of time and size, downloads.
+
+Which addresses are requested, and what their content means, does not belong here.
+"""
+
+import re
+import signal
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from http.client import HTTPException, HTTPMessage
+from types import FrameType
+from typing import IO, Never
+
+from racedata.loader.errors import LoadError, Progress
+
+HTTP = re.compile("https?://", re.IGNORECASE)
+CREDENTIALS = re.compile("https?://[^/?#]*@", re.IGNORECASE)  # errors and databases would show them
+
+# Limits of time and memory, far above what any dump needs.
+DOWNLOAD_SECONDS = 600
+DOWNLOAD_BYTES = 200_000_000
+
+
+def is_address(url: str) -> bool:
+    """Whether a text is an http(s) address that can be requested, without a user or password."""
+    if CREDENTIALS.match(url) or not HTTP.match(url):
+        return False
+    try:
+        parts = urllib.parse.urlsplit(url)
+        return bool(parts.hostname) and parts.port != 0  # `port` raises ValueError above 65535
+    except ValueError:
+        return False
+
+
+def check_address(url: str, name: str) -> None:
+    """Raises LoadError, in which no password appears, if `url` is no such address. `name` says what it is used for."""
+    if CREDENTIALS.match(url):
+        raise LoadError(f"{name} has a user or password in it; expected one without")
+    if not is_address(url):
+        expected = "an http(s) URL with a host and, if any, a port from 1 to 65535"
+        raise LoadError(f"{url}: not {name}; expected {expected}")
+
+
+class Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to http and https. Does not read their bodies, which may be endless."""
+
+    def redirect_request(
+        self,
+        req: urllib.request.Request,
+        fp: IO[bytes],
+        code: int,
+        msg: str,
+        headers: HTTPMessage,
+        newurl: str,
+    ) -> urllib.request.Request | None:
+        fp.close()  # urllib would read it to its end; a closed response has none left
+        # Errors name only the scheme, because the rest may contain a key.
+        scheme = urllib.parse.urlsplit(newurl).scheme[:20]
+        if not HTTP.match(newurl):
+            raise urllib.error.URLError(f"redirects to {scheme!r}; followed are http and https")
+        if not is_address(newurl):
+            raise urllib.error.URLError("redirects to what is no address, or has a user or password in it")
+        if req.type == "https" and scheme.lower() != "https":
+            raise urllib.error.URLError(f"redirects from https to {scheme!r}; expected https")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+@contextmanager
+def time_limit(seconds: float) -> Iterator[None]:
+    """Raises TimeoutError inside the block after `seconds`, whatever the block is doing."""
+
+    def end(number: int, frame: FrameType | None) -> Never:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def download(
+    url: str,
+    file: IO[bytes],
+    progress: Progress,
+    seconds: float = DOWNLOAD_SECONDS,
+    size: int = DOWNLOAD_BYTES,
+    expected: str = "the zip of a dump",
+    handlers: Sequence[urllib.request.BaseHandler] = (),
+) -> None:
+    """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those of urllib.
+
+    Raises LoadError if it takes more than `seconds` or `size` bytes.
+    """
+    check_address(url, "the URL of a dump")
+    try:
+        opener = urllib.request.build_opener(Redirects, *handlers)
+        with time_limit(seconds), opener.open(url, timeout=30) as response:
+            # read1 returns what has arrived, so that a slow download shows progress too.
+            while block := response.read1(1 << 16):
+                file.write(block)
+                progress(f"downloading: {file.tell():,} bytes")
+                if file.tell() > size:
+                    raise LoadError(f"{url}: more than {size:,} bytes; expected {expected}")
+            if response.length:  # bytes of Content-Length that did not arrive
+                raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the file did")
+    except TimeoutError:
+        what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
+        raise LoadError(f"{url}: {what}") from None
+    except (urllib.error.URLError, HTTPException, ConnectionError, ValueError) as error:
+        if isinstance(error, urllib.error.HTTPError):
+            error.close()
+        reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
+        raise LoadError(f"{url}: {reason}; expected {expected}") from None
