@@ -70,7 +70,7 @@ class Column(NamedTuple):
 class ApiEndpoint(NamedTuple):
     """An endpoint of an API in Ergast's format."""
 
-    name: str  # also the key of the rows in the overlay
+    name: str  # as in addresses
     lists: tuple[str, ...]  # the key of its table in MRData, and the keys of the lists inside, down to the rows
     of_season: bool = True  # whether it is fetched for a season; else for each race
 
