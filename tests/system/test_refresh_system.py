@@ -2,7 +2,6 @@
 
 import csv
 import random
-import shutil
 import subprocess
 import sys
 import time
@@ -15,10 +14,10 @@ from support.apis import FAULTS, refreshed, served
 from support.loads import built, csv_rows, edited, race_ids, rows_of, without
 from support.processes import OFF, service
 
-from racedata.loader import overlay, refresh
 from racedata.loader.api import Api
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
+from racedata.loader.refresh import Refresh
 
 LAST = 21  # the latest round of 2025 in the dump that was run
 
@@ -59,9 +58,9 @@ def behind(source, folder, rounds, **edits):
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    # With pages of 100, a new round needs seasons, calendar, results, qualifying and sprints; pit stops and both
-    # standings of three rounds; and eleven pages of laps.
-    [("2000", {1: 17, 3: 17, 10: 45}), ("100", {1: 25, 3: 49, 10: 149})],
+    # With pages of 100, the lists of the season are 13: seasons, calendar, sprints, five of results and of qualifying. A
+    # new round needs pit stops, both standings and eleven pages of laps.
+    [("2000", {1: 9, 3: 17, 10: 45}), ("100", {1: 27, 3: 55, 10: 153})],
 )
 def test_rounds_that_are_missing_come_back_row_by_row(source, complete, tmp_path, limit, expected):
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT=limit) as url:
@@ -122,7 +121,7 @@ def test_a_fault_at_any_request_to_a_real_service_leaves_the_old_database(source
                 return response.status, {}, response.read()
 
         with served(forward) as proxy:
-            for number in range(25):
+            for number in range(27):
                 for fault in FAULTS.values():
                     proxy.paths.clear()
                     proxy.faults = {number: fault}
@@ -130,13 +129,12 @@ def test_a_fault_at_any_request_to_a_real_service_leaves_the_old_database(source
                         refreshed(database, proxy.url)
                     assert number < len(proxy.paths)
                     assert database.read_bytes() == before
-                    assert not database.with_suffix(".overlay").exists()
             proxy.faults = {}
             refreshed(database, proxy.url)
             assert rows_of(database) == rows_of(complete)
 
 
-def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_overlay(source, complete, tmp_path):
+def test_refreshes_killed_at_any_moment_leave_a_whole_database(source, complete, tmp_path):
     database = behind(source, tmp_path, 1)
     old, rows = database.read_bytes(), rows_of(complete)
     # Without pauses between requests.
@@ -155,7 +153,6 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_over
         latest = 1.5 * (time.monotonic() - begin)
         for _ in range(30):
             database.write_bytes(old)
-            shutil.rmtree(overlay.folder_beside(database), ignore_errors=True)
             run_for(random.uniform(0.1, 1) * latest)
             if database.read_bytes() == old:
                 outcomes["old"] += 1
@@ -164,7 +161,6 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_over
                 assert rows_of(database) == rows
                 outcomes["new"] += 1
                 latest /= 1.1
-            overlay.read_seasons(overlay.folder_beside(database))
         print(outcomes)
         assert min(outcomes.values()) > 0
         assert run_for(60) == 0
@@ -175,11 +171,15 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database_and_a_usable_over
 def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     """The limits of the service are those of the public one. It never has to say 429."""
     database = behind(source, tmp_path, 1)
-    said = []
+    waits, apis = [], []
+
+    def new_api(url, progress):
+        apis.append(Api(url, waits.append))
+        return apis[-1]
+
     limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
-        client = Api(url, said.append)
-        refresh.refresh(str(database), client, "", CORRECTIONS, said.append)
+        Refresh(str(database), [url], None, CORRECTIONS, waits.append, waits.append, new_api).run()
     assert rows_of(database) == rows_of(complete)
-    assert client.requests == 25
-    assert not [text for text in said if text.startswith("status")]
+    assert apis[0].requests == 27
+    assert not [text for text in waits if text.startswith("status")]
