@@ -58,8 +58,8 @@ def behind(source, folder, rounds, **edits):
 
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    # With pages of 100, the lists of the season are 13: seasons, calendar, sprints, five of results and of qualifying. A
-    # new round needs pit stops, both standings and eleven pages of laps.
+    # With pages of 100, the lists of the season take 13 requests: seasons, calendar, sprints, five each for results and
+    # qualifying. A new round takes 14: pit stops, both standings and eleven pages of laps.
     [("2000", {1: 9, 3: 17, 10: 45}), ("100", {1: 27, 3: 55, 10: 153})],
 )
 def test_rounds_that_are_missing_come_back_row_by_row(source, complete, tmp_path, limit, expected):
