@@ -660,3 +660,19 @@ def test_a_season_that_is_not_here_gets_its_calendar_from_f1db(behind, tmp_path)
     found = select(behind, "SELECT round, name, time FROM races WHERE year = 2024 ORDER BY round")
     assert [(round, name) for round, name, _ in found] == [(9, "Austrian Grand Prix"), (18, "United States Grand Prix")]
     assert origins_of(behind, 18).get("results") is None
+
+
+@pytest.mark.parametrize("fault", [FAULTS[name] for name in ("html", "broken off", "an error", "nothing")])
+def test_a_fault_at_any_download_changes_nothing_and_the_next_refresh_works(release, behind, fault):
+    url = f"{release.url}/f1db-csv.zip"
+    for number in range(3):  # the checksums, twice, and the release
+        release.paths.clear()
+        release.faults = {number: fault}
+        before = state(behind.parent)
+        with pytest.raises(LoadError, match=r"^http://127\.0\.0\.1:[^\n]+$"):
+            refreshed(behind, url)
+        assert len(release.paths) == number + 1
+        assert state(behind.parent) == before
+    release.faults = {}
+    refreshed(behind, url)
+    assert origins_of(behind, 18)["results"] == "f1db"
