@@ -76,10 +76,7 @@ class Refresh:
 
     def run(self) -> int:
         """Asks each source. Returns how many changes were stored. Raises LoadError if a source fails, after all."""
-        if is_older(self.path):
-            # First its sources, which may have tables that the earlier version of racedata did not load.
-            self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
-        OldDatabase(self.path).close()  # before any request
+        self.check_database()
         changes, faults = 0, []
         # The preferred source has the last word.
         for address in reversed(self.addresses):
@@ -91,9 +88,17 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return changes
 
+    def check_database(self) -> None:
+        """Raises LoadError, before any request, if the database is damaged. Builds one of an earlier version again."""
+        if is_older(self.path):
+            # From its sources, which may have tables that the earlier version of racedata did not load.
+            self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
+        OldDatabase(self.path).close()
+
     def ask(self, address: str) -> int:
         """Brings what a source has. Returns how many changes were stored."""
-        changes, release = 0, None
+        self.check_database()
+        changes, release, checksum = 0, None, self.checksum()
         if is_api(address):
             api = self.new_api(address, self.progress)
             before = api.requests
@@ -104,11 +109,11 @@ class Refresh:
             if is_release(address):
                 release = release_checksum(address, self.progress)
                 if not self.season and release == self.known_release(name_of(address)):
-                    self.note(address, release)
+                    self.note(address, release, checksum)
                     self.say(f"{self.path}: nothing new: no later release at {address}")
                     return 0
             changes = self.ask_dump(address)
-        self.note(address, release)
+        self.note(address, release, checksum)
         self.say(f"{self.path}: {'new data' if changes else 'nothing new'} after {asked}")
         return changes
 
@@ -204,10 +209,14 @@ class Refresh:
             return noted[name].get("release")
         return str(found[0]) if found else None
 
-    def note(self, address: str, release: str | None) -> None:
-        """Notes that a source was asked."""
-        name, noted, checksum = name_of(address), read_refreshes(self.path), self.checksum()
-        noted[name] = {"refreshedAt": utc_now(), "database": checksum, **({"release": release} if release else {})}
+    def note(self, address: str, release: str | None, before: str) -> None:
+        """Notes that a source was asked. `before` is the checksum that the database had."""
+        noted, checksum = read_refreshes(self.path), self.checksum()
+        for other in noted.values():
+            if other.get("database") == before:  # what other sources gave is still there
+                other["database"] = checksum
+        now = {"refreshedAt": utc_now(), "database": checksum}
+        noted[name_of(address)] = {**now, "release": release} if release else now
         path = refreshes_path(self.path)
         new = path.with_name(f".{path.name}.writing")
         new.write_text(json.dumps(noted), encoding="utf-8")
