@@ -1,9 +1,6 @@
 """racedata.loader.follow: what a source publishes is soon stored, with few requests; and a signal ends the loop."""
 
-import os
 import signal
-import subprocess
-import sys
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from statistics import median
@@ -181,19 +178,3 @@ def test_a_signal_that_arrives_just_before_a_wait_ends_it(handlers):
     signal.raise_signal(signal.SIGTERM)  # is pending until the wait
     with pytest.raises(KeyboardInterrupt):
         wait(600)
-
-
-def test_sigterm_ends_it_at_once_with_status_0_while_it_waits(database):
-    code = """if True:
-        import sys
-        from racedata.loader.follow import Source, follow
-        follow(sys.argv[1], [Source((), lambda asked: False, lambda: "refreshed")], None)"""
-    command = [sys.executable, "-c", code, database]
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
-    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
-        try:
-            assert run.stdout.readline() == "refreshed\n"
-            run.terminate()
-            assert (run.communicate(timeout=20), run.returncode) == (("", ""), 0)
-        finally:
-            run.kill()

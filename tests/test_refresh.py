@@ -12,7 +12,9 @@ from support import ROOT, SAMPLE
 from support.answers import bodies, client
 from support.apis import FAULTS, answers_of, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
+from support.processes import following
 
+from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError
 from racedata.loader.tables import RACE_TABLES
 
@@ -549,6 +551,35 @@ def test_make_refresh_passes_its_variables(api, behind, complete):
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert rows_of(behind) == rows_of(complete)
+
+
+def assert_ends_at_once(follow):
+    follow.terminate()
+    assert (follow.communicate(timeout=20), follow.returncode) == (("", ""), 0)
+
+
+def test_follow_says_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(api, behind, complete):
+    with following(behind, "--from", api.url) as follow:
+        line = follow.stdout.readline()
+        assert "; results 165 rows (+20); " in line and f"; {behind}: new data after 9 requests to" in line
+        assert rows_of(behind) == rows_of(complete)
+        assert read_refreshes(behind)[api.url]["refreshedAt"]
+        assert_ends_at_once(follow)
+
+
+@pytest.mark.parametrize("is_there", [False, True], ids=["no database", "only the sample"])
+def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_its_own(
+    api, behind_file, complete, sample_database, tmp_path, is_there
+):
+    database = tmp_path / "racedata.db"
+    if is_there:
+        shutil.copy(sample_database, database)
+    dump = str(behind_file.parent / "dump")
+    with following(database, "--from", api.url, RACEDATA_SOURCE=dump) as follow:
+        assert follow.stdout.readline() == f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}\n"
+        assert f"{database}: new data" in follow.stdout.readline()
+        assert rows_of(database) == rows_of(complete)
+        assert_ends_at_once(follow)
 
 
 def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):

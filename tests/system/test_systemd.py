@@ -1,4 +1,4 @@
-"""deploy/*.service, *.timer: systemd accepts them and rates them as safe, and their commands do what they should."""
+"""deploy/*.service: systemd accepts them and rates them as safe, and their commands do what they should."""
 
 import configparser
 import os
@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -14,10 +13,9 @@ from support import ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import built, changed, rows_of, without
-from support.processes import nginx_sockets
+from support.processes import following, free_port, nginx_sockets
 
-SERVICES = ("racedata.service", "racedata-refresh.service")
-TIMER = ROOT / "deploy" / "racedata-refresh.timer"
+SERVICES = ("racedata.service", "racedata-follow.service")
 
 
 @pytest.fixture
@@ -43,7 +41,7 @@ def options(unit: Path, section: str) -> dict[str, str]:
     return dict(parser[section])
 
 
-@pytest.mark.parametrize("name", [*SERVICES, TIMER.name])
+@pytest.mark.parametrize("name", SERVICES)
 def test_systemd_finds_no_mistake_in_the_units(units: Path, name: str) -> None:
     verified = analyze("verify", units / name)
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
@@ -81,43 +79,25 @@ def test_before_the_start_the_service_builds_an_older_database_again(units: Path
     client(database).get("/ergast/f1/2023/18/results", status=200)
 
 
-def test_the_command_of_the_refresh_refreshes_and_fails_without_an_api(
+def test_the_command_that_follows_asks_each_source_until_sigterm(
     units: Path, sample_database: Path, tmp_path: Path
 ) -> None:
-    unit = units / "racedata-refresh.service"
     database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
-
-    def run(url: str) -> subprocess.CompletedProcess[str]:
-        environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database)}
-        refresh = command(unit, FROM=url, CORRECTIONS="")
-        return subprocess.run(refresh, cwd=tmp_path, env=environ, capture_output=True, text=True)
-
     with served(answers_of(client(sample_database))) as server:
-        assert run(server.url).returncode == 0
+        missing = f"http://127.0.0.1:{free_port()}/f1"
+        words = command(units / "racedata-follow.service", FROM=f"{missing} {server.url}", CORRECTIONS="")
+        program = [sys.executable, "-m", "racedata", "refresh", "--follow"]
+        assert words[:3] == [str(Path(sys.executable).parent / "racedata"), *program[3:]]
+        with following(database, *words[3:]) as follow:
+            assert follow.stdout and follow.stderr
+            assert "Connection refused; " in follow.stderr.readline()
+            assert f"{database}: new data after" in follow.stdout.readline()
+            follow.terminate()
+            assert follow.wait(timeout=20) == 0
     assert rows_of(database) == rows_of(sample_database)
-    ended = run(server.url)
-    assert ended.returncode == 1
-    assert "Connection refused" in ended.stderr
 
 
 def test_the_refresh_may_write_only_the_folder_of_the_database() -> None:
-    service = options(ROOT / "deploy" / "racedata-refresh.service", "Service")
+    service = options(ROOT / "deploy" / "racedata-follow.service", "Service")
     assert service["ReadWritePaths"] == f"{service['WorkingDirectory']}/data"
     assert service["ProtectSystem"] == "strict"
-
-
-def test_the_timer_runs_hourly_from_friday_to_monday_and_daily_otherwise() -> None:
-    calendars = [line.partition("=")[2] for line in TIMER.read_text().splitlines() if line.startswith("OnCalendar=")]
-    monday = datetime(2025, 11, 17, tzinfo=UTC)
-    times: dict[int, int] = dict.fromkeys(range(7), 0)
-    for calendar in calendars:
-        base = (monday - timedelta(seconds=1)).strftime("%Y-%m-%d %H:%M:%S UTC")
-        said = analyze("calendar", "--iterations=200", f"--base-time={base}", calendar)
-        assert said.returncode == 0
-        for line in said.stdout.splitlines():
-            kind, _, moment = line.strip().partition(": ")
-            if kind == "Next elapse" or kind.startswith("Iter. #"):
-                at = datetime.strptime(moment, "%a %Y-%m-%d %H:%M:%S UTC").replace(tzinfo=UTC)
-                if at < monday + timedelta(days=7):
-                    times[at.weekday()] += 1
-    assert times == {0: 24, 1: 1, 2: 1, 3: 1, 4: 24, 5: 24, 6: 24}
