@@ -1,0 +1,80 @@
+"""A full dump with f1db: no fact of the dump changes, and answers about history are those of published tables."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from support.answers import client
+from support.loads import select
+
+from racedata.loader import build
+
+LISTS = ("seasons", "circuits", "constructors", "drivers", "status", "races", "sessions")
+RECORDS = ("qualifying", "sprint_results", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
+FASTEST = ("rank", "fastestLap", "fastestLapTime")  # of results: where no row of a race has one, f1db's are added
+
+# Of each driver, the pole positions and fastest laps that are published.
+POLES = {
+    "senna": 65, "clark": 33, "prost": 33, "mansell": 32, "fangio": 29, "lauda": 24, "piquet": 24, "hakkinen": 26,
+    "damon_hill": 20, "stewart": 17, "moss": 16, "peterson": 14, "rindt": 10,
+    "michael_schumacher": 68 + 1,  # he was fastest in Monaco in 2012, and started sixth because of a penalty
+}  # fmt: skip
+FASTEST_LAPS = {
+    "prost": 41, "mansell": 30, "clark": 28, "fangio": 23, "moss": 19, "senna": 19, "stewart": 15,
+    "ascari": 13,  # with the lap of 1954/5 that he shared with others; some tables have 12
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def both(dump: Path, f1db: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database of the dump and what f1db adds."""
+    database = tmp_path_factory.mktemp("both") / "racedata.db"
+    build.load([str(dump), str(f1db)], str(database), None, lambda text: None)
+    return database
+
+
+def columns(database: Path, table: str, *others: str) -> str:
+    """The columns of a table but its `record` and some others."""
+    found = select(database, f"SELECT name FROM pragma_table_info('{table}')")
+    return ", ".join(name for (name,) in found if name not in ("record", *others))
+
+
+def test_every_fact_of_the_dump_is_as_it_was(both: Path, dump_database: Path) -> None:
+    with closing(sqlite3.connect(both)) as db:
+        db.execute("ATTACH ? AS dump", (str(dump_database),))
+        for table in (*LISTS, *RECORDS, "results"):
+            facts = columns(both, table, *FASTEST) if table == "results" else columns(both, table)
+            lost = f"SELECT {facts} FROM dump.{table} EXCEPT SELECT {facts} FROM main.{table}"
+            assert db.execute(lost).fetchall() == [], table
+        for column in FASTEST:
+            changed = f"old.{column} NOT NULL AND old.{column} IS NOT new.{column}"
+            tables = "dump.results AS old JOIN main.results AS new USING (resultId)"
+            assert db.execute(f"SELECT resultId FROM {tables} WHERE {changed}").fetchall() == [], column
+
+
+def test_added_rows_are_of_races_that_had_none_of_their_kind(both: Path, dump_database: Path) -> None:
+    with closing(sqlite3.connect(both)) as db:
+        db.execute("ATTACH ? AS dump", (str(dump_database),))
+        for table in (*RECORDS, "results"):
+            rows = f"SELECT raceId, count(*) FROM {{}}.{table} GROUP BY raceId"
+            before, after = (dict(db.execute(rows.format(name))) for name in ("dump", "main"))
+            assert {race: after[race] for race in before} == before, table
+
+
+def test_poles_and_fastest_laps_are_as_many_as_published(both: Path) -> None:
+    app = client(both)
+
+    def totals(drivers: dict[str, int], path: str) -> dict[str, int]:
+        found = {driver: app.get(f"/ergast/f1/drivers/{driver}/{path}.json?limit=1").json for driver in drivers}
+        return {driver: int(answer["MRData"]["total"]) for driver, answer in found.items()}
+
+    assert totals(POLES, "qualifying/1") == POLES
+    assert totals(FASTEST_LAPS, "fastest/1/results") == FASTEST_LAPS
+
+
+def test_michael_schumacher_was_fastest_in_monaco_in_2012_and_started_sixth(both: Path) -> None:
+    fastest_not_first = """SELECT year, round, grid FROM qualifying JOIN results USING (raceId, driverId)
+        JOIN races USING (raceId) JOIN drivers USING (driverId)
+        WHERE driverRef = 'michael_schumacher' AND qualifying.position = 1 AND grid <> 1"""
+    assert select(both, fastest_not_first) == [(2012, 6, 6)]
