@@ -2,10 +2,11 @@
 
 import csv
 import shutil
+from collections import Counter
 
 import pytest
 from support import ROOT, SAMPLE
-from support.loads import built, run_loader, select
+from support.loads import built, edit, edited, run_loader, select
 
 HEADER = "table,key,column,wrong,right,source"
 CORRECTIONS = ROOT / "racedata" / "loader" / "corrections.csv"
@@ -57,11 +58,11 @@ RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
         ),
     ],
 )
-def test_a_wrong_value_is_replaced_and_named(load, line, sql, right):
+def test_a_wrong_value_is_replaced_and_counted(load, line, sql, right):
     run, database = load(f"{line},a test")
     assert (run.returncode, run.stderr) == (0, "")
-    table, key, column, wrong, text = line.split(",")
-    assert f"corrected: {table} {key} {column}: {wrong} to {text}\n" in run.stdout
+    table, _, column, *_ = line.split(",")
+    assert f"corrected: {table}.{column} in 1 rows\n" in run.stdout
     assert select(database, f"SELECT {sql}") == [(right,)]
 
 
@@ -71,11 +72,12 @@ def test_a_correction_whose_wrong_value_is_not_there_is_obsolete_and_not_applied
     assert select(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [(14,)]
 
 
-def test_a_correction_of_a_row_that_the_dump_lacks_or_has_right_is_not_mentioned(load):
+def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mentioned(load):
     run, _ = load(
         "drivers,nobody,number,15,41,a test",
         "drivers,alonso,number,15,14,a test",
         "results,2023/1/alonso,grid,1,2,a test",
+        "drivers,fangio,number,15,14,a test",
     )
     assert "corrected" not in run.stdout and "obsolete" not in run.stdout
 
@@ -108,6 +110,16 @@ def test_none_switches_corrections_off(tmp_path):
     assert select(built(source, tmp_path / "wrong.db", None), sql) == [(38,)]
 
 
+def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_matched(source, tmp_path):
+    edit(source / "races.csv", ",2023-10-22,", ",2023-10-12,")
+    base = edited(SAMPLE, tmp_path / "base", qualifying=lambda row: None)
+    lines = [HEADER, "races,2023/18,date,2023-10-12,2023-10-22,a test", ""]
+    (tmp_path / "corrections.csv").write_text("\n".join(lines), encoding="utf-8")
+    run = run_loader(source, tmp_path / "x.db", "--corrections", tmp_path / "corrections.csv", base)
+    assert (run.returncode, run.stderr) == (0, "") and "match no race" not in run.stdout
+    assert select(tmp_path / "x.db", f"SELECT count(*) FROM qualifying {RACE}") == [(20,)]
+
+
 def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list_of_the_project(tmp_path):
     run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / "none.csv")
     assert f"{tmp_path / 'none.csv'}: no such file; expected a list of corrections, or none; nothing was" in run.stderr
@@ -115,7 +127,16 @@ def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list
 
 
 def test_every_correction_of_the_project_is_applied_to_a_full_dump(dump, tmp_path):
+    """Two are of errors of f1db."""
     run = run_loader(dump, tmp_path / "x.db")
     with CORRECTIONS.open(newline="", encoding="utf-8") as file:
-        for row in csv.DictReader(file):
-            assert "corrected: {table} {key} {column}: {wrong} to {right}\n".format_map(row) in run.stdout
+        rows = [row for row in csv.DictReader(file) if not row["source"].startswith("f1db has")]
+    counts = Counter(f"{row['table']}.{row['column']}" for row in rows)
+    (line,) = [line for line in run.stdout.splitlines() if line.startswith(("corrected", "obsolete"))]
+    assert {*line.removeprefix("corrected: ").split(", ")} == {f"{name} in {n} rows" for name, n in counts.items()}
+
+
+def test_the_corrections_of_f1db_are_applied_to_its_release(f1db, tmp_path):
+    run = run_loader(f1db, tmp_path / "x.db")
+    assert "corrected: races.date in 1 rows, results.fastestLapSpeed in 5 rows, pit_stops.lap in 1 rows\n" in run.stdout
+    assert "obsolete" not in run.stdout

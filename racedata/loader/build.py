@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
-from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections
+from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Part, Rule, filled_apart, merge
 from racedata.loader.replacement import add_database_argument, replacement, run
@@ -83,12 +83,11 @@ def build(
             lines += apply_corrections(stage, corrections)
         merged = []
         for addition in additions:
-            with filled_apart(addition.fill, progress) as (staged, remarks):
+            # A further source may have errors too. With the right date, a race matches.
+            with filled_apart(corrected(addition.fill, corrections), progress) as (staged, remarks):
                 progress("merging")
                 lines += remarks
                 merged += merge(stage, staged, *addition[1:])
-            if corrections:
-                apply_corrections(stage, corrections)  # a further source may have the same errors as a dump
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:

@@ -1,13 +1,15 @@
 """Applies corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes the file."""
 
 from argparse import ArgumentParser
+from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 from racedata.loader.csvfile import MISSING, CsvFile, Field
 from racedata.loader.errors import LoadError
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, TABLES, Table
-from racedata.loader.values import one_of, plain_text, text
+from racedata.loader.values import Value, one_of, plain_text, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 
@@ -25,6 +27,7 @@ FIELDS = [
     Field("right", plain_text, required=False),
     Field("source", text("how we know that the value is wrong"), required=True),
 ]
+HEADER = ",".join(field.name for field in FIELDS)
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:
@@ -38,25 +41,45 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     )
 
 
+def corrected(fill: Callable[[Stage], list[str]], path: Path | None) -> Callable[[Stage], list[str]]:
+    """A function that does what `fill` does, and then applies the corrections in the file at `path`, if any."""
+
+    def fill_and_correct(stage: Stage) -> list[str]:
+        lines = fill(stage)
+        if path:
+            apply_corrections(stage, path)
+        return lines
+
+    return fill_and_correct
+
+
 def apply_corrections(stage: Stage, path: Path) -> list[str]:
-    """Applies the corrections in the file at `path`. Returns a line for each one that concerns the dump.
+    """Applies the corrections in the file at `path`. Returns lines for the report: how many, and which are obsolete.
 
     Raises LoadError for a file that is not such a list.
     """
     if not path.is_file():
         raise LoadError(f"{path}: no such file; expected a list of corrections, or none")
-    lines = []
+    counts: Counter[str] = Counter()
+    obsolete = []
     for batch in CsvFile(path, FIELDS, stage.progress).batches():
         for row in zip(*batch):
             table, key, column, wrong, right, _ = (r"\N" if value is None else str(value) for value in row)
-            lines += correct_value(stage, path, BY_NAME[table], key, column, wrong, right)
-    return lines
+            rows, stored = correct_value(stage, path, BY_NAME[table], key, column, wrong, right)
+            counts[f"{table}.{column}"] += rows
+            if stored is not None:
+                obsolete.append(f"obsolete correction, not applied: {table} {key} {column} is {stored}, not {wrong}")
+    applied = ", ".join(f"{column} in {rows:,} rows" for column, rows in counts.items() if rows)
+    return [f"corrected: {applied}", *obsolete] if applied else obsolete
 
 
 def correct_value(
     stage: Stage, path: Path, table: Table, key: str, column_name: str, wrong: str, right: str
-) -> list[str]:
-    """Applies one correction, which names a row by its `key`. Returns lines for the report."""
+) -> tuple[int, Value]:
+    """Applies one correction, which names a row by its `key`.
+
+    Returns how many rows have changed. If the correction is obsolete, also the value that the row has.
+    """
     place = f"{path.name}: {table.name} {key} {column_name}"
     columns = {column.name: column for column in table.columns if not column.name.endswith("Id")}
     if column_name not in columns:
@@ -70,12 +93,11 @@ def correct_value(
         new, old = (None if value in MISSING else parse(value) for value in (right, wrong))
     except ValueError:
         raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {parse.expected}") from None
-    stored = stage.db.execute(f"SELECT {column_name} FROM dump.{table.name} WHERE {where}", parts).fetchone()
-    if stored is None or stored[0] == new:  # the dump does not have that row, or its value is right
-        return []
     changed = stage.db.execute(
         f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {column_name} IS ?", [new, *parts, old]
-    )
-    if changed.rowcount:
-        return [f"corrected: {table.name} {key} {column_name}: {wrong} to {right}"]
-    return [f"obsolete correction, not applied: {table.name} {key} {column_name} is {stored[0]}, not {wrong}"]
+    ).rowcount
+    if changed:
+        return changed, None
+    stored = stage.db.execute(f"SELECT {column_name} FROM dump.{table.name} WHERE {where}", parts).fetchone()
+    # The dump does not have that row or value, or has it right.
+    return 0, None if stored is None or stored[0] == new else stored[0]

@@ -43,6 +43,8 @@ class Stage:
                 )
                 key = table.id or ", ".join(table.key)
                 db.execute(f"CREATE TABLE dump.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
+                if table.id:  # for corrections and comparisons, which name a row by its key
+                    db.execute(f"CREATE INDEX dump.{table.name}_key ON {table.name} ({', '.join(table.key)})")
             else:
                 self.create_as_in_schema(table.name)
         self.create_as_in_schema("sources")
