@@ -7,6 +7,7 @@ override export SOURCE := $(value SOURCE)
 override export FROM := $(value FROM)
 override export SEASON := $(value SEASON)
 override export CORRECTIONS := $(value CORRECTIONS)
+override export AGAINST := $(value AGAINST)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
@@ -41,8 +42,8 @@ load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders
 refresh:  ## bring the database up to date: FROM="https://… f1db" (base addresses of APIs in Ergast's format, f1db), SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
 	@trap '' INT; $(PYTHON) -m racedata refresh --corrections="$$CORRECTIONS" --from="$$FROM" --season="$$SEASON"
 
-check-data:  ## report contradictions in the data of the database: DATABASE=file, ALL=1 (not only ten per check)
-	@$(PYTHON) -m racedata check $(if $(ALL),--all)
+check-data:  ## report contradictions in the data: DATABASE=file, AGAINST=source (compare with it), ALL=1 (not only ten of a kind)
+	@$(PYTHON) -m racedata check $(if $(ALL),--all) $(if $(value AGAINST),--against="$$AGAINST")
 
 serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from the sample if there is none
 	@exec .venv/bin/racedata serve

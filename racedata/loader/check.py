@@ -1,5 +1,7 @@
 """Reads the database and reports doubts about its data, the most doubtful first: `racedata check`.
 
+With `--against SOURCE`, the doubts are the differences from another source, which against.py finds.
+
 A doubt is two facts that can hardly both be true: each check is a query whose rows are the doubts, with a sentence that
 says what they mean. Some doubts are errors of the dump; others are history, such as shared cars and penalties.
 corrections.csv is the place for errors that are proven. The check changes nothing.
@@ -7,6 +9,7 @@ corrections.csv is the place for errors that are proven. The check changes nothi
 
 import argparse
 import os
+import signal
 import sqlite3
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,8 +18,10 @@ from pathlib import Path
 from textwrap import wrap
 from typing import NamedTuple
 
-from racedata.loader.errors import LoadError
-from racedata.loader.replacement import add_database_argument
+from racedata.loader.against import compare
+from racedata.loader.corrections import HEADER
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.replacement import END_SIGNALS, add_database_argument, interrupt, progress_of_terminal
 from racedata.loader.sources.earlier import open_checked
 from racedata.loader.values import milliseconds
 
@@ -399,10 +404,22 @@ def aligned(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
 
 
+def paragraph(
+    title: str, meaning: str, heads: Iterable[str], rows: Sequence[Iterable[object]], rows_shown: int | None
+) -> Iterator[str]:
+    """The lines for what was found. `rows_shown` limits the rows; None shows all."""
+    yield f"{len(rows):,}: {title}"
+    yield from wrap(meaning, 118, initial_indent="  ", subsequent_indent="  ")
+    yield from aligned(heads, rows[:rows_shown])
+    if rows_shown is not None and len(rows) > rows_shown:
+        yield f"  and {len(rows) - rows_shown:,} more; --all shows them"
+    yield ""
+
+
 def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     """The lines of the report: a paragraph per check that found something.
 
-    `rows_shown` limits the rows of each; None shows all. Raises LoadError for a file that is not such a database.
+    Raises LoadError for a file that is not such a database.
     """
     with closing(open_checked(path)) as db:
         db.create_function("milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True)
@@ -413,16 +430,20 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
         for check in CHECKS:
             found = db.execute(check.sql)
             rows = found.fetchall()
-            if not rows:
-                continue
-            checks, doubts = checks + 1, doubts + len(rows)
-            yield f"{len(rows):,}: {check.title}"
-            yield from wrap(check.meaning, 118, initial_indent="  ", subsequent_indent="  ")
-            yield from aligned((column[0] for column in found.description), rows[:rows_shown])
-            if rows_shown is not None and len(rows) > rows_shown:
-                yield f"  and {len(rows) - rows_shown:,} more; --all shows them"
-            yield ""
+            if rows:
+                checks, doubts = checks + 1, doubts + len(rows)
+                heads = [column[0] for column in found.description]
+                yield from paragraph(check.title, check.meaning, heads, rows, rows_shown)
         yield f"{doubts:,} doubts from {checks} of {len(CHECKS)} checks; the others found nothing"
+
+
+def report_against(path: Path, source: str, rows_shown: int | None, progress: Progress) -> Iterator[str]:
+    """The lines of the report on differences from a source: a paragraph per group. Raises what `compare` does."""
+    found, remarks = compare(path, source, progress)
+    for group, rows in found:
+        yield from paragraph(group.title, group.meaning, ("race", HEADER), rows, rows_shown)
+    yield from remarks
+    yield f"{sum(len(rows) for _, rows in found):,} differences of {len(found)} kinds"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -432,14 +453,33 @@ def main(arguments: Sequence[str]) -> None:
         epilog="Exit status: 0 if the database could be read, whatever was found; else 1, or 2 for wrong arguments.",
     )
     add_database_argument(parser)
-    parser.add_argument("--all", action="store_true", help=f"show every doubt, not only {ROWS_SHOWN} per check")
+    parser.add_argument(
+        "--against",
+        metavar="SOURCE",
+        help="report instead every fact that differs in another source: one that racedata load reads, or a database",
+    )
+    parser.add_argument("--all", action="store_true", help=f"show all that was found, not only {ROWS_SHOWN} of a kind")
     parsed = parser.parse_args(arguments)
+    path, rows_shown = Path(parsed.database), None if parsed.all else ROWS_SHOWN
     try:
-        lines = list(report(Path(parsed.database), None if parsed.all else ROWS_SHOWN))
+        if parsed.against is None:
+            lines = list(report(path, rows_shown))
+        else:
+            for number in END_SIGNALS:
+                signal.signal(number, interrupt)  # so that temporary files are removed
+            progress = progress_of_terminal()
+            try:
+                lines = list(report_against(path, parsed.against, rows_shown, progress))
+            finally:
+                progress("")
     except LoadError as error:
         sys.exit(f"racedata check: {error}")
+    except KeyboardInterrupt:
+        sys.exit("racedata check: interrupted")
     except sqlite3.Error as error:
         sys.exit(f"racedata check: {parsed.database}: {error}")
+    except OSError as error:
+        sys.exit(f"racedata check: {error}")
     try:
         print("\n".join(lines), flush=True)
     except OSError as error:

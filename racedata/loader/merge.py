@@ -6,7 +6,7 @@ which. Drivers and the like are matched by reference, races by circuit and date,
 
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -90,6 +90,23 @@ def match_calendars(races: Collection[CalendarRace], others: Collection[Calendar
             if race.id not in matched and mark(race) and mark(race) in free:
                 matched[race.id] = free.pop(mark(race))
     return matched
+
+
+def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
+    """The ids in `dump` of the races of a season, by their ids in `added`, as far as each matches only one."""
+    pairs = db.execute(SAME_RACES, (year,)).fetchall()
+    new, old = ([pair[side] for pair in pairs] for side in (0, 1))
+    return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
+
+
+def find(db: sqlite3.Connection, name: str, row: Mapping[str, Value]) -> int | None:
+    """The id in `dump` of a row of one of LISTS; None if it is not there."""
+    id = BY_NAME[name].names[0]
+    for condition in LISTS[name]:
+        found = db.execute(f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row).fetchone()
+        if found:
+            return int(found[0])
+    return None
 
 
 def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
@@ -177,9 +194,7 @@ class Merge:
         if has_calendars and self.may_replace_calendar(year) and not self.would_lose(year):
             ids = self.replace_calendar(year)
         else:
-            pairs = self.db.execute(SAME_RACES, (year,)).fetchall()
-            new, old = ([pair[side] for pair in pairs] for side in (0, 1))
-            ids = {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
+            ids = same_races(self.db, year)
             rows = self.db.execute(
                 """SELECT raceId, round, name FROM added.races
                    WHERE year = ? AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races')""",
@@ -322,7 +337,7 @@ class Merge:
         ).fetchall()
         for there, *values in rows:
             row = dict(zip(names, values))
-            here = self.find(name, id, row)
+            here = find(db, name, row)
             if here is None:
                 # A status keeps its id if that is free, because addresses have it.
                 is_free = (
@@ -336,14 +351,6 @@ class Merge:
                 changes = ", ".join(f"{column} = ?" for column in known)
                 db.execute(f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", (*known.values(), here))
             db.execute(f"INSERT INTO work.{name} VALUES (?, ?)", (there, here))
-
-    def find(self, name: str, id: str, row: dict[str, Value]) -> int | None:
-        """The id here of a row of a list; None if it is not here."""
-        for condition in LISTS[name]:
-            found = self.db.execute(f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row).fetchone()
-            if found:
-                return int(found[0])
-        return None
 
     def copy(self, table: Table, kind: str, year: int | None = None) -> None:
         """Replaces the rows of the parts that are taken, of one season or of all."""

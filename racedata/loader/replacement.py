@@ -97,6 +97,11 @@ def file_identity(path: str) -> tuple[int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
+def progress_of_terminal() -> Progress:
+    """Shows progress if stderr is a terminal."""
+    return show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
+
+
 def show_progress(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
@@ -117,7 +122,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
 
     Afterwards, signals to end are ignored.
     """
-    progress = show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
+    progress = progress_of_terminal()
     before = file_identity(database)
     lines: list[str] = []
     fault = ""

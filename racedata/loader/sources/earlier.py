@@ -29,9 +29,13 @@ LATER_RESULTS = """
 RESULT_ID = f"row_number() OVER (ORDER BY record IN ({LATER_RESULTS}), record)"
 
 
+def read_only_uri(path: Path) -> str:
+    """The URI of a database file, to be read without locks: no program changes such a file, they only replace it."""
+    return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+
+
 def open_read_only(path: Path) -> sqlite3.Connection:
-    """A connection to a database file, without locks: no program changes such a file, they only replace it."""
-    return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    return sqlite3.connect(read_only_uri(path), uri=True)
 
 
 def open_checked(path: Path, oldest: int = database.SCHEMA_VERSION) -> sqlite3.Connection:

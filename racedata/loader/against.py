@@ -1,0 +1,358 @@
+"""Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
+
+Races, drivers and constructors are matched as in merge.py. Not compared are facts that only one of the two has, or that
+the database has from this very source; the results of a driver who has two in a race (shared cars); and ids, such as
+those of statuses and constructors, which corrections.csv cannot change.
+"""
+
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from racedata.database import OLDEST_VERSION, is_replaceable
+from racedata.loader.corrections import CORRECTIONS, corrected
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.merge import SHOWN, filled_apart, find, same_races
+from racedata.loader.sources import addresses_in, earlier, name_of, open_dump, read_dump
+from racedata.loader.stage import Stage
+from racedata.loader.tables import BY_NAME, KINDS
+from racedata.loader.values import Value, milliseconds
+
+Row = Mapping[str, Value]
+Fill = Callable[[Stage], list[str]]
+
+RESULTS = ("results", "sprint_results")
+QUALIFYING = ("qualifying", "sprint_qualifying")
+STANDINGS = ("driver_standings", "constructor_standings")
+
+RESULT = ("positionText", "positionOrder", "points", "laps", "milliseconds", "grid", "number")
+FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")
+# The columns that are compared, by kind of records (see tables.py) and table.
+COMPARED = {
+    ("races", "races"): ("date", "time"),
+    ("races", "sessions"): ("date", "time"),
+    ("results", "results"): RESULT,
+    ("fastest_laps", "results"): FASTEST_LAP,
+    ("sprint_results", "sprint_results"): (*RESULT, *FASTEST_LAP),
+    **{(table, table): ("position", "q1", "q2", "q3", "number") for table in QUALIFYING},
+    ("practice", "practice"): ("position", "laps", "milliseconds", "number"),
+    ("pit_stops", "pit_stops"): ("lap", "time", "milliseconds"),
+    ("lap_times", "lap_times"): ("position", "time"),
+    **{(table, table): ("points", "wins", "position") for table in STANDINGS},
+}
+# Sources differ in whether equal points share a place, so places are compared only of points that nobody shares.
+UNSHARED_PLACES = """
+    CREATE TABLE work.{table} AS
+    SELECT raceId, {of}Id, points, wins,
+        CASE count(*) OVER (PARTITION BY raceId, points) WHEN 1 THEN position END AS position
+    FROM dump.{table}"""
+
+
+class Group(NamedTuple):
+    """Differences of one kind."""
+
+    title: str
+    meaning: str  # what a difference can mean
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+    # Whether a difference fits: a column, and the two rows that have different values in it.
+    fits: Callable[[str, Row, Row], bool] = lambda column, here, there: True
+
+
+def distance(column: str, here: Row, there: Row) -> float:
+    """How far apart two numbers or times are; 0 if they are something else."""
+    try:
+        first, second = (
+            milliseconds(text) if ":" in text else float(text) for text in (str(here[column]), str(there[column]))
+        )
+    except ValueError:
+        return 0
+    return abs(first - second)
+
+
+def are_placed(column: str, here: Row, there: Row) -> bool:
+    """Whether both rows have a number as place, or one has, and the other a disqualification."""
+    texts = {str(row["positionText"]) for row in (here, there)}
+    numbers = {text for text in texts if text.isdigit()}
+    return bool(numbers) and texts - numbers <= {"D", "E"}
+
+
+def is_retired(column: str, here: Row, there: Row) -> bool:
+    """Whether neither row has a number as place."""
+    return not any(str(row["positionText"]).isdigit() for row in (here, there))
+
+
+# The most doubtful first. A difference is in the first group that it fits, of CONVENTIONS and then of these. One that
+# fits none follows from another.
+DOUBTS = (
+    Group(
+        "A race or session has another date or time.",
+        "One of the two is wrong. Dates are in UTC: one that is a day earlier or later may be that of the place.",
+        ("races", "sessions"),
+        ("date", "time"),
+    ),
+    Group(
+        "A driver has another place.",
+        "One of the two is wrong, or does not know of a penalty or disqualification after the race.",
+        RESULTS,
+        ("positionText", "positionOrder"),
+        lambda column, here, there: are_placed(column, here, there) and here["positionText"] != there["positionText"],
+    ),
+    Group("A driver has other points.", "One of the two is wrong.", RESULTS, ("points",)),
+    Group(
+        "A race time differs by whole minutes.",
+        "In milliseconds. A wrong digit, most likely; or one of the two does not count an interruption of the race.",
+        RESULTS,
+        ("milliseconds",),
+        lambda *facts: distance(*facts) % 60_000 == 0,
+    ),
+    Group(
+        "A race time differs by a second or more.",
+        "In milliseconds. A wrong digit; or only one of the two has a time penalty in it.",
+        RESULTS,
+        ("milliseconds",),
+    ),
+    Group("A driver has another number of laps.", "One of the two is wrong.", RESULTS, ("laps",)),
+    Group(
+        "A driver has another fastest lap.",
+        "If those of several drivers in a race differ, one of the two has mixed them up.",
+        RESULTS,
+        FASTEST_LAP,
+    ),
+    Group(
+        "A driver has another place on the grid.",
+        "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
+        RESULTS,
+        ("grid",),
+    ),
+    Group(
+        "A time of the qualifying differs.",
+        "One of the two is wrong, or does not know that the time was deleted.",
+        QUALIFYING,
+        ("q1", "q2", "q3"),
+    ),
+    Group(
+        "A driver has another place in the qualifying.",
+        "In one of the two, grid penalties or exclusions have changed the places. The times tell in which.",
+        QUALIFYING,
+        ("position",),
+    ),
+    Group("A pit stop differs.", "One of the two is wrong.", ("pit_stops",), ("lap", "time", "milliseconds")),
+    Group("A lap differs.", "One of the two is wrong.", ("lap_times",), ("position", "time")),
+    Group("A practice differs.", "One of the two is wrong.", ("practice",), ("position", "laps", "milliseconds")),
+    Group(
+        "A driver or constructor has other points or wins in the standings.",
+        "One of the two is wrong, or knows of an exclusion or of dropped points that the other does not have.",
+        STANDINGS,
+        ("points", "wins"),
+    ),
+    Group(
+        "A driver or constructor has another place in the standings, without sharing its points with others.",
+        "The place is wrong in one of the two, or follows from wrong points of others.",
+        STANDINGS,
+        ("position",),
+    ),
+    Group(
+        "A driver has another car number.",
+        "One of the two is wrong. The driver's other races and sessions tell which.",
+        (*RESULTS, *QUALIFYING, "practice"),
+        ("number",),
+    ),
+)
+CONVENTIONS = (
+    Group(
+        "A race time differs by less than a second.",
+        "In milliseconds. Most likely, one of the two has rounded times, or those of another clock.",
+        RESULTS,
+        ("milliseconds",),
+        lambda *facts: distance(*facts) < 1000,
+    ),
+    Group(
+        "A driver has place 0 on the grid in only one of the two.",
+        "Some sources write 0 for a start from the pit lane and for no start, others the last or an empty place.",
+        RESULTS,
+        ("grid",),
+        lambda column, here, there: 0 in (here[column], there[column]),
+    ),
+    Group(
+        "A driver has no place, or another letter as place.",
+        "Sources differ in who is classified, and in who retired, withdrew, did not start or did not qualify.",
+        RESULTS,
+        ("positionText",),
+        lambda *facts: not are_placed(*facts),
+    ),
+    Group(
+        "A driver who retired has one lap more, or one fewer.",
+        "Sources differ in whether the last lap counts, on which the driver retired.",
+        RESULTS,
+        ("laps",),
+        lambda *facts: is_retired(*facts) and distance(*facts) == 1,
+    ),
+    Group(
+        "The same fastest lap has another number, up to three laps away.",
+        "Some sources count the laps of the leader, also for drivers who are lapped.",
+        RESULTS,
+        ("fastestLap",),
+        lambda column, here, there: (
+            here["fastestLapTime"] == there["fastestLapTime"] and distance(column, here, there) <= 3
+        ),
+    ),
+    Group(
+        "A time of the qualifying differs by more than a minute.",
+        "In the first six races of 2005, the times of two laps were added. Some sources have only the sum.",
+        ("qualifying",),
+        ("q1",),
+        lambda *facts: distance(*facts) > 60_000,
+    ),
+)
+
+# What is compared: kinds of records that both have of a race, from different sources.
+COMPARED_RECORDS = """
+    INSERT INTO work.compared
+    SELECT old.kind, races.added, races.id
+    FROM work.races JOIN dump.origins AS old ON old.raceId = races.id JOIN added.origins AS new ON new.raceId = added
+    WHERE new.kind = old.kind AND (SELECT name FROM dump.sources WHERE sourceId = old.sourceId)
+        <> (SELECT name FROM added.sources WHERE sourceId = new.sourceId)"""
+# Races that match none, but one at the same circuit in the same season.
+OTHER_DATES = """
+    SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round, old.date, new.date
+    FROM added.races AS new JOIN added.circuits AS there USING (circuitId), dump.races AS old JOIN dump.circuits AS here
+        ON here.circuitId = old.circuitId
+    WHERE new.year = old.year AND here.circuitRef = there.circuitRef
+        AND new.raceId NOT IN (SELECT added FROM work.races) AND old.raceId NOT IN (SELECT id FROM work.races)"""
+
+
+class Found(NamedTuple):
+    """The differences of a group: the race, and a line for corrections.csv that lacks only its source."""
+
+    group: Group
+    rows: Sequence[tuple[str, str]]  # the largest difference first
+
+
+def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], list[str]]:
+    """The differences between the database at `path` and a source. Also lines that say what was compared.
+
+    Raises LoadError, sqlite3.Error or OSError.
+    """
+    addresses = addresses_in(source)
+    if len(addresses) != 1:
+        raise LoadError(f"--against {source!r}: expected one source")
+    earlier.open_checked(path).close()
+    # What is corrected in the database would be a difference if the source has the same error.
+    with (
+        opened(addresses[0], progress) as fill,
+        filled_apart(corrected(fill, CORRECTIONS), progress) as (stage, _),
+    ):
+        progress("comparing")
+        with closing(sqlite3.connect("file::memory:", uri=True)) as db:
+            db.execute("ATTACH ? AS dump", (earlier.read_only_uri(path),))
+            db.execute("ATTACH ? AS added", (str(stage),))
+            db.execute("ATTACH ':memory:' AS work")
+            match(db)
+            return differences(db), list(remarks(db, name_of(addresses[0])))
+
+
+@contextmanager
+def opened(address: str, progress: Progress) -> Iterator[Fill]:
+    """A function that fills a Stage from a source, which may also be a database."""
+    path = Path(address)
+    if path.is_file() and path.stat().st_size and is_replaceable(path):
+        with closing(earlier.open_checked(path, OLDEST_VERSION)) as db:
+            yield partial(earlier.read, db)
+    else:
+        with open_dump(address, os.environ.get("JOLPICA_TOKEN"), progress) as dump:
+            yield partial(read_dump, dump)
+
+
+def match(db: sqlite3.Connection) -> None:
+    """Fills the tables in `work`: the ids in `dump` of what is in `added`, and what is compared."""
+    for name in ("races", "drivers", "constructors"):
+        db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
+    db.execute("CREATE TABLE work.compared (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, id))")
+    for (year,) in db.execute("SELECT DISTINCT year FROM added.races").fetchall():
+        db.executemany("INSERT INTO work.races VALUES (?, ?)", same_races(db, year).items())
+    for name in ("drivers", "constructors"):
+        names = BY_NAME[name].names
+        for row in db.execute(f"SELECT {', '.join(names)} FROM added.{name}").fetchall():
+            here = find(db, name, dict(zip(names, row)))
+            db.execute(f"INSERT OR IGNORE INTO work.{name} VALUES (?, ?)", (row[0], here))
+    db.execute(COMPARED_RECORDS)
+    for table in STANDINGS:
+        db.execute(UNSHARED_PLACES.format(table=table, of=table.removesuffix("_standings")))
+
+
+def differences(db: sqlite3.Connection) -> list[Found]:
+    """All differences, by group."""
+    found: dict[Group, list[tuple[float, str, str]]] = {group: [] for group in (*DOUBTS, *CONVENTIONS)}
+    (of_dates,) = groups_of("races", "date")
+    for race, key, *dates in db.execute(OTHER_DATES):
+        found[of_dates].append((0, race, line("races", key, "date", *dates)))
+    for (kind, table), columns in COMPARED.items():
+        groups = {column: groups_of(table, column) for column in columns}
+        for race, key, *values in db.execute(rows_in_both(table, columns), (kind,)):
+            here, there = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
+            for column in columns:
+                if here[column] != there[column] and None not in (here[column], there[column]):
+                    group = next((group for group in groups[column] if group.fits(column, here, there)), None)
+                    if group:
+                        text = line(table, key, column, here[column], there[column])
+                        found[group].append((distance(column, here, there), race, text))
+    for rows in found.values():
+        rows.sort(key=lambda row: -row[0])
+    return [Found(group, [row[1:] for row in rows]) for group, rows in found.items() if rows]
+
+
+def groups_of(table: str, column: str) -> list[Group]:
+    """The groups for differences in a column, in the order in which they are tried."""
+    return [group for group in (*CONVENTIONS, *DOUBTS) if table in group.tables and column in group.columns]
+
+
+def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
+    """A line for corrections.csv, without its source."""
+    return f"{table},{key},{column},{wrong},{right},"
+
+
+def rows_in_both(table: str, columns: Sequence[str]) -> str:
+    """SQL for the rows of a kind that are in both and differ: race, key, the columns here, the columns there."""
+    names = ["raceId"] if table == "races" else BY_NAME[table].key
+    keys, joins, conditions = [], [], []
+    for name in names:
+        if name == "raceId":
+            keys.append("race.year || '/' || race.round")
+        elif name in ("driverId", "constructorId"):
+            of = name.removesuffix("Id")
+            keys.append(f"{of}Ref")
+            joins.append(f"JOIN work.{of}s AS {of} ON {of}.id = here.{name} JOIN dump.{of}s USING ({name})")
+            conditions.append(f"there.{name} = {of}.added")
+        else:
+            keys.append(f"here.{name}")
+            conditions.append(f"there.{name} = here.{name}")
+    schema = "work" if table in STANDINGS else "dump"
+    return f"""
+        SELECT race.year || '/' || race.round || ' ' || race.name, {" || '/' || ".join(keys)},
+            {", ".join(f"{row}.{column}" for row in ("here", "there") for column in columns)}
+        FROM work.compared AS same JOIN dump.races AS race ON race.raceId = same.id
+            JOIN {schema}.{table} AS here ON here.raceId = same.id {" ".join(joins)}
+            JOIN added.{table} AS there ON {" AND ".join(["there.raceId = same.added", *conditions])}
+        WHERE kind = ? GROUP BY {", ".join(f"here.{name}" for name in names)}
+        HAVING count(*) = 1 AND ({" OR ".join(f"here.{column} <> there.{column}" for column in columns)})
+        ORDER BY race.year DESC, race.round"""
+
+
+def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
+    """Lines that say which races match none, and what was compared."""
+    rows = db.execute(
+        """SELECT year || '/' || round || ' ' || name FROM added.races
+           WHERE raceId NOT IN (SELECT added FROM work.races) AND year IN (SELECT year FROM dump.races)
+               AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races') ORDER BY year, round"""
+    ).fetchall()
+    if rows:
+        more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
+        yield f"{', '.join(race for (race,) in rows[:SHOWN])}{more}: match no race here, so they are not compared"
+    counts = dict(db.execute("SELECT kind, count(*) FROM work.compared GROUP BY kind"))
+    kinds = ", ".join(f"{kind.replace('_', ' ')} of {counts[kind]:,} races" for kind in KINDS if kind in counts)
+    yield f"compared with {source}: {kinds or 'nothing'}"
