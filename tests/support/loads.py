@@ -60,6 +60,32 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
     return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}
 
 
+REFERENCES = {
+    "raceId": "SELECT year || '/' || round FROM races",
+    "circuitId": "SELECT circuitRef FROM circuits",
+    "constructorId": "SELECT constructorRef FROM constructors",
+    "driverId": "SELECT driverRef FROM drivers",
+    "statusId": "SELECT status FROM status",
+}
+
+
+def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
+    """All rows of each table but those about sources, with references in place of ids, which differ by the loader."""
+    facts = {}
+    for (table,) in select(database, "SELECT name FROM sqlite_schema WHERE type = 'table'"):
+        if table.startswith("sqlite_") or table in ("build", "sources", "origins", "coverage", "row_counts"):
+            continue
+        found = [name for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")]
+        columns = [
+            f"({REFERENCES[name]} WHERE {name} = of_table.{name}) AS {name}" if name in REFERENCES else name
+            for name in found
+            if name not in ("record", "resultId", "constructors")  # the last has ids
+        ]
+        rows = select(database, f"SELECT {', '.join(columns)} FROM {table} AS of_table")
+        facts[table] = sorted(rows, key=repr)
+    return facts
+
+
 def is_whole(path: Path) -> bool:
     """Whether the checksum that the loader appends (schema.sql) is that of the file before it."""
     content = path.read_bytes()

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 
 import pytest
 from support.apis import FAULTS, refreshed, served
-from support.loads import built, csv_rows, edited, race_ids, rows_of, without
+from support.loads import RECORDS, built, csv_rows, edited, facts_of, is_whole, race_ids, rows_of, select, without
 from support.processes import OFF, service
 
 from racedata.loader.api import Api
@@ -20,6 +20,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.refresh import Refresh
 
 LAST = 21  # the latest round of 2025 in the dump that was run
+KILLS = 6  # of a refresh of several seasons
 
 
 @pytest.fixture(scope="module")
@@ -134,26 +135,25 @@ def test_a_fault_at_any_request_to_a_real_service_leaves_the_old_database(source
             assert rows_of(database) == rows_of(complete)
 
 
+def run_for(seconds, database, url):
+    """A refresh without pauses between requests, which is killed after so many seconds. Returns its status."""
+    program = "import sys; from racedata.loader import api, refresh; api.PACE = [(1, 0)]; refresh.main(sys.argv[1:])"
+    command = [sys.executable, "-c", program, "--from", url, "--database", database]
+    with suppress(subprocess.TimeoutExpired):
+        return subprocess.run(command, capture_output=True, timeout=seconds).returncode
+
+
 def test_refreshes_killed_at_any_moment_leave_a_whole_database(source, complete, tmp_path):
     database = behind(source, tmp_path, 1)
     old, rows = database.read_bytes(), rows_of(complete)
-    # Without pauses between requests.
-    program = "import sys; from racedata.loader import api, refresh; api.PACE = [(1, 0)]; refresh.main(sys.argv[1:])"
     outcomes = {"old": 0, "new": 0}
     with api(complete, tmp_path) as url:
-
-        def run_for(seconds):
-            """A refresh, which is killed after so many seconds. Returns its status."""
-            command = [sys.executable, "-c", program, "--from", url, "--database", database]
-            with suppress(subprocess.TimeoutExpired):
-                return subprocess.run(command, capture_output=True, timeout=seconds).returncode
-
         begin = time.monotonic()
-        assert run_for(60) == 0
+        assert run_for(60, database, url) == 0
         latest = 1.5 * (time.monotonic() - begin)
         for _ in range(30):
             database.write_bytes(old)
-            run_for(random.uniform(0.1, 1) * latest)
+            run_for(random.uniform(0.1, 1) * latest, database, url)
             if database.read_bytes() == old:
                 outcomes["old"] += 1
                 latest *= 1.1  # on a slow machine too, about half of the kills come after the change
@@ -163,8 +163,46 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database(source, complete,
                 latest /= 1.1
         print(outcomes)
         assert min(outcomes.values()) > 0
-        assert run_for(60) == 0
+        assert run_for(60, database, url) == 0
     assert rows_of(database) == rows
+    assert sorted(path.name for path in database.parent.glob(".racedata*")) == []
+
+
+def ended(source, folder, year, round):
+    """A dump that ends after a race of the past."""
+    races = {row["raceId"]: (int(row["year"]), int(row["round"])) for row in csv_rows(source, "races")}
+    edits = {name: lambda row: row if races[row["raceId"]] <= (year, round) else None for name in RECORDS}
+    edits["races"] = edits["seasons"] = lambda row: row if int(row["year"]) <= year else None
+    return edited(source, folder, **edits)
+
+
+def test_seasons_that_are_missing_come_back_row_by_row(source, complete, tmp_path):
+    database = built(ended(source, tmp_path / "dump", 2023, 16), tmp_path / "racedata.db")
+    with api(complete, tmp_path) as url:
+        said, requests = refreshed(database, url)
+        print(requests, *said, sep="\n  ")
+        assert facts_of(database) == facts_of(complete)
+        assert requests == 217
+        assert "nothing new" in refreshed(database, url)[0][-1]
+
+
+def test_refreshes_of_several_seasons_that_are_killed_and_resumed_lack_nothing(source, complete, tmp_path):
+    database = built(ended(source, tmp_path / "dump", 2023, 16), tmp_path / "racedata.db")
+    old, facts, kills = database.read_bytes(), facts_of(complete), []
+    with api(complete, tmp_path) as url:
+        begin = time.monotonic()
+        assert run_for(300, database, url) == 0
+        whole = time.monotonic() - begin
+        while len(kills) < KILLS:
+            if facts_of(database) == facts:
+                database.write_bytes(old)
+            if run_for(random.uniform(0.1, 0.8) * whole, database, url) is None:
+                assert is_whole(database)
+                latest = "SELECT year, max(round) FROM races JOIN results USING (raceId) GROUP BY 1 ORDER BY 1 DESC"
+                kills.append("{}/{}".format(*select(database, latest)[0]))
+        assert run_for(300, database, url) == 0
+    print(f"the latest race when it was killed: {', '.join(kills)}")
+    assert facts_of(database) == facts
     assert sorted(path.name for path in database.parent.glob(".racedata*")) == []
 
 
