@@ -2,11 +2,13 @@
 
     [ "/" season [ "/" round ] ] *( "/" filter "/" value ) [ "/" endpoint [ "/" value ] ]
 
+Some endpoints have other spellings: `fp1` is `practice/1`.
+
 This module knows the words and the forms of their values, but not HTTP, SQL, or which seasons and drivers exist.
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -47,7 +49,9 @@ class Rules(NamedTuple):
 class Address:
     """A parsed address. Its `path` identifies it."""
 
-    path: str  # as in the request, lower case and without `.json`: `2023/drivers/alonso/results`
+    path: (
+        str  # as in the request, without other spellings, lower case and without `.json`: `2023/drivers/alonso/results`
+    )
     endpoint: str
     season: Season | None = None
     round: Round | None = None
@@ -88,6 +92,8 @@ FILTERS: Mapping[str, Callable[[str], Value | None]] = {
     "pitstops": parse_number,
     "qualifying": parse_number,
     "sprint": parse_position,
+    "sprintqualifying": parse_number,
+    "practice": parse_number,
     "driverstandings": parse_place,
     "constructorstandings": parse_place,
 }
@@ -98,6 +104,13 @@ FORMS: Mapping[Callable[[str], Value | None], str] = {
     parse_number: NUMBER,
     parse_place: NUMBER,
     parse_position: f"{NUMBER}, or one of the letters d, e, f, n, r and w",
+}
+# Other spellings that clients use: of a name, or of a name with its value.
+SPELLINGS: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(
+        ("sprint/qualifying", "sprint/shootout", "sprintshootout", "sprint-qualifying"), ("sprintqualifying",)
+    ),
+    **{f"fp{number}": ("practice", str(number)) for number in (1, 2, 3)},
 }
 # Endpoints that are not filters. A value after them, which could be an id, is refused with a message of its own.
 WITHOUT_VALUE = ("races", "seasons")
@@ -119,13 +132,14 @@ class Grammar:
         season, round, rest = split_front(segments)
         if not rest:
             return Address("/".join([*segments, "races"]), "races", season, round)
+        front, rest = segments[: len(segments) - len(rest)], without_spellings(rest)
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         if endpoint not in self.endpoints:
             raise self.unknown(f"{endpoint[:50]!r} is not an endpoint")
         filters = self.parse_filters(rest)
         self.check(endpoint, season, round, filters)
-        return Address("/".join(segments), endpoint, season, round, filters)
+        return Address("/".join([*front, *rest]), endpoint, season, round, filters)
 
     def parse_filters(self, segments: list[str]) -> dict[str, Value]:
         """The values of filters by name. If a filter appears twice, the last one applies."""
@@ -198,3 +212,16 @@ def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[
     if re.fullmatch("[1-9][0-9]{0,17}", segments[1]):
         return season, int(segments[1]), segments[2:]
     return season, None, segments[1:]
+
+
+def without_spellings(segments: Sequence[str]) -> list[str]:
+    """Names and values in turn, with the names that this module uses."""
+    found: list[str] = []
+    while segments:
+        # Only a name has other spellings: `drivers/fp1` is a driver.
+        counts = (2, 1) if len(found) % 2 == 0 else ()
+        count = next((count for count in counts if "/".join(segments[:count]) in SPELLINGS), 1)
+        words = "/".join(segments[:count])
+        found += SPELLINGS[words] if counts and words in SPELLINGS else [words]
+        segments = segments[count:]
+    return found

@@ -77,7 +77,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
     return {
         "parameters": [reference("parameters", name) for name in parameters_of(path)],
         "get": {
-            "operationId": "get " + " ".join(re.findall(r"\w+", path)),
+            "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
             "tags": [endpoint.name],
             "summary": endpoint.summary,
             "parameters": [reference("parameters", name) for name in ("limit", "offset", *CONDITIONAL)],
@@ -195,20 +195,20 @@ def outside_base() -> dict[str, dict[str, Any]]:
 
     return {
         "/healthz": {
-            "operationId": "get healthz",
+            "operationId": "get_healthz",
             "tags": ["about the service"],
             "summary": "Which database is served. This request does not count towards the rate limits",
             "responses": responses("The service answers.", (), "application/json", reference("schemas", "Health")),
         },
         "/openapi.json": {
-            "operationId": "get description",
+            "operationId": "get_description",
             "tags": ["about the service"],
             "summary": "This description",
             **conditional,
             "responses": responses("An OpenAPI document.", CACHEABLE, "application/json", described),
         },
         "/": {
-            "operationId": "get page",
+            "operationId": "get_page",
             "tags": ["about the service"],
             "summary": "A page for people: what is loaded and how to request it",
             **conditional,

@@ -69,6 +69,15 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/{season}/qualifying/1": "first places of {season}",
         },
         "sprint": {"/{season}/{round}/sprint": "one sprint", "/{season}/sprint/1": "the winners of sprints"},
+        "sprintqualifying": {
+            "/{season}/{round}/sprintqualifying": "one sprint qualifying",
+            "/{season}/sprintqualifying/1": "first places of {season}",
+        },
+        "practice": {
+            "/{season}/{round}/practice": "all practices of one weekend",
+            "/{season}/{round}/practice/1": "the first one",
+            "/{season}/drivers/{driver}/practice": "those of {driver_name}",
+        },
         "pitstops": {
             "/{season}/{round}/pitstops": "one race",
             "/{season}/{round}/drivers/{driver}/pitstops": "{driver_name} in that race",

@@ -133,6 +133,10 @@ QUALIFYING = RecordTable(
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},
     result_filters=RESULT_COLUMNS,
 )
+SPRINT_QUALIFYING = RecordTable(
+    "sprint_qualifying", {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"}
+)
+PRACTICE = RecordTable("practice", {"constructors": "constructorId", "drivers": "driverId", "practice": "session"})
 LAPS = RecordTable(
     "lap_times",
     {"drivers": "driverId", "laps": "lap"},
@@ -209,6 +213,8 @@ def example_race(data: Snapshot) -> tuple[int, int]:
         """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results) ORDER BY
                EXISTS (SELECT 1 FROM qualifying WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId)
+               + EXISTS (SELECT 1 FROM sprint_qualifying WHERE raceId = races.raceId)
+               + EXISTS (SELECT 1 FROM practice WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM pit_stops WHERE raceId = races.raceId)
                + EXISTS (SELECT 1 FROM lap_times WHERE raceId = races.raceId) DESC,
                year DESC, round DESC LIMIT 1"""

@@ -304,6 +304,31 @@ class Sprint(Classification):
     time_formats = serializers.SPRINT_TIMES
 
 
+class SprintQualifying(Qualifying):
+    """`/{season}/{round}/sprintqualifying`: rows of the classifications of sessions that set the grid of a sprint."""
+
+    name = "sprintqualifying"
+    summary = "Sprint qualifying results (in 2023: sprint shootout)"
+    record_table = queries.SPRINT_QUALIFYING
+    rules = Rules(record_table.filters)
+    key = "SprintQualifyingResults"
+
+
+class Practice(RaceRecords):
+    """`/{season}/{round}/practice`: rows of the classifications of practices."""
+
+    name = "practice"
+    summary = "Practice results"
+    record_table = queries.PRACTICE
+    rules = Rules(record_table.filters)
+    key = "PracticeResults"
+    schema = "PracticeResult"
+
+    def records(self, rows: Sequence[Row]) -> list[Json]:
+        catalogue = self.catalogue
+        return [serializers.practice_result(row, catalogue.drivers, catalogue.constructors) for row in rows]
+
+
 class Laps(RaceRecords):
     """`/{season}/{round}/laps`: the lap timings of a race. A record is one driver's lap."""
 
@@ -433,6 +458,8 @@ ENDPOINTS: Sequence[type[Endpoint]] = (
     Results,
     Qualifying,
     Sprint,
+    SprintQualifying,
+    Practice,
     PitStops,
     Laps,
     DriverStandings,

@@ -25,7 +25,8 @@ def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: 
     return {"MRData": {**known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total), **table}}
 
 
-# The names of the filters in a table, in the order in which it repeats them. It repeats no `qualifying` and `sprint`.
+# The names of the filters in a table, in the order in which it repeats them. It repeats none
+# of qualifyings, sprints and practices.
 ECHO = {
     "circuits": "circuitId",
     "constructors": "constructorId",
@@ -147,7 +148,7 @@ def fastest_lap(row: Row) -> Json | None:
 
 
 def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
-    """A row of the classification of a qualifying."""
+    """A row of the classification of a qualifying, or of a sprint qualifying."""
     return known(
         number=row["number"],
         position=row["position"],
@@ -156,6 +157,20 @@ def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json
         Q1=row["q1"],
         Q2=row["q2"],
         Q3=row["q3"],
+    )
+
+
+def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
+    """A row of the classification of a practice; `Time` is that of the best lap."""
+    milliseconds = row["milliseconds"]
+    return known(
+        session=row["session"],
+        number=row["number"],
+        position=row["position"],
+        Driver=drivers[row["driverId"]],
+        Constructor=constructors[row["constructorId"]],
+        laps=row["laps"],
+        Time=None if milliseconds is None else known(millis=milliseconds, time=lap_time(milliseconds)),
     )
 
 
@@ -234,6 +249,12 @@ def gap_time(milliseconds: int, winner: int | None) -> str:
     """
     gap = 0 if winner is None else milliseconds - winner
     return f"+{short_time(gap)}" if gap > 0 else short_time(milliseconds)
+
+
+def lap_time(milliseconds: int) -> str:
+    """M:SS.mmm, as dumps have lap times: `0:54.064`."""
+    minutes, rest = divmod(milliseconds, 60_000)
+    return f"{minutes}:{rest // 1000:02}.{rest % 1000:03}"
 
 
 def short_time(milliseconds: int) -> str:

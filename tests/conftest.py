@@ -115,3 +115,9 @@ def f1db() -> Path:
 def dump_database(dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A database built from the full dump, as it is."""
     return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db", None)
+
+
+@pytest.fixture(scope="session")
+def full_database(dump: Path, f1db: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A database built from the full dump, with what a release of f1db adds."""
+    return built([dump, f1db], tmp_path_factory.mktemp("full") / "racedata.db")

@@ -16,6 +16,8 @@ GRAMMAR = Grammar(
             frozenset({"drivers", "grid", "driverstandings"}), only_beside={"driverstandings": frozenset({"drivers"})}
         ),
         "seasons": Rules(frozenset({"drivers"})),
+        "sprintqualifying": Rules(frozenset({"drivers", "sprintqualifying"})),
+        "practice": Rules(frozenset({"drivers", "practice"})),
     },
 )
 
@@ -79,6 +81,24 @@ def test_the_path_is_the_request_s_in_lower_case_and_names_its_endpoint(path, ca
     assert GRAMMAR.parse(path).path == canonical
 
 
+@pytest.mark.parametrize(
+    ("path", "canonical"),
+    [
+        ("/2023/9/Sprint/Qualifying.json", "2023/9/sprintqualifying"),
+        ("/sprint/shootout/1/", "sprintqualifying/1"),
+        ("/current/last/sprintShootout", "current/last/sprintqualifying"),
+        ("/drivers/a/sprint-qualifying", "drivers/a/sprintqualifying"),
+        ("/2023/9/FP1", "2023/9/practice/1"),
+        ("/fp3/drivers/fp1/practice.json", "practice/3/drivers/fp1/practice"),
+        ("/drivers/fp2", "drivers/fp2"),
+        ("/sprint-qualifying/2/drivers/sprint/sprintqualifying", "sprintqualifying/2/drivers/sprint/sprintqualifying"),
+    ],
+)
+def test_other_spellings_are_the_same_address_but_a_value_is_no_name(path, canonical):
+    assert GRAMMAR.parse(path) == GRAMMAR.parse(f"/{canonical}")
+    assert GRAMMAR.parse(path).path == canonical
+
+
 def test_of_a_filter_that_stands_twice_the_last_counts_and_the_value_of_the_endpoint_is_the_last_of_all():
     assert read("/drivers/a/drivers/b/results")[3] == {"drivers": "b"}
     assert read("/results/2/drivers/a/results/1")[3] == {"results": "1", "drivers": "a"}
@@ -104,7 +124,7 @@ UNREADABLE = """
 /next/results /18/2023/results /grid/1/2023/races /results/2023/18/results /2023/grid/1 /2023/grid /fastest/1 /2023/fish
 /fish/1/results /2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/é/results /drivers//results
 /grid/x/results /grid/-1/results /grid/9999999999999999999/results /grid/٣/results /٢٠٢٣ /2023/18/results/x
-/2023/18/results/rr /races/fish! /2023/qualifying
+/2023/18/results/rr /races/fish! /2023/qualifying /fp1/2 /fp4 /practice/one /sprint/practice /shootout
 """
 KELVIN = "/2023/\u212aarts"  # lower() makes a k of it
 
@@ -172,7 +192,9 @@ def test_a_filter_may_stand_beside_those_it_goes_with():
     assert read("/grid/1/drivers")[3] == {"grid": 1}
 
 
-WORDS = st.sampled_from([*FILTERS, "races", "seasons", "2023", "current", "last", "1", "r", "", "fish", "é", "a" * 300])
+WORDS = st.sampled_from(
+    [*FILTERS, "fp1", "shootout", "races", "seasons", "2023", "current", "last", "1", "r", "", "fish", "é", "a" * 300]
+)
 
 
 @given(st.lists(WORDS, max_size=12).map("/".join))

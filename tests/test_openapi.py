@@ -41,6 +41,12 @@ def test_every_filter_of_every_endpoint_is_described(described):
         assert filters == {"season", "round", *endpoint.rules.filters}
 
 
+def test_the_name_of_every_operation_is_an_identifier_of_its_own(described):
+    names = [path["get"]["operationId"] for path in described.paths.values()]
+    assert len(set(names)) == len(names)
+    assert all(map(str.isidentifier, names))
+
+
 def test_the_description_is_of_this_version(described):
     assert described.document["info"]["version"] == __version__
 

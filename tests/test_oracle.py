@@ -14,13 +14,16 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.loads import built, csv_rows, race_ids
-from support.oracle import ACCEPTED, BESIDE_STANDINGS, CELLS, FILES, FORMS, STANDINGS, WORDS, Oracle
+from support.oracle import ACCEPTED, BESIDE_STANDINGS, CELLS, FILES, FORMS, OTHER_SPELLINGS, STANDINGS, WORDS, Oracle
 
 from racedata.addresses import FILTERS
 from racedata.resources import ENDPOINTS as SERVED
 
 ENDPOINTS = list(CELLS)
 OF_A_ROUND = ("laps", "pitstops")
+SPELLINGS = {endpoint: [endpoint] for endpoint in ENDPOINTS}
+for spelling, (endpoint, *_) in OTHER_SPELLINGS.items():
+    SPELLINGS[endpoint].append("/".join(spelling))
 
 # Addresses that are easy to read in two ways, by status.
 ODD_ADDRESSES = {
@@ -32,16 +35,20 @@ ODD_ADDRESSES = {
 /drivers/moss/constructorstandings/1/seasons /drivers/null/results /drivers/-1/results /drivers/1e3/results
 /drivers/0x31 /drivers/1--/seasons /circuits/or/races /constructors/ferrari/driverstandings/1/seasons
 /1957/constructorstandings/1/drivers/moss/seasons /2023/next/driverstandings/1/drivers
+/2023/9/sprint/qualifying /sprint/qualifying/1 /2023/sprint/shootout/2 /sprintshootout /drivers/fp1/sprint-qualifying
+/fp1/practice/2 /2023/fp2 /drivers/sprint/qualifying /drivers/fp3 /drivers/alonso/fp1 /practice/4
 /2023/22/driverstandings/1/drivers /2023/last/driverstandings /status/999999999999999999/results
 """,
     400: """
 /races/5/results /seasons/2023/drivers /races/results /seasons/seasons /fastest/0/driverstandings/1/drivers
 /sprint/r/results /2023/races/5 /seasons/2023 /1997/last/laps/1/results /driverstandings/1/constructors/ferrari/drivers
+/fp1/drivers /sprint/qualifying/1/drivers /sprintshootout/1/results /grid/1/practice /results/1/fp2
 /driverstandings/1/circuits/monza/seasons /driverstandings/1/qualifying/1/drivers
 """,
     404: """
 /.json /2023//results /2023/.json //results /results// /results.json/ /results.json.json /9999/last
 /2023/9999999999999999999 /2023/12/12/results /races/x.y /current/current /2023/last/last /last /next /results/next
+/fp1/1 /fp4 /fp0 /sprint/qualifying/x /sprintqualifying/r /sprint/practice /practice/x /2023/sprint/fp1
 /results/0000000000000000001 /results/x /grid/1 /2023/fastest/1 /last/results /2023/0/results /1997/last
 /1997/last/driverstandings /1997/last/teams /status/x/results /status/1000000000000000000/results
 /drivers/rai%E2%84%AAkonen /drivers/rai%E2%84%AA%E2%84%AAonen/results
@@ -137,7 +144,7 @@ class Addresses:
         if segments and random.random() < 0.02:
             segments.pop()
         if segments or random.random() < 0.9:
-            segments.append(endpoint)
+            segments.append(random.choice(SPELLINGS[endpoint]) if random.random() < 0.2 else endpoint)
         if random.random() < 0.25:
             segments.append(self.value(endpoint, facts))
         path = "".join(f"/{segment}" for segment in segments)
@@ -202,7 +209,16 @@ def test_every_record_of_a_full_dump_is_served_as_the_second_implementation_has_
 def part_of_the_sample(folder):
     """A random part of the sample in `folder`: tables, races and places of laps are absent, rows in another order."""
     shutil.copytree(SAMPLE, folder)
-    for table in ("qualifying", "sprint_results", "pit_stops", "lap_times", "driver_standings", "seasons"):
+    for table in (
+        "qualifying",
+        "sprint_qualifying",
+        "practice",
+        "sprint_results",
+        "pit_stops",
+        "lap_times",
+        "driver_standings",
+        "seasons",
+    ):
         if random.random() < 0.2:
             (folder / f"{table}.csv").unlink()
     races = sorted({row["raceId"] for row in csv_rows(folder, "results")})

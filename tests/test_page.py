@@ -7,7 +7,7 @@ from html import unescape
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built
+from support.loads import built, changed
 
 from racedata import page
 from racedata.addresses import FILTERS
@@ -42,11 +42,16 @@ def test_the_page_says_in_which_seasons_and_races_there_are_records_of_each_kind
     for row in (
         "Results 1957 to 2023 all 8 ",
         "Pit stops 2021 to 2023 3 of 4 ",
-        "Practice none none ",
+        "Practice 2021 to 2023 3 of 4 ",
         "Sprints 2021 to 2023 3 Sprint",  # of 4 races, but one of these had no sprint
         "Driver standings 1957 to 2023 all 13 Constructor",  # also of races without results here
     ):
         assert row in text
+
+
+def test_the_page_says_none_of_a_kind_without_records(database):
+    text = words_of(client(changed(database, "DELETE FROM coverage WHERE kind = 'practice'")).get("/").text)
+    assert "Practice none none " in text
 
 
 def test_the_page_names_every_kind_of_records():

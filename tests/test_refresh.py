@@ -2,9 +2,11 @@
 
 import hashlib
 import json
+import re
 import shutil
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -92,12 +94,28 @@ def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_ea
     assert rows_of(behind) == rows_of(complete)
     paths = [path.partition(".json")[0] for path in api.paths]
     assert paths[:5] == ["seasons", "2023/races", "2023/results", "2023/qualifying", "2023/sprint"]
-    endpoints = ("pitstops", "driverstandings", "constructorstandings", "laps")
+    endpoints = ("pitstops", "driverstandings", "constructorstandings", "laps", "practice", "sprintqualifying")
     assert sorted(paths[5:]) == sorted([f"2023/18/{endpoint}" for endpoint in endpoints])
-    assert requests == len(paths) == 9
+    assert requests == len(paths) == 11
     assert said[0] == "2023: fetched the calendar (22 races) and round 18"
     assert said[-1] == f"{behind}: new data after {requests} requests to {api.url}"
     assert "results                        165 rows (+20)" in said
+
+
+def like_jolpica(database):
+    """What an API over a database answers that has no sprint qualifying and no practice."""
+    answer = answers_of(client(database))
+    return lambda path: (404, {}, b"{}") if re.search("sprintqualifying|practice", path) else answer(path)
+
+
+def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once_per_season(finished, complete, tmp_path):
+    before = built(without(finished, tmp_path / "dump", 2021, 10, 12), tmp_path / "racedata.db")
+    with served(like_jolpica(complete)) as server:
+        refreshed(before, server.url)
+        asked = Counter(path.partition(".json")[0].rpartition("/")[2] for path in server.paths)
+    assert (asked["pitstops"], asked["sprintqualifying"], asked["practice"]) == (3, 2, 2)
+    lacking = {table for table, rows in rows_of(complete).items() if rows_of(before)[table] != rows}
+    assert lacking == {"practice", "row_counts"}
 
 
 def test_nothing_new_leaves_every_file_as_it_is(api, behind):
@@ -617,21 +635,23 @@ def origins_of(database, round):
     return {kind: Path(name).name if name.startswith("/") else name for kind, name in found}
 
 
-def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(api, behind, behind_file, complete):
+def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(behind, behind_file, complete):
     with served(answers_of(client(behind_file))) as late:
         said, _ = refreshed(behind, late.url, str(F1DB))
     assert "results                        165 rows (+20)" in said
     assert {*origins_of(behind, 18).values()} == {"dump", "f1db"}
     points = "SELECT driverRef, points FROM results JOIN drivers USING (driverId) WHERE raceId = 67 ORDER BY 1"
     assert select(behind, points) == select(complete, points)
-    said, _ = refreshed(behind, api.url, str(F1DB))
-    origins = origins_of(behind, 18)
-    of_api = {kind for kind, source in origins.items() if source == api.url}
-    assert of_api == {"races", *RECORDS, "fastest_laps"}
-    assert {kind for kind, source in origins.items() if source == "f1db"} == {"practice", "sprint_qualifying"}
-    same = ("results", "qualifying", "sprint_results", "pit_stops", "lap_times", "driver_standings")
-    assert {name: rows_of(behind)[name] for name in same} == {name: rows_of(complete)[name] for name in same}
-    assert all("nothing new" in line for line in refreshed(behind, api.url, str(F1DB))[0][-1:])
+    of_f1db = {"practice", "sprint_qualifying"}
+    with served(like_jolpica(complete)) as now:
+        refreshed(behind, now.url, str(F1DB))
+        origins = origins_of(behind, 18)
+        assert {kind for kind, source in origins.items() if source == "f1db"} == of_f1db
+        of_api = {kind for kind, source in origins.items() if source == now.url}
+        assert of_api == {"races", *RECORDS, "fastest_laps"} - of_f1db
+        same = ("results", "qualifying", "sprint_results", "pit_stops", "lap_times", "driver_standings")
+        assert {name: rows_of(behind)[name] for name in same} == {name: rows_of(complete)[name] for name in same}
+        assert all("nothing new" in line for line in refreshed(behind, now.url, str(F1DB))[0][-1:])
 
 
 def test_the_first_source_is_preferred_and_nothing_flips_back_and_forth(api, behind):

@@ -39,7 +39,7 @@ MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
 # What identifies a record, in it or in the objects around it.
-KEYS = ("season", "round", "raceName", "Driver", "Constructor", "driverId", "number", "stop", "statusId")
+KEYS = ("season", "round", "raceName", "session", "Driver", "Constructor", "driverId", "number", "stop", "statusId")
 Record = tuple[Json, ...]  # the objects that the record is nested in, and the record: `(race, lap, timing)`
 
 
@@ -49,6 +49,10 @@ class AnswerPage(NamedTuple):
     limit: int
     total: int
     records: list[Record]
+
+
+class NotServed(LoadError):
+    """An address for which the answer is 404."""
 
 
 class Api:
@@ -123,9 +127,11 @@ class Api:
             except urllib.error.HTTPError as error:
                 error.close()
                 status, header = error.code, error.headers.get("Retry-After")
+                if status == 404:
+                    hint = f"is --from the base address, such as {JOLPICA}?"
+                    raise NotServed(f"{url}: status 404; expected 200; {hint}") from None
                 if status not in (429, 503):
-                    hint = f"; is --from the base address, such as {JOLPICA}?" if status == 404 else ""
-                    raise LoadError(f"{url}: status {status}; expected 200{hint}") from None
+                    raise LoadError(f"{url}: status {status}; expected 200") from None
             finally:
                 self.ends.append(self.clock())
             seconds = self.retry_after(header)

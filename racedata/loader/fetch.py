@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 
-from racedata.loader.api import Api
+from racedata.loader.api import Api, NotServed
 from racedata.loader.api_rows import ApiSeason, Json, rows_of
 from racedata.loader.errors import LoadError
 from racedata.loader.merge import CalendarRace, calendar, match_calendars
@@ -163,6 +163,7 @@ class SeasonFetch:
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
         self.chosen: list[FetchedRace] = []  # races whose records are taken
+        self.not_served: set[str] = set()  # endpoints that the API lacks
         self.statuses: dict[Value, str] = {}  # the API's ids of statuses that are new here, by text
 
     def fetch(self) -> None:
@@ -216,12 +217,24 @@ class SeasonFetch:
         return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
 
     def fetch_details(self, race: FetchedRace) -> None:
-        """Fetches what no list of the season has: pit stops, standings, laps."""
+        """Fetches what no list of the season has: practice, sprint qualifying, pit stops, standings, laps."""
         for endpoint in (table.endpoint for table in RACE_TABLES.values()):
-            if not endpoint or endpoint.of_season or (endpoint.name == "laps" and not self.needs_laps(race)):
+            if (
+                not endpoint
+                or endpoint.of_season
+                or (endpoint.name == "laps" and not self.needs_laps(race))
+                or (endpoint.name == "sprintqualifying" and "Sprint" not in race.facts)
+                or endpoint.name in self.not_served
+            ):
                 continue
             path = f"{self.year}/{race.round}/{endpoint.name}"
-            found = self.api.records(path)
+            try:
+                found = self.api.records(path)
+            except NotServed:
+                if not endpoint.optional:
+                    raise
+                self.not_served.add(endpoint.name)
+                continue
             for parent, *_ in found:
                 if parent.get("round") != race.round:
                     what = f"round {parent.get('round')!r}; expected that of the address"

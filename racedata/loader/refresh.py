@@ -44,7 +44,8 @@ from racedata.loader.tables import BY_NAME, KINDS
 
 DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 
-# Kinds of records that an API in Ergast's format, and f1db, do not have.
+# Kinds of records that an API, and f1db, do not have. From an API that has practice and sprint qualifying, they are
+# fetched with the results of the race.
 NOT_OF_AN_API, NOT_OF_F1DB = ("practice", "sprint_qualifying"), ("lap_times",)
 LAPS = 1200  # of a race that is not here, to tell how many requests it takes
 

@@ -73,6 +73,7 @@ class ApiEndpoint(NamedTuple):
     name: str  # as in addresses
     lists: tuple[str, ...]  # the key of its table in MRData, and the keys of the lists inside, down to the rows
     of_season: bool = True  # whether it is fetched for a season; else for each race
+    optional: bool = False  # whether an API may lack it
 
 
 class Table(NamedTuple):
@@ -252,8 +253,13 @@ TABLES = (
         "sprint_qualifying",
         key=("raceId", "driverId"),
         parse={"q1": lap_time, "q2": lap_time, "q3": lap_time},
+        parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="sprintQualifyId",
         order="year, round, position NULLS LAST, sprintQualifyId",
+        endpoint=ApiEndpoint(
+            "sprintqualifying", ("RaceTable", "Races", "SprintQualifyingResults"), of_season=False, optional=True
+        ),
+        paths={**_CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
         "practice",
@@ -261,6 +267,14 @@ TABLES = (
         parse={"session": from_one},
         order="""year, round, session, position NULLS LAST,
             (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
+        endpoint=ApiEndpoint("practice", ("RaceTable", "Races", "PracticeResults"), of_season=False, optional=True),
+        paths={
+            **_CLASSIFIED,
+            "session": "session",
+            "position": "position",
+            "laps": "laps",
+            "milliseconds": "Time.millis",
+        },
     ),
     Table(
         "lap_times",

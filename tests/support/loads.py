@@ -6,7 +6,7 @@ import re
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ Edit = Callable[[Row], Row | None]
 
 # The tables with the records of a race.
 RECORDS = (
-    *("results", "qualifying", "sprint_results", "lap_times"),
+    *("results", "qualifying", "sprint_results", "sprint_qualifying", "practice", "lap_times"),
     *("pit_stops", "driver_standings", "constructor_standings"),
 )
 
@@ -35,9 +35,10 @@ def run_loader(
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
-def built(source: Path | str, database: Path, corrections: Path | None = CORRECTIONS) -> Path:
-    """The path of a database that the loader has built from `source`, in this process, which is faster."""
-    build.load([str(source)], str(database), corrections, lambda text: None)
+def built(source: Path | str | Sequence[Path], database: Path, corrections: Path | None = CORRECTIONS) -> Path:
+    """The path of a database that the loader has built from one source or several, in this process, which is faster."""
+    sources = [source] if isinstance(source, Path | str) else source
+    build.load([str(each) for each in sources], str(database), corrections, lambda text: None)
     return database
 
 

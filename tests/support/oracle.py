@@ -25,6 +25,7 @@ FORMS = {
     **dict.fromkeys(["circuits", "constructors", "drivers", "races", "seasons"], ID),
     **dict.fromkeys(["results", "sprint"], PLACE),
     **dict.fromkeys(["grid", "fastest", "status", "laps", "pitstops", "qualifying"], NUMBER),
+    **dict.fromkeys(["sprintqualifying", "practice"], NUMBER),
     **dict.fromkeys(["driverstandings", "constructorstandings"], NUMBER),
 }
 
@@ -36,20 +37,22 @@ FORMS = {
 # S  accepted: a place in the standings
 # -  refused
 MATRIX = """
-endpoint             circuits constructors drivers grid fastest results status laps pitstops qualifying sprint driverstandings constructorstandings
-seasons              ●        ○            ○       ●    ●       ●       ●      -    -        -          -      S               S
-circuits             v        ●            ●       ●    ●       ●       ●      -    -        -          -      -               -
-races                ●        ●            ●       ●    ●       ●       ●      -    -        -          -      -               -
-constructors         ●        V            ●       ●    ●       ●       ●      -    -        -          -      -               S
-drivers              ●        ●            V       ●    ●       ●       ●      -    -        ●          -      S               -
-results              ●        ●            ●       ●    ●       v       ●      -    -        -          -      -               -
-sprint               ●        ●            ●       ●    -       -       ●      -    -        -          v      -               -
-qualifying           ●        ●            ●       ●    ●       ●       ●      -    -        v          -      -               -
-pitstops             ●        ●            ●       ●    ●       ●       ●      ●    v        -          -      -               -
-laps                 ●        ●            ●       ●    ●       ●       ●      v    -        -          -      -               -
-driverstandings      -        -            ○       -    -       -       -      -    -        -          -      V               -
-constructorstandings -        ○            -       -    -       -       -      -    -        -          -      -               V
-status               ●        ●            ●       ●    ●       ●       v      -    -        -          -      -               -
+endpoint             circuits constructors drivers grid fastest results status laps pitstops qualifying sprint sprintqualifying practice driverstandings constructorstandings
+seasons              ●        ○            ○       ●    ●       ●       ●      -    -        -          -      -                -        S               S
+circuits             v        ●            ●       ●    ●       ●       ●      -    -        -          -      -                -        -               -
+races                ●        ●            ●       ●    ●       ●       ●      -    -        -          -      -                -        -               -
+constructors         ●        V            ●       ●    ●       ●       ●      -    -        -          -      -                -        -               S
+drivers              ●        ●            V       ●    ●       ●       ●      -    -        ●          -      -                -        S               -
+results              ●        ●            ●       ●    ●       v       ●      -    -        -          -      -                -        -               -
+sprint               ●        ●            ●       ●    -       -       ●      -    -        -          v      -                -        -               -
+qualifying           ●        ●            ●       ●    ●       ●       ●      -    -        v          -      -                -        -               -
+sprintqualifying     ●        ●            ●       -    -       -       -      -    -        -          -      v                -        -               -
+practice             ●        ●            ●       -    -       -       -      -    -        -          -      -                v        -               -
+pitstops             ●        ●            ●       ●    ●       ●       ●      ●    v        -          -      -                -        -               -
+laps                 ●        ●            ●       ●    ●       ●       ●      v    -        -          -      -                -        -               -
+driverstandings      -        -            ○       -    -       -       -      -    -        -          -      -                -        V               -
+constructorstandings -        ○            -       -    -       -       -      -    -        -          -      -                -        -               V
+status               ●        ●            ●       ●    ●       ●       v      -    -        -          -      -                -        -               -
 """  # noqa: E501
 WORDS, *LINES = [line.split() for line in MATRIX.strip().splitlines()]
 CELLS = {endpoint: dict(zip(WORDS[1:], marks)) for endpoint, *marks in LINES}
@@ -69,6 +72,17 @@ OF_THE_RACE = {
     "laps": OF_AN_ENTRY - {"drivers"},
 }
 
+# What stands for a name, or for a name and its value.
+OTHER_SPELLINGS = {
+    ("sprint", "qualifying"): ["sprintqualifying"],
+    ("sprint", "shootout"): ["sprintqualifying"],
+    ("sprintshootout",): ["sprintqualifying"],
+    ("sprint-qualifying",): ["sprintqualifying"],
+    ("fp1",): ["practice", "1"],
+    ("fp2",): ["practice", "2"],
+    ("fp3",): ["practice", "3"],
+}
+
 # The table of each endpoint, the list in it, and the list inside a race or inside standings.
 TABLES = {
     "seasons": ("SeasonTable", "Seasons", None),
@@ -79,6 +93,8 @@ TABLES = {
     "results": ("RaceTable", "Races", "Results"),
     "sprint": ("RaceTable", "Races", "SprintResults"),
     "qualifying": ("RaceTable", "Races", "QualifyingResults"),
+    "sprintqualifying": ("RaceTable", "Races", "SprintQualifyingResults"),
+    "practice": ("RaceTable", "Races", "PracticeResults"),
     "pitstops": ("RaceTable", "Races", "PitStops"),
     "laps": ("RaceTable", "Races", "Laps"),
     "driverstandings": ("StandingsTable", "StandingsLists", "DriverStandings"),
@@ -91,6 +107,8 @@ FILES = {
     "results": ("results", "positionOrder resultId", "results=positionText fastest=rank grid status=statusId"),
     "sprint": ("sprint_results", "positionOrder resultId", "sprint=positionText grid status=statusId"),
     "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
+    "sprintqualifying": ("sprint_qualifying", "position sprintQualifyId", "sprintqualifying=position"),
+    "practice": ("practice", "session position driverRef", "practice=session"),
     "pitstops": ("pit_stops", "time lap stop driverId", "pitstops=stop laps=lap"),
     "laps": ("lap_times", "lap position driverId", "laps=lap"),
     **{
@@ -151,6 +169,8 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     round = rest.pop(0) if season and rest and re.fullmatch("[1-9][0-9]{0,17}|last|next", rest[0]) else None
     if not rest:
         return [*segments, "races"], season, round, {}, "races"
+    rest = rewritten(rest)
+    segments = [*filter(None, (season, round)), *rest]
     endpoint = rest[-1] if len(rest) % 2 else rest[-2]
     filters = {}
     for word, value in list(pairwise(rest))[::2]:
@@ -164,6 +184,17 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     if not filters.keys() <= accepted[endpoint] or (endpoint in ("laps", "pitstops") and not round):
         raise Refused(400)
     return segments, season, round, filters, endpoint
+
+
+def rewritten(rest: list[str]) -> list[str]:
+    """Names and values in turn, without other spellings of names."""
+    if not rest:
+        return []
+    for spelling, words in OTHER_SPELLINGS.items():
+        if tuple(rest[: len(spelling)]) == spelling:
+            after = rest[len(spelling) :]
+            return [*words, *rewritten(after)] if len(words) == 2 else [*words, *after[:1], *rewritten(after[1:])]
+    return [*rest[:2], *rewritten(rest[2:])]
 
 
 def some(**facts: Any) -> dict[str, Any]:
@@ -260,7 +291,8 @@ class Oracle:
         """The rows of a table, by race and then by the columns of `order`; a number that is missing comes last."""
 
         def key(row: Row) -> tuple[tuple[int, int], list[int | str]]:
-            values = [row.get(column) or "9" * 18 for column in order.split()]
+            facts = self.drivers[row["driverId"]] | row if "driverRef" in order else row
+            values = [facts.get(column) or "9" * 18 for column in order.split()]
             return date_of(self.races[row["raceId"]]), [int(text) if text.isdigit() else text for text in values]
 
         rows = sorted(read(folder, table), key=key)
@@ -390,6 +422,8 @@ class Oracle:
             "results": self.result_object,
             "sprint": self.result_object,
             "qualifying": self.qualifying_object,
+            "sprintqualifying": self.qualifying_object,
+            "practice": self.practice_object,
             "pitstops": self.stop_object,
             "laps": self.timing_object,
             "driverstandings": self.standing_object,
@@ -466,6 +500,15 @@ class Oracle:
         result = pick(row, names("number position"))
         result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)}
         return result | pick(row, names("Q1=q1 Q2=q2 Q3=q3"))
+
+    def practice_object(self, row: Row) -> dict[str, Any]:
+        result = pick(row, names("session number position"))
+        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)} | pick(row, names("laps"))
+        if "milliseconds" in row:
+            own = int(row["milliseconds"])
+            time = f"{own // 60000}:{own % 60000 // 1000:02}.{own % 1000:03}"
+            result["Time"] = {"millis": row["milliseconds"], "time": time}
+        return result
 
     def stop_object(self, row: Row) -> dict[str, Any]:
         stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("lap stop time"))

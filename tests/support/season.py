@@ -18,7 +18,7 @@ from racedata.loader.tables import RACE_TABLES
 Key = tuple[int, str, str]  # round, session and kind
 
 CLASSIFICATIONS = ("qualifying", "sprint_results", "results")
-API_KINDS = {table.name for table in RACE_TABLES.values()}
+API_KINDS = {table.name for table in RACE_TABLES.values() if table.endpoint and not table.endpoint.optional}
 F1DB_KINDS = {kind for kinds in KINDS.values() for kind in kinds} - {"lap_times"}
 
 

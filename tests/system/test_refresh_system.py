@@ -60,8 +60,9 @@ def behind(source, folder, rounds, **edits):
 @pytest.mark.parametrize(
     ("limit", "expected"),
     # With pages of 100, the lists of the season take 13 requests: seasons, calendar, sprints, five each for results and
-    # qualifying. A new round takes 14: pit stops, both standings and eleven pages of laps.
-    [("2000", {1: 9, 3: 17, 10: 45}), ("100", {1: 27, 3: 55, 10: 153})],
+    # qualifying. A new round takes 15: practice, pit stops, both standings and eleven pages of laps; and one
+    # more if it has a sprint qualifying.
+    [("2000", {1: 11, 3: 22, 10: 58}), ("100", {1: 29, 3: 60, 10: 166})],
 )
 def test_rounds_that_are_missing_come_back_row_by_row(source, complete, tmp_path, limit, expected):
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT=limit) as url:
@@ -219,5 +220,5 @@ def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
         Refresh(str(database), [url], None, CORRECTIONS, waits.append, waits.append, new_api).run()
     assert rows_of(database) == rows_of(complete)
-    assert apis[0].requests == 27
+    assert apis[0].requests == 29
     assert not [text for text in waits if text.startswith("status")]
