@@ -13,8 +13,8 @@ ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
 endif
 
-# The tests run in parallel. For one file, or a debugger: .venv/bin/pytest tests/test_app.py
-PARALLEL = -n auto --maxprocesses 4 --dist worksteal
+# More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
+PARALLEL = -n 3 --dist worksteal
 
 .PHONY: help install load-data refresh check-data serve python routes test test-system test-wheel bench lint coverage check dist audit clean
 .DEFAULT_GOAL := help
@@ -60,15 +60,16 @@ test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest $(PARALLEL)
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer ones of real traffic
-	@SERVICE_SECONDS=5 .venv/bin/pytest $(PARALLEL) tests/system tests/test_service.py
+	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio tests/system
 
 # A copy of the checkout without the package, so that the tests import the wheel. Two files of tests are about the
 # checkout itself.
 test-wheel: dist  ## run the tests of `make test` against the wheel, without the checkout: PYTHON=python3.13
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		git ls-files -z -- . ':!racedata' | xargs -0 cp --parents --target-directory="$$folder" && \
-		$(PYTHON) -m venv "$$folder/.venv" && \
-		"$$folder"/.venv/bin/python -m pip install --quiet --disable-pip-version-check "$$(echo dist/*.whl)[test]" && \
+		$(PYTHON) -m venv --without-pip "$$folder/.venv" && \
+		build/dist/bin/pip --python "$$folder/.venv/bin/python" install --quiet --disable-pip-version-check \
+			"$$(echo dist/*.whl)[test]" && \
 		cd "$$folder" && .venv/bin/pytest $(PARALLEL) --ignore tests/test_makefile.py --ignore tests/test_wheel.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)

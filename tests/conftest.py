@@ -3,8 +3,10 @@
 import os
 import random
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
+import coverage
 import hypothesis
 import pytest
 import webtest
@@ -23,6 +25,22 @@ hypothesis.settings.load_profile("racedata")
 # Tests that run make would else behave as a make inside of `make check`.
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Puts the longest tests first. Otherwise, one of them would run alone at the end."""
+    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+
+@pytest.fixture(autouse=True)
+def unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Does not measure the coverage of tests with a full dump: they would take twice the time."""
+    measured = coverage.Coverage.current() if {"dump", "jolpica", "f1db"} & {*request.fixturenames} else None
+    if measured:
+        measured.stop()
+    yield
+    if measured:
+        measured.start()
 
 
 @pytest.fixture(autouse=True)

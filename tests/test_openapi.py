@@ -72,6 +72,7 @@ def test_every_answer_of_the_sample_is_as_described(sample_database, described, 
                 described.hold(app.get(address), path)
 
 
+@pytest.mark.long
 def test_every_answer_of_a_full_dump_is_as_described(dump_database, described):
     data = Snapshot.read(dump_database)
     app = webtest.TestApp(create_app(Settings(cache_size=0), data))

@@ -38,6 +38,8 @@ ODD_ADDRESSES = {
 /2023/9/sprint/qualifying /sprint/qualifying/1 /2023/sprint/shootout/2 /sprintshootout /drivers/fp1/sprint-qualifying
 /fp1/practice/2 /2023/fp2 /drivers/sprint/qualifying /drivers/fp3 /drivers/alonso/fp1 /practice/4
 /2023/22/driverstandings/1/drivers /2023/last/driverstandings /status/999999999999999999/results
+/1957/last /1997/next /2030/next /1949/next /current/next /2023/grid/1/drivers/alonso/results
+/1949 /1949/1/results /2023/99 /2023/99/laps /2021/12/sprint /1957/5/qualifying /1957/5/laps /2023/1/results
 """,
     400: """
 /races/5/results /seasons/2023/drivers /races/results /seasons/seasons /fastest/0/driverstandings/1/drivers
@@ -176,6 +178,7 @@ def test_random_addresses_over_the_sample_have_the_answers_of_the_second_impleme
     assert compare_random_addresses(sample, 500) > 160
 
 
+@pytest.mark.long
 def test_random_addresses_over_a_full_dump_have_the_answers_of_the_second_implementation(full):
     assert compare_random_addresses(full, 3500) > 1160
 
@@ -202,6 +205,7 @@ def test_every_record_of_the_sample_is_served_as_the_second_implementation_has_i
     compare_every_record(sample, SAMPLE)
 
 
+@pytest.mark.long
 def test_every_record_of_a_full_dump_is_served_as_the_second_implementation_has_it(full, dump):
     compare_every_record(full, dump)
 
@@ -294,23 +298,6 @@ def test_each_cell_of_the_table_is_accepted_or_refused_alone_and_behind_season_a
 
 def seasons_of(lists):
     return [each["season"] for each in lists]
-
-
-def test_the_champions_are_those_who_lead_the_list_of_each_finished_season(sample):
-    _, lists = sample.table("/driverstandings/1")
-    champions = [(each["season"], each["DriverStandings"][0]["Driver"]["driverId"]) for each in lists]
-    earlier = [("1957", "fangio"), ("1997", "villeneuve"), ("2005", "alonso")]
-    assert champions == [*earlier, ("2021", "max_verstappen"), ("2023", "max_verstappen")]
-    _, drivers = sample.table("/driverstandings/1/drivers")
-    assert [driver["driverId"] for driver in drivers] == ["alonso", "fangio", "max_verstappen", "villeneuve"]
-
-
-def test_the_titles_of_a_driver_are_seasons_and_the_career_has_a_list_per_season(sample):
-    head, seasons = sample.table("/drivers/max_verstappen/driverstandings/1/seasons")
-    assert (head, seasons_of(seasons)) == ({"driverId": "max_verstappen", "driverStandings": "1"}, ["2021", "2023"])
-    head, career = sample.table("/drivers/alonso/driverstandings")
-    places = [(each["season"], each["DriverStandings"][0]["position"]) for each in career]
-    assert (head, places) == ({"driverId": "alonso"}, [("2005", "1"), ("2021", "10"), ("2023", "4")])
 
 
 def test_a_driver_beside_a_place_of_constructors_only_needs_a_row_in_the_list_of_the_season(sample):

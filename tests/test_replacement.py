@@ -74,6 +74,7 @@ def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number)
         assert process.returncode == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("size", "turns"), [("source", 40), ("dump", 15)])
 def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(request, database, tmp_path, size, turns):
     source = shutil.copytree(request.getfixturevalue(size), tmp_path / "killed")
@@ -101,6 +102,7 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
     assert list(database.parent.iterdir()) == [database]
 
 
+@pytest.mark.long
 def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, database):
     old = database.read_bytes()
     edit(with_many_lap_times(source) / "circuits.csv", "Spielberg", "Zeltweg")

@@ -133,6 +133,7 @@ def test_a_request_that_has_begun_is_answered_when_the_service_ends(sample_datab
         assert running.process.wait(timeout=20) == 0
 
 
+@pytest.mark.long
 def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
     sample_database, other_database, tmp_path
 ):

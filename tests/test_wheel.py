@@ -22,12 +22,15 @@ from support.processes import free_port, listens, until
 
 from racedata import __version__
 
+pytestmark = pytest.mark.long
+
 INFO = f"racedata_f1-{__version__}.dist-info"
 PACKAGE = {
     str(path.relative_to(ROOT))
     for path in (ROOT / "racedata").rglob("*")
     if path.is_file() and "__pycache__" not in path.parts
 }
+SETTINGS = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
 
 
 def run(*command: str | Path, folder: Path, **environ: str) -> str:
@@ -38,11 +41,15 @@ def run(*command: str | Path, folder: Path, **environ: str) -> str:
 
 def environment(folder: Path, wheel: Path, *options: str) -> Path:
     """The folder of the commands of a new virtual environment in which the wheel is installed."""
-    run(sys.executable, "-m", "venv", folder, folder=folder.parent)
-    pip = [folder / "bin" / "pip", "--quiet", "--disable-pip-version-check"]
-    settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-    run(*pip, "install", *options, wheel, folder=folder, **settings)
+    run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder.parent)
+    pip(folder, "install", *options, wheel)
     return folder / "bin"
+
+
+def pip(folder: Path, *arguments: str | Path) -> None:
+    """Runs this environment's pip on another one."""
+    command = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "--disable-pip-version-check"]
+    run(*command, "--quiet", *arguments, folder=folder, **SETTINGS)
 
 
 @pytest.fixture(scope="session")
@@ -56,8 +63,7 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
     with (folder / "lock").open("w") as lock:  # tests that run in parallel build it once
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not (folder / "venv").exists():
-            settings = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
-            run("make", "-C", ROOT, "dist", f"PYTHON={sys.executable}", folder=folder, **settings)
+            run("make", "-C", ROOT, "dist", f"PYTHON={sys.executable}", folder=folder, **SETTINGS)
             for path in (ROOT / "dist").iterdir():
                 shutil.copy(path, folder)
             environment(folder / "venv", *folder.glob("*.whl"))
@@ -150,5 +156,5 @@ def test_uninstalling_leaves_nothing(wheel: Path, tmp_path: Path) -> None:
     commands = environment(tmp_path / "venv", wheel, "--no-deps")
     run(commands / "racedata", "load", "--database", tmp_path / "data.db", folder=tmp_path)
     assert list(tmp_path.glob("venv/**/*racedata*"))
-    run(commands / "pip", "--quiet", "uninstall", "--yes", "racedata-f1", folder=tmp_path)
+    pip(tmp_path / "venv", "uninstall", "--yes", "racedata-f1")
     assert list(tmp_path.glob("venv/**/*racedata*")) == []

@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 
+import pytest
 from support import ROOT
 
 from racedata.settings import Settings
@@ -14,6 +15,7 @@ def run(script, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
+@pytest.mark.long
 def test_the_benchmark_measures_each_way_to_the_service_beside_its_floor(sample_database, tmp_path):
     figures = tmp_path / "bench.json"
     options = ["--rounds", "1", "--seconds", "1", "--per-shape", "1", "--endpoints", "results", "--json", figures]

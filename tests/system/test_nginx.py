@@ -84,7 +84,7 @@ def test_no_answer_is_compressed_twice_or_by_nginx(site: Site) -> None:
         assert response.headers.get_all("Content-Encoding") == (["gzip"] if compressed else None)
         assert int(response.headers["Content-Length"]) == len(body)
         assert compressed == (body[:2] == b"\x1f\x8b")
-        assert compressed or len(body) < 900
+        assert compressed or len(body) < 2000
 
 
 def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site) -> None:
@@ -128,14 +128,6 @@ def test_nginx_passes_on_each_header_that_the_service_reads() -> None:
     read = {name.replace("_", "-") for name in re.findall('"HTTP_([A-Z_]+)"', source)}
     assert "IF-NONE-MATCH" in read
     assert read <= {name.upper() for name in re.findall(r"proxy_set_header ([\w-]+)", SITE)}
-
-
-def test_a_preflight_through_nginx_takes_no_token(site: Site) -> None:
-    headers = {"Origin": "https://example.com", "Access_Control_Request_Method": "GET"}
-    for _ in range(10):
-        response, _ = get(site, source="127.0.0.9", method="OPTIONS", **headers)
-        assert (response.status, response.headers["Access-Control-Allow-Methods"]) == (200, "GET, HEAD, OPTIONS")
-    assert get(site, source="127.0.0.9")[0].headers["RateLimit"].startswith('"sustained";r=5;')
 
 
 def test_a_body_is_not_passed_on(site: Site) -> None:

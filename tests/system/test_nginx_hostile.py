@@ -86,6 +86,7 @@ async def read_slowly(address: Site, content: bytes, seconds: int) -> None:
         writer.close()
 
 
+@pytest.mark.long
 def test_hundreds_of_slow_clients_do_not_delay_a_good_one(site: Site) -> None:
     seconds = 15
     good = Client(RACE, seconds, connections=2, pause=0.1)

@@ -63,6 +63,7 @@ def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
     assert_served(*others)
 
 
+@pytest.mark.long
 def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_database, tmp_path, redis_server):
     flood = Client(ADDRESS, SECONDS + 6, connections=32)
     options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
