@@ -101,21 +101,3 @@ def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(samp
         assert [line.split("[WARNING] ")[1] for line in started.stderr.splitlines()] == notices
         assert re.findall('<p id="sample">(.*)</p>', app.get("/").text) == notices
         assert [value for key, value in app.get("/healthz").json.items() if key == "sample"] == notices
-
-
-@pytest.mark.parametrize(
-    ("variable", "value", "said"),
-    [
-        (
-            "RACEDATA_DATABASE",
-            "/none/such.db",
-            "/none/such.db is missing; to build it, run: racedata load SOURCE --database /none/such.db",
-        ),
-        ("RACEDATA_MAX_LIMIT", "many", "RACEDATA_MAX_LIMIT='many': expected a whole number from 1 to 100000\n"),
-    ],
-)
-def test_if_it_cannot_start_get_app_ends_with_one_line(variable, value, said):
-    run = get_app(**{variable: value})
-    assert run.returncode == 3
-    assert run.stderr.startswith(f"racedata: {said}")
-    assert run.stderr.count("\n") == 1

@@ -49,17 +49,6 @@ def client_over(data, **settings):
     return app
 
 
-def test_the_second_time_an_answer_costs_no_query_and_is_the_same(data):
-    app = client_over(data)
-    first = app.get(ADDRESS)
-    assert data.queries
-    data.queries = 0
-    again, head = app.get(ADDRESS), app.head(ADDRESS)
-    assert data.queries == 0
-    assert (again.body, dict(again.headers)) == (first.body, dict(first.headers))
-    assert (head.body, dict(head.headers)) == (b"", dict(first.headers))
-
-
 HOSTS = st.sampled_from(["a.example", "b.example", "a.example:8080", "bad host"])
 SCHEMES = st.sampled_from(["http", "https"])
 PATHS = """

@@ -17,6 +17,8 @@ from racedata.database import DatabaseError, read
         (spoiling.unreadable, "cannot be read ("),
         (spoiling.emptied, "is not an SQLite database"),
         (spoiling.text, "is not an SQLite database"),
+        (spoiling.endless, "is not an SQLite database"),
+        (spoiling.overwritten, "is not an SQLite database"),
         (spoiling.foreign, "is an SQLite database, but not one of racedata"),
         (spoiling.version(3), "has schema version 3, older than this program's, 5"),
         (spoiling.version(0), "has schema version 0, older than this program's, 5"),

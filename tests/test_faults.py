@@ -4,12 +4,11 @@ import os
 import random
 import shutil
 import signal
-import subprocess
 
 import pytest
-from support import ROOT, spoiling
+from support import spoiling
 from support.answers import bodies
-from support.processes import GUNICORN, OFF, service, until
+from support.processes import OFF, service, until
 from support.traffic import Client, run
 
 PATHS = ["/ergast/f1/2023/9.json", *(f"/ergast/f1/2023/9/results.json?limit={limit}" for limit in range(1, 40))]
@@ -33,16 +32,6 @@ def remove(path):
         path.rmdir()
     else:
         path.unlink(missing_ok=True)
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_it_does_not_start_with_such_a_file_and_says_why_in_one_line(sample_database, tmp_path, fault):
-    path = shutil.copy(sample_database, tmp_path / "racedata.db")
-    fault(path)
-    environ = {"PATH": os.environ["PATH"], "RACEDATA_DATABASE": str(path)}
-    done = subprocess.run(GUNICORN, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=20)
-    assert (done.returncode, done.stdout) == (3, "")
-    assert done.stderr.startswith(f"racedata: {path} ") and done.stderr.count("\n") == 1
 
 
 def healthz(running):
@@ -94,6 +83,7 @@ def test_a_worker_that_starts_beside_a_bad_file_has_the_data_of_the_others(
         assert each.bodies == {expected[each.path]}
 
 
+@pytest.mark.long
 def test_whatever_happens_to_the_file_clients_get_good_data_and_the_next_good_file_is_served(
     sample_database, other_database, tmp_path
 ):

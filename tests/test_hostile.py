@@ -58,10 +58,6 @@ def test_an_unusual_request_is_answered_or_refused(running: Gunicorn, name: str)
     assert_still_works(running, answer)
 
 
-def test_http_1_0_needs_no_host(running: Gunicorn) -> None:
-    assert statuses(send(running.address, UNUSUAL["HTTP/1.0 without Host"])) == [200]
-
-
 @pytest.mark.parametrize("name", SMUGGLED)
 def test_a_request_with_an_ambiguous_body_is_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, SMUGGLED[name], end=True)

@@ -4,12 +4,12 @@ import hashlib
 import io
 import json
 import re
-import threading
 import urllib.request
 import zipfile
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import ExitStack
 
 import pytest
+from support.apis import served
 from support.loads import run_loader
 
 from racedata.loader.errors import LoadError
@@ -31,33 +31,12 @@ SHA256 = hashlib.sha256(ZIP).hexdigest()
 
 
 class Host:
-    """A web server on a port of its own: `answers` has (status, headers, body) by path, `requests` what was asked."""
+    """A web server: `answers` has (status, headers, body) by path, `requests` what was requested."""
 
-    def __init__(self):
+    def __init__(self, stack):
         self.answers = {}
-        self.requests = []  # (path, Authorization)
-        host = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self):
-                host.requests.append((self.path, self.headers["Authorization"]))
-                status, headers, body = host.answers.get(self.path, (404, {}, b""))
-                self.send_response(status)
-                for name, value in {"Content-Length": str(len(body)), **headers}.items():
-                    self.send_header(name, value)
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *args):
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.01,)).start()
-
-    def close(self):
-        self.server.shutdown()
-        self.server.server_close()
+        server = stack.enter_context(served(lambda path: self.answers.get(path, (404, {}, b""))))
+        self.url, self.requests = server.url.removesuffix("/ergast/f1"), server.requests
 
     def serve(self, path, body, status=200, **headers):
         self.answers[path] = (status, headers, body)
@@ -72,18 +51,17 @@ class Host:
 @pytest.fixture
 def api():
     """The host of the index."""
-    host = Host()
-    yield host
-    host.close()
+    with ExitStack() as stack:
+        yield Host(stack)
 
 
 @pytest.fixture
 def storage():
     """The host that the dump's address redirects to."""
-    host = Host()
-    host.serve("/dump.zip?signature=1", ZIP)
-    yield host
-    host.close()
+    with ExitStack() as stack:
+        host = Host(stack)
+        host.serve("/dump.zip?signature=1", ZIP)
+        yield host
 
 
 def fetched(api, token=None):

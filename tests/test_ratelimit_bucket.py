@@ -4,7 +4,7 @@ from fractions import Fraction
 
 from hypothesis import given
 from hypothesis import strategies as st
-from support.limits import BURST, NOW, SECOND, SUSTAINED
+from support.limits import BURST, NOW, SECOND
 
 from racedata.ratelimit.bucket import Limit, take, whole_seconds
 
@@ -55,40 +55,6 @@ def test_a_request_is_allowed_after_the_wait_in_whole_seconds_and_refused_a_seco
             wait = whole_seconds(decision.wait)
             assert take(limits, full_at, now + wait * SECOND)[0].refused_by is None
             assert take(limits, full_at, now + (wait - 1) * SECOND)[0].refused_by is not None
-
-
-def test_a_client_that_sends_a_request_per_quarter_second_is_never_refused_by_the_burst_limit():
-    full_at = [0]
-    for request in range(10_000):
-        decision, full_at = take([BURST], full_at, NOW + request * SECOND // 4)
-        assert decision.refused_by is None
-
-
-def test_a_refused_request_takes_no_token_from_either_bucket():
-    full_at = [0, 0]
-    for _ in range(4):
-        _, full_at = take([BURST, SUSTAINED], full_at, NOW)
-    for _ in range(1000):
-        decision, after = take([BURST, SUSTAINED], full_at, NOW)
-        assert (decision.refused_by, after) == (BURST, full_at)
-    assert decision.remaining == [0, 496]
-
-
-def test_if_both_limits_are_reached_the_one_with_the_longer_wait_refuses():
-    decision, _ = take([BURST, SUSTAINED], [NOW + SECOND, NOW + 3600 * SECOND], NOW)
-    assert (decision.refused_by, decision.wait) == (SUSTAINED, 7.2 * SECOND)
-
-
-@given(LIMITS, st.integers(1, 200))
-def test_a_window_allows_at_most_a_full_bucket_and_its_refill_at_any_pace(limit, requests):
-    full_at, allowed = [0], 0
-    now, end = NOW, NOW + limit.window * SECOND
-    pause = max(1, limit.window * SECOND // requests)
-    while now < end:
-        decision, full_at = take([limit], full_at, now)
-        allowed += decision.refused_by is None
-        now += pause
-    assert allowed <= 2 * limit.quota
 
 
 def test_a_state_stored_under_a_larger_limit_does_not_lock_a_client_out():

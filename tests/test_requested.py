@@ -7,50 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.answers import client, request
 
-ADDRESSES = {
-    "races": ["races.json", "races/", "", ".json"],
-    "2023/races": ["2023/races.json", "2023/races/", "2023", "2023.json", "2023/", "2023/RACES.JSON"],
-    "2023/18": ["2023/18.json", "2023/18/", "2023/18/races", "2023/18/races.json", "2023/18/races/", "2023/18/Races"],
-    "2023/18/results": ["2023/18/results.json", "2023/18/results/", "2023/18/Results.JSON"],
-    "2023/18/qualifying": ["2023/18/qualifying.json", "2023/18/qualifying/", "2023/18/QUALIFYING"],
-    "2023/18/sprint": ["2023/18/sprint.json", "2023/18/sprint/", "2023/18/spRint/"],
-    "2023/18/laps": ["2023/18/laps.json", "2023/18/laps/", "2023/18/Laps.json"],
-}
-
-
-@pytest.mark.parametrize("address", ADDRESSES)
-def test_every_form_of_an_address_gets_the_same_body(sample, address):
-    answer = sample.get(f"/ergast/f1/{address}", status=200)
-    assert answer.content_type == "application/json"
-    assert answer.json["MRData"]["total"] != "0"
-    for form in ADDRESSES[address]:
-        form = form if form == ".json" else f"/{form}"
-        assert sample.get(f"/ergast/f1{form}", status=200).body == answer.body
-        assert sample.get(f"/Ergast/F1{form}", status=200).body == answer.body
-
-
 NO_ENDPOINT = """
 /index.html /2023 /ergast/f1/.json /ergast/f2/2023 /ergast/f1//2023 /ergast/f1/0957 /ergast/f1/2_23 /ergast/f1/2023/01
 /ergast/f1/2023/18/results.xml /ergast/f1/2023/18/results.json/ /ergast/f1/2023/18/../18 /healthz/ /Healthz
+//ergast/f1/2023 ///ergast/f1/2023/18/laps // //healthz
 """
 
 
 @pytest.mark.parametrize("address", [*NO_ENDPOINT.split(), "/ergast/f1/2023/" + "9" * 5000])
 def test_an_address_of_no_endpoint_is_404_and_says_what_is_accepted(sample, address):
-    problem = sample.get(address, status=404)
-    assert problem.content_type == "application/problem+json"
-    assert "four digits" in problem.json["detail"]
-
-
-@pytest.mark.parametrize("path", ["//ergast/f1/2023", "///ergast/f1/2023/18/laps", "//", "//healthz"])
-def test_slashes_at_the_front_make_an_address_unknown(sample, path):
-    answer = request(sample, PATH_INFO=path)
-    assert answer.status_int == 404
-    assert "Nothing has this address. An address is /ergast/f1, " in answer.json["detail"]
-
-
-def test_a_season_in_the_digits_of_another_script_is_404(sample):
-    assert request(sample, PATH_INFO=as_wsgi("/ergast/f1/٢٠٢٣")).status_int == 404
+    problem = request(sample, PATH_INFO=address)
+    assert (problem.status_int, problem.content_type) == (404, "application/problem+json")
+    assert "An address is /ergast/f1, " in problem.json["detail"]
 
 
 @pytest.mark.parametrize(
@@ -123,12 +91,6 @@ def test_the_envelope_shows_the_limit_that_was_used(sample, asked, used):
     assert answer.json["MRData"]["limit"] == used
 
 
-def test_a_maximum_below_the_default_lowers_the_default(sample_database):
-    app = client(sample_database, max_limit=30)
-    answer = app.get("/ergast/f1/2023/18/laps.json").json["MRData"]
-    assert (answer["limit"], sum(len(lap["Timings"]) for lap in answer["RaceTable"]["Races"][0]["Laps"])) == ("30", 30)
-
-
 @pytest.mark.parametrize("change", [{"QUERY_STRING": "x" * 8000}, {"HTTP_HOST": "x" * 8000}])
 def test_parsing_long_requests_takes_no_memory(sample_database, change):
     app = client(sample_database, cache_size=0)
@@ -161,6 +123,7 @@ def as_wsgi(text):
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 
+@pytest.mark.long
 @settings(max_examples=1500)
 @given(PATHS, QUERIES, st.sampled_from(["GET", "HEAD", "OPTIONS", "POST", "BREW"]), HOSTS)
 def test_a_request_that_is_wrong_in_any_way_is_4xx_and_never_5xx(sample, path, query, method, host):

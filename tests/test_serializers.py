@@ -22,10 +22,6 @@ def test_what_is_unknown_is_left_out_and_what_is_zero_is_not():
     assert serializers.known(a=None, b=0, c="", d={}, e="x", f=1) == {"b": "0", "c": "", "d": {}, "e": "x", "f": "1"}
 
 
-def test_keys_keep_their_order():
-    assert list(serializers.known(z="1", a=None, m="2", b="3")) == ["z", "m", "b"]
-
-
 @pytest.mark.parametrize(
     ("format_time", "time", "winner", "text"),
     [
@@ -100,25 +96,3 @@ def test_a_fastest_lap_has_what_the_source_has(change, keys):
 
 def test_there_is_no_fastest_lap_without_a_lap():
     assert serializers.fastest_lap({**LAP, "fastestLap": None}) is None
-
-
-def test_timings_are_grouped_by_lap():
-    drivers = {1: {"driverId": "a"}, 2: {"driverId": "b"}}
-    rows = [(1, 2, 2, "1:40.000", 7), (2, 1, 1, "1:39.000", 7), (2, 2, None, None, 7)]
-    assert serializers.laps(rows, drivers) == [
-        {"number": "1", "Timings": [{"driverId": "b", "position": "2", "time": "1:40.000"}]},
-        {"number": "2", "Timings": [{"driverId": "a", "position": "1", "time": "1:39.000"}, {"driverId": "b"}]},
-    ]
-
-
-def test_a_table_names_the_filters_of_its_request_in_one_order():
-    filters = {"laps": 3, "drivers": "alonso", "results": "R", "circuits": "spa", "grid": 0}
-    assert list(serializers.echo(2023, 18, filters).items()) == [
-        ("season", "2023"),
-        ("round", "18"),
-        ("circuitId", "spa"),
-        ("driverId", "alonso"),
-        ("grid", "0"),
-        ("position", "R"),
-        ("lap", "3"),
-    ]

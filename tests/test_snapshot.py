@@ -4,7 +4,7 @@ import sqlite3
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support import SAMPLE, spoiling
+from support import SAMPLE
 
 from racedata.database import SCHEMA_VERSION
 from racedata.snapshot import Snapshot
@@ -19,14 +19,6 @@ def test_a_path_may_have_any_characters(sample_database, tmp_path):
 def test_nothing_can_be_written(sample_database):
     with pytest.raises(sqlite3.OperationalError, match="readonly"):
         Snapshot.read(sample_database).rows("DELETE FROM races")
-
-
-@pytest.mark.parametrize("spoil", [spoiling.missing, spoiling.overwritten, spoiling.emptied])
-def test_what_happens_to_the_file_afterwards_changes_no_row(database, spoil):
-    data = Snapshot.read(database)
-    before = data.rows("SELECT * FROM lap_times")
-    spoil(database)
-    assert data.rows("SELECT * FROM lap_times") == before
 
 
 def test_threads_share_it_and_each_gets_its_own_rows(sample_database):

@@ -39,6 +39,7 @@ class Server:
         self.answer = answer
         self.paths: list[str] = []
         self.agents: set[str] = set()
+        self.requests: list[tuple[str, str | None]] = []  # (path, Authorization)
         self.faults: dict[int, Fault] = {}
         self.url = ""
 
@@ -46,6 +47,7 @@ class Server:
         number = len(self.paths)
         self.paths.append(handler.path.removeprefix("/ergast/f1/"))
         self.agents.add(handler.headers["User-Agent"])
+        self.requests.append((handler.path, handler.headers["Authorization"]))
         status, headers, body = self.answer(handler.path)
         length = len(body)
         if number in self.faults:
