@@ -21,23 +21,26 @@ log = logging.getLogger(__name__)
 
 # `take` in Lua, without the Decision. Python's `take` makes the Decision from the moments that the script returns.
 # The time is the server's, because the clocks of several machines differ. A key expires when its buckets are full.
-# A key with any other content is treated as missing, and overwritten.
+# A key with any other content is treated as missing, and overwritten. A moment too far in the future is overwritten,
+# even if the request is refused: the limit was larger when it was stored, or the server's clock was set back.
 SCRIPT = """
     local time = redis.call('TIME')
     local now = time[1] * 1000000 + time[2]
     local value = redis.pcall('GET', KEYS[1])
     local moments = string.gmatch(type(value) == 'string' and value or '', '%d+')
-    local before, after, last, allowed = {now}, {}, now, true
+    local before, kept, after, last, allowed, wrong = {now}, {}, {}, now, true, false
     for i = 1, #ARGV / 2 do
         local interval, capacity = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
-        before[i + 1] = math.min(math.max(tonumber(moments() or 0), now), now + capacity)
+        local stored = tonumber(moments() or 0)
+        wrong = wrong or stored > now + capacity
+        before[i + 1] = math.min(math.max(stored, now), now + capacity)
         local full = before[i + 1] + interval
         allowed = allowed and full <= now + capacity
         last = math.max(last, full)
-        after[i] = string.format('%.0f', full)
+        kept[i], after[i] = string.format('%.0f', before[i + 1]), string.format('%.0f', full)
     end
-    if allowed then
-        redis.call('SET', KEYS[1], table.concat(after, ' '), 'PX', math.ceil((last - now) / 1000))
+    if allowed or wrong then
+        redis.call('SET', KEYS[1], table.concat(allowed and after or kept, ' '), 'PX', math.ceil((last - now) / 1000))
     end
     return before
 """

@@ -102,10 +102,11 @@ def test_a_key_with_a_wrong_value_is_a_full_bucket_and_no_outage(redis_server, c
     assert caplog.records == []
 
 
-def test_a_key_with_a_moment_too_far_in_the_future_is_an_empty_bucket(redis_server, caplog):
+def test_a_key_with_a_moment_too_far_in_the_future_is_an_empty_bucket_which_fills(redis_server, caplog):
     redis_cli(redis_server, "SET", "racedata:a", "9" * 1000)
     with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
         assert store.take(b"a").reset == [86400 * SECOND]
+    assert 0 < int(redis_cli(redis_server, "PTTL", "racedata:a")) <= 4 / 3 * 86_400_000
     assert caplog.records == []
 
 
