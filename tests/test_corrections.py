@@ -46,6 +46,8 @@ RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
             "22:30:00",
         ),
         ("results,2023/18/max_verstappen,grid,6,7", f"grid FROM results {RACE} AND positionOrder = 1", 7),
+        # A number may have other trailing zeros.
+        ("circuits,monza,lat,45.61560,45.62", "lat FROM circuits WHERE circuitRef = 'monza'", "45.62"),
         (
             "lap_times,2023/18/max_verstappen/1,position,5,6",
             f"position FROM lap_times JOIN drivers USING (driverId) {RACE} AND code = 'VER' AND lap = 1",

@@ -108,9 +108,9 @@ def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_clas
                  fastestLap, rank, fastestLapTime, fastestLapSpeed, status
              FROM results JOIN drivers USING (driverId) LEFT JOIN status USING (statusId) WHERE raceId = 50"""
     assert source.stored(sql) == [
-        ("leclerc", 16, 1, "1", 1, "26", 51, 5562430, 2, 1, "1:45.200", "203.4", "Finished"),
+        ("leclerc", 16, 1, "1", 1, "26", 51, 5562430, 2, 1, "1:45.200", "203.400", "Finished"),
         ("sainz", 55, 2, "2", 2, "12.5", 50, None, None, None, None, None, "Lapped"),
-        ("albon", 23, None, "R", 3, "0", 7, None, 6, 2, "1:47.900", "201.1", "Engine"),
+        ("albon", 23, None, "R", 3, "0", 7, None, 6, 2, "1:47.900", "201.100", "Engine"),
         ("sargeant", 2, None, "W", 4, None, None, None, None, None, None, None, "Did not start"),
     ]
 

@@ -9,7 +9,7 @@ from racedata.loader.csvfile import MISSING, CsvFile, Field
 from racedata.loader.errors import LoadError
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, TABLES, Table
-from racedata.loader.values import Value, one_of, plain_text, text
+from racedata.loader.values import Value, number, one_of, plain_text, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 
@@ -93,11 +93,15 @@ def correct_value(
         new, old = (None if value in MISSING else parse(value) for value in (right, wrong))
     except ValueError:
         raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {parse.expected}") from None
+    # Some sources write 205.460, and some 205.46.
+    compared = f"CAST({column_name} AS REAL) IS CAST(? AS REAL)" if parse is number else f"{column_name} IS ?"
     changed = stage.db.execute(
-        f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {column_name} IS ?", [new, *parts, old]
+        f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {compared}", [new, *parts, old]
     ).rowcount
     if changed:
         return changed, None
-    stored = stage.db.execute(f"SELECT {column_name} FROM dump.{table.name} WHERE {where}", parts).fetchone()
+    stored = stage.db.execute(
+        f"SELECT {column_name}, {compared} FROM dump.{table.name} WHERE {where}", [new, *parts]
+    ).fetchone()
     # The dump does not have that row or value, or has it right.
-    return 0, None if stored is None or stored[0] == new else stored[0]
+    return 0, None if stored is None or stored[1] else stored[0]

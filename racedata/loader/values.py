@@ -97,6 +97,7 @@ flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
 moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", _in_utc, repeats=True)
 degrees = Parser("degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}")  # as its API
 time_with_fraction = Parser("a time of day such as 14:19:22", rf"{_TIME_OF_DAY}(\.[0-9]+)?", lambda text: text[:8])
+speed = Parser("a number such as 25 or 8.14", _NUMBER, lambda text: f"{float(text):.3f}")  # as its API
 clock_duration = Parser("a duration such as 01:31:31.531", _CLOCK_DURATION, milliseconds)
 clock_lap_time = Parser("a duration such as 00:01:31.531", _CLOCK_DURATION, _to_lap_time)
 
