@@ -153,6 +153,12 @@ def test_drivers_of_a_shared_car_both_have_its_laps_and_a_driver_of_two_cars_one
     ]
 
 
+def test_a_driver_without_a_lap_is_not_the_fastest(release):
+    release.change("f1db-races-fastest-laps", 2, time="")
+    found = release.stored("SELECT driverRef FROM results JOIN drivers USING (driverId) WHERE rank = 1 AND raceId = 58")
+    assert found == []
+
+
 def test_who_starts_in_the_pit_lane_or_not_at_all_has_grid_0(cut_database):
     assert select(cut_database, rows("results", "driverRef", "year = 2023 AND round = 18 AND grid = 0")) == [
         *[("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]

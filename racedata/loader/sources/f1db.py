@@ -204,11 +204,12 @@ RESULTS = f"""
         timeMillis, statusId
     FROM f1db_{{file}} AS f1db JOIN dump.races USING (raceId)
         LEFT JOIN dump.status ON status = {STATUS} COLLATE NOCASE"""
-# If a driver has two rows, which are of shared cars, the first has the fastest lap.
+# If a driver has two rows, which are of shared cars, the first has the fastest lap. A row without a time may have a
+# place all the same: in 2025/21 that of the fastest.
 FASTEST_LAPS = """
     UPDATE dump.results SET (rank, fastestLap, fastestLapTime) = (
         SELECT ifnull(positionNumber, positionDisplayOrder), lap, time FROM f1db_races_fastest_laps AS f1db
-        WHERE f1db.raceId = results.raceId AND f1db.driverId = results.driverId)
+        WHERE f1db.raceId = results.raceId AND f1db.driverId = results.driverId AND time NOT NULL)
     WHERE resultId IN (SELECT resultId FROM (
         SELECT resultId, min(positionOrder) FROM dump.results GROUP BY raceId, driverId))"""
 QUALIFYING = f"""
