@@ -5,10 +5,13 @@ import random
 import re
 import shutil
 import sqlite3
+import zipfile
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
 import pytest
+from support.answers import client
 from support.loads import built, rows_of, select
 
 from racedata.loader import build
@@ -373,10 +376,61 @@ SAME_RACES = """
 
 
 @pytest.fixture(scope="session")
-def both(f1db, dump_database, tmp_path_factory):
+def f1db_database(f1db, tmp_path_factory):
+    """A database built from the release."""
+    return built(f1db, tmp_path_factory.mktemp("f1db") / "racedata.db", None)
+
+
+# The rows of the file of each address, in the whole release.
+SESSIONS = {
+    "sprintqualifying": ("sprint-qualifying", 340),
+    **{f"practice/{n}": (f"free-practice-{n}", rows) for n, rows in {1: 15776, 2: 15316, 3: 8630, 4: 706}.items()},
+}
+
+
+@pytest.mark.parametrize("address", SESSIONS)
+def test_every_row_of_a_session_is_served_as_its_file_has_it(f1db, f1db_database, address):
+    name, total = SESSIONS[address]
+
+    def rows(name):
+        with zipfile.ZipFile(f1db) as release:
+            lines = release.read(f"f1db-{name}.csv").decode().splitlines()
+        return [{column: value or None for column, value in row.items()} for row in csv.DictReader(lines)]
+
+    def minutes(time):
+        return time and (time if ":" in time else f"0:{time}")
+
+    drivers = {row["id"]: f"{row['firstName']} {row['lastName']}" for row in rows("drivers")}
+    expected = Counter(
+        (row["year"], row["round"], row["positionNumber"], row["driverNumber"], drivers[row["driverId"]])
+        + (
+            (row["laps"], row["timeMillis"], minutes(row["time"]))
+            if "practice" in address
+            else tuple(minutes(row[part]) for part in ("q1", "q2", "q3"))
+        )
+        for row in rows(f"races-{name}-results")
+    )
+    app, served = client(f1db_database, burst_limit="off", sustained_limit="off"), Counter()
+    for offset in range(0, total, 2000):
+        page = app.get(f"/ergast/f1/{address}?limit=2000&offset={offset}").json["MRData"]
+        for race in page["RaceTable"]["Races"]:
+            for row in race.get("PracticeResults") or race["SprintQualifyingResults"]:
+                assert row.get("session") in (None, address[-1])
+                driver, time = "{givenName} {familyName}".format_map(row["Driver"]), row.get("Time", {})
+                facts = (row.get("position"), row.get("number"), driver)
+                if "practice" in address:
+                    facts += (row.get("laps"), time.get("millis"), time.get("time"))
+                else:
+                    facts += (row.get("Q1"), row.get("Q2"), row.get("Q3"))
+                served[race["season"], race["round"], *facts] += 1
+    assert served == expected
+    assert served.total() == int(page["total"]) == total
+
+
+@pytest.fixture(scope="session")
+def both(f1db_database, dump_database):
     """A connection to a database built from the release, with that of the dump as `ergast`."""
-    database = built(f1db, tmp_path_factory.mktemp("f1db") / "racedata.db", None)
-    with closing(sqlite3.connect(database)) as db:
+    with closing(sqlite3.connect(f1db_database)) as db:
         db.execute("ATTACH ? AS ergast", (str(dump_database),))
         db.execute(SAME_RACES)
         yield db

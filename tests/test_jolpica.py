@@ -185,6 +185,16 @@ def test_qualifying_has_the_times_of_each_part_and_the_position_of_the_last(sour
     ]
 
 
+def test_sprint_qualifying_has_the_same_facts_of_its_own_sessions(source):
+    sql = """SELECT driverId, constructorId, list.number, position, q1, q2, q3
+             FROM {} AS list JOIN races USING (raceId) WHERE year = 2023 ORDER BY record"""
+    qualifying = source.stored(sql.format("qualifying"))
+    for id, type in [(61, "SQ1"), (62, "SQ2"), (63, "SQ3"), (64, "Q1")]:
+        source.change("session", id, type=type)
+    assert source.stored(sql.format("sprint_qualifying")) == qualifying != []
+    assert select(source.database, sql.format("qualifying")) == []
+
+
 def test_of_two_fastest_laps_the_faster_one_that_is_not_deleted_counts(source):
     source.change("lap", 305, is_entry_fastest_lap="t", is_deleted="t")
     sql = "SELECT q3 FROM qualifying WHERE raceId = 50 AND driverId = 40"
@@ -264,7 +274,7 @@ def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, 
 def test_laps_pit_stops_and_standings_may_be_absent(source):
     del source.tables["lap"], source.tables["driverchampionship"], source.tables["teamchampionship"]
     absent = [line.split()[0] for line in source.load() if "no file" in line]
-    assert absent == ["sprint_qualifying", "practice", "lap_times", "driver_standings", "constructor_standings"]
+    assert absent == ["practice", "lap_times", "driver_standings", "constructor_standings"]
     assert select(source.database, "SELECT stop, lap FROM pit_stops") == [(1, None), (2, None), (1, None)]
     del source.tables["pitstop"]
     assert "pit_stops                  no file            0" in source.load()
@@ -417,3 +427,36 @@ def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(jolp
 
 def test_statuses_of_jolpicas_dump_all_have_an_id_that_clients_know(jolpica_database):
     assert select(jolpica_database, "SELECT count(*), max(statusId) FROM status") == [(141, 143)]
+
+
+def test_sprint_qualifying_is_served_as_the_sessions_of_the_dump_say(jolpica, jolpica_database):
+    def rows(name):
+        with (jolpica / f"formula_one_{name}.csv").open(newline="", encoding="utf-8") as file:
+            return {row["id"]: row for row in csv.DictReader(file)}
+
+    names = ("season", "round", "session", "sessionentry", "roundentry", "teamdriver", "driver", "team")
+    seasons, rounds, sessions, entries, round_entries, pairs, drivers, teams = map(rows, names)
+    best = {
+        lap["session_entry_id"]: f"{time:0<12}".removeprefix("00:0")  # 00:01:41.5 is 1:41.500
+        for lap in rows("lap").values()
+        for time in [lap["time"] if "." in lap["time"] else f"{lap['time']}."]
+        if lap["is_entry_fastest_lap"] == "t" and lap["is_deleted"] != "t"
+    }
+    expected = {}
+    for entry in sorted(entries.values(), key=lambda entry: sessions[entry["session_id"]]["type"]):
+        session, of_round = sessions[entry["session_id"]], round_entries[entry["round_entry_id"]]
+        if session["type"] in ("SQ1", "SQ2", "SQ3"):
+            race, pair = rounds[session["round_id"]], pairs[of_round["team_driver_id"]]
+            driver, team = drivers[pair["driver_id"]]["reference"], teams[pair["team_id"]]["reference"]
+            row = expected.setdefault((seasons[race["season_id"]]["year"], race["number"], driver), {})
+            row |= {"number": of_round["car_number"], "constructor": team, "position": entry["position"]}
+            row |= {session["type"][1:]: best[entry["id"]]} if entry["id"] in best else {}
+    answer = client(jolpica_database).get("/ergast/f1/sprintqualifying?limit=2000").json["MRData"]
+    served = {
+        (race["season"], race["round"], row.pop("Driver")["driverId"]): row
+        | {"constructor": row.pop("Constructor")["constructorId"]}
+        for race in answer["RaceTable"]["Races"]
+        for row in race["SprintQualifyingResults"]
+    }
+    assert served == expected
+    assert answer["total"] == str(len(served)) == "120"

@@ -196,6 +196,24 @@ RESULTS = """
     FROM entry LEFT JOIN fastest ON session_entry_id = id
         LEFT JOIN dump.status ON dump.status.status = status_text COLLATE NOCASE
     WHERE type = '{type}' AND position NOT NULL"""
+# Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2. The position is that
+# of the last one.
+QUALIFYING = """
+    INSERT INTO dump.{table} ({id}, raceId, driverId, constructorId, number, position, q1, q2, q3)
+    SELECT round_entry_id, raceId, driverId, constructorId, car_number, max(last_position),
+        max(best) FILTER (WHERE type = '{type}1' OR older AND nth = 1),
+        max(best) FILTER (WHERE type = '{type}2' OR older AND nth = 2),
+        max(best) FILTER (WHERE type = '{type}3')
+    FROM (
+        SELECT *, type IN ({older}) AS older, CASE WHEN is_deleted IS NOT 1 THEN fastest_time END AS best,
+            row_number() OVER parts AS nth,
+            first_value(position) OVER (PARTITION BY round_entry_id ORDER BY part DESC NULLS FIRST, session_id DESC)
+                AS last_position
+        FROM entry LEFT JOIN fastest ON session_entry_id = id
+        WHERE type IN ('{type}1', '{type}2', '{type}3', {older}) AND position NOT NULL
+        WINDOW parts AS (PARTITION BY round_entry_id ORDER BY part NULLS LAST, session_id)
+    )
+    GROUP BY round_entry_id"""
 # Rows without a round, which are standings after a sprint, are left out.
 STANDINGS = """
     INSERT INTO dump.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
@@ -207,24 +225,8 @@ STANDINGS = """
 FILL_RECORDS = {
     "results": RESULTS.format(table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"),
     "sprint_results": RESULTS.format(table="sprint_results", type="SR", speed="", average_speed=""),
-    # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2. The position is
-    # that of the last one.
-    "qualifying": """
-        INSERT INTO dump.qualifying (qualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3)
-        SELECT round_entry_id, raceId, driverId, constructorId, car_number, max(last_position),
-            max(best) FILTER (WHERE type = 'Q1' OR older AND nth = 1),
-            max(best) FILTER (WHERE type = 'Q2' OR older AND nth = 2),
-            max(best) FILTER (WHERE type = 'Q3')
-        FROM (
-            SELECT *, type IN ('QA', 'QB', 'QO') AS older, CASE WHEN is_deleted IS NOT 1 THEN fastest_time END AS best,
-                row_number() OVER parts AS nth,
-                first_value(position) OVER (PARTITION BY round_entry_id ORDER BY part DESC NULLS FIRST, session_id DESC)
-                    AS last_position
-            FROM entry LEFT JOIN fastest ON session_entry_id = id
-            WHERE type IN ('Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO') AND position NOT NULL
-            WINDOW parts AS (PARTITION BY round_entry_id ORDER BY part NULLS LAST, session_id)
-        )
-        GROUP BY round_entry_id""",
+    "qualifying": QUALIFYING.format(table="qualifying", id="qualifyId", type="Q", older="'QA', 'QB', 'QO'"),
+    "sprint_qualifying": QUALIFYING.format(table="sprint_qualifying", id="sprintQualifyId", type="SQ", older="NULL"),
     "pit_stops": """
         INSERT INTO dump.pit_stops (raceId, driverId, stop, lap, time, milliseconds)
         SELECT raceId, driverId, pitstop.number, lap.number, local_timestamp, duration
@@ -252,7 +254,6 @@ LEFT_OUT = {
             OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM dump.sprint_results)""",
 }
 
-# SQ2 and SQ3 are known, but no endpoint has them.
 SESSION_TYPES = "'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3'"
 UNKNOWN_SESSIONS = f"""
     SELECT type, count(*) FROM session WHERE type NOT IN ({SESSION_TYPES}) GROUP BY type ORDER BY type"""
