@@ -375,6 +375,19 @@ SAME_RACES = """
         AND abs(julianday(ours.date) - julianday(theirs.date)) <= 1"""
 
 
+def test_who_took_part_only_in_a_practice_is_a_driver_but_in_no_season_with_results(cut_database):
+    app = client(cut_database)
+    totals = {
+        path: app.get(f"/ergast/f1{path}").json["MRData"]["total"]
+        for path in (
+            *("/drivers/arvid_lindblad", "/drivers/arvid_lindblad/practice"),
+            *("/2025/drivers", "/2025/drivers/arvid_lindblad"),
+        )
+    }
+    assert list(totals.values()) == ["1", "1", "0", "0"]
+    assert "Lindblad" in app.get("/ergast/f1/drivers?limit=2000").text
+
+
 @pytest.fixture(scope="session")
 def f1db_database(f1db, tmp_path_factory):
     """A database built from the release."""

@@ -14,7 +14,18 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.loads import built, csv_rows, race_ids
-from support.oracle import ACCEPTED, BESIDE_STANDINGS, CELLS, FILES, FORMS, OTHER_SPELLINGS, STANDINGS, WORDS, Oracle
+from support.oracle import (
+    ACCEPTED,
+    BESIDE_STANDINGS,
+    CELLS,
+    FILES,
+    FORMS,
+    OTHER_SPELLINGS,
+    STANDINGS,
+    WORDS,
+    Oracle,
+    read,
+)
 
 from racedata.addresses import FILTERS
 from racedata.resources import ENDPOINTS as SERVED
@@ -188,7 +199,7 @@ def compare_every_record(pair, folder):
     races = pair.oracle.calendar
     seasons = dict.fromkeys(race["year"] for race in races)
     for endpoint in ENDPOINTS:
-        rows = len(csv_rows(folder, FILES.get(endpoint, [endpoint])[0]))
+        rows = len(read(folder, FILES.get(endpoint, [endpoint])[0]))
         if endpoint not in OF_A_ROUND:
             whole = pair.total(f"/{endpoint}")
             by_season = sum(pair.total(f"/{season}/{endpoint}") for season in seasons)
