@@ -50,6 +50,7 @@ WAYS = [(place, coding) for place in PLACES for coding in CODINGS]
 # One address per endpoint, which is requested again and again: of the latest race that has everything.
 ONE = (
     *("{year}/races", "{year}/{round}/results", "{year}/{round}/qualifying", "{year}/{round}/sprint"),
+    *("{year}/{round}/sprintqualifying", "{year}/{round}/practice"),
     *("{year}/{round}/laps?offset=300", "{year}/{round}/pitstops", "{year}/driverstandings"),
     *("{year}/constructorstandings", "seasons", "{year}/circuits", "{year}/drivers", "{year}/constructors"),
     "{year}/status",

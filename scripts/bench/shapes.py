@@ -20,7 +20,7 @@ from racedata.snapshot import Snapshot
 
 BASE = Settings().base_address
 LISTS = ("seasons", "circuits", "races", "constructors", "drivers", "status")
-ROWS = ("results", "qualifying", "sprint")
+ROWS = ("results", "qualifying", "sprint", "sprintqualifying", "practice")
 STANDINGS = ("driverStandings", "constructorStandings")
 PLACES = ("results/1", "qualifying/1", "grid/1/results", "grid/1/status", "fastest/1/results")
 
