@@ -16,7 +16,7 @@ import struct
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
@@ -120,7 +120,7 @@ def refreshes_path(database: str | Path) -> Path:
     return path.with_name(f"{path.name.removesuffix('.db')}.refreshed.json")
 
 
-def read_refreshes(database: str | Path) -> dict[str, dict[str, str]]:
+def read_refreshes(database: str | Path) -> dict[str, dict[str, Any]]:
     """What that file says, by source: `refreshedAt`, and what the loader needs. Empty if it cannot be read."""
     path = refreshes_path(database)
     try:

@@ -56,7 +56,7 @@ class Report(NamedTuple):
     """What a build has to say."""
 
     lines: list[str]  # about the base and all sources
-    merged: list[str]  # about what could not be merged
+    merged: list[str]  # about the additions, and what could not be merged
     seasons: str  # `1950 to 2025 (76 seasons, 1,149 races)`
 
 
@@ -86,8 +86,7 @@ def build(
             # A further source may have errors too. With the right date, a race matches.
             with filled_apart(corrected(addition.fill, corrections), progress) as (staged, remarks):
                 progress("merging")
-                lines += remarks
-                merged += merge(stage, staged, *addition[1:])
+                merged += [*remarks, *merge(stage, staged, *addition[1:])]
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:
@@ -218,7 +217,8 @@ def recorded_sources(database: str) -> list[str]:
     if not os.path.exists(database):
         return [SAMPLE]
     with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
-        return [SAMPLE] if earlier.is_sample(db) else earlier.loaded_sources(db)
+        sources = earlier.loaded_sources(db)
+        return [SAMPLE, *sources[1:]] if earlier.is_sample(db) else sources
 
 
 def load(
@@ -263,7 +263,7 @@ def old_records(database: str, failed: Collection[str]) -> list[Addition]:
             is_needed = failed or earlier.was_refreshed(db)
     except LoadError:  # there is none, or it is damaged
         return []
-    return [Addition(fill, is_newer, has_calendars=True, updates_lists=True)] if is_needed else []
+    return [Addition(fill, is_newer, has_calendars=True)] if is_needed else []
 
 
 def is_newer(new: Part, old: Part) -> bool:

@@ -5,6 +5,7 @@ Which addresses are requested, and what their content means, does not belong her
 
 import re
 import signal
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -112,7 +113,7 @@ def download(
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise LoadError(f"{url}: {what}") from None
-    except (urllib.error.URLError, HTTPException, ConnectionError, ValueError) as error:
+    except (urllib.error.URLError, HTTPException, ConnectionError, ssl.SSLError, ValueError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines

@@ -3,10 +3,12 @@
 What to fetch is decided here, by what the database has; and how what was fetched becomes a Stage.
 """
 
+import hashlib
+import json
 import re
 import urllib.parse
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -26,6 +28,7 @@ from racedata.loader.tables import RACE_TABLES, TABLES, Table
 from racedata.loader.values import Value
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
+LATE = 3  # of so many races, laps are asked for again
 RACES = 22  # of a season that is not here, to tell how many requests it takes
 
 LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
@@ -101,6 +104,24 @@ class OldDatabase:
         found = self.db.execute("SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)).fetchone()
         return int(found[0]) if found else None
 
+    def filled_in(self) -> set[int]:
+        """Seasons with results that a refresh fetched, but from no API, so there are no laps."""
+        found = self.db.execute(
+            """SELECT DISTINCT year FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+               WHERE kind = 'results' AND fetchedAt NOT NULL AND sources.name NOT LIKE 'http%'
+                   AND raceId NOT IN (SELECT raceId FROM lap_times)"""
+        )
+        return {year for (year,) in found}
+
+    def lacks_laps(self, race_id: int | None) -> bool:
+        """Whether a refresh gave the results of a race, and there are no laps."""
+        found = self.db.execute(
+            """SELECT 1 FROM origins WHERE raceId = ?1 AND kind = 'results' AND fetchedAt NOT NULL
+                   AND raceId NOT IN (SELECT raceId FROM lap_times WHERE raceId = ?1)""",
+            (race_id,),
+        )
+        return found.fetchone() is not None
+
     def was_filled_in(self, race_id: int | None) -> bool:
         """Whether a refresh from no API gave the results of a race, and there are no laps."""
         found = self.db.execute(
@@ -151,8 +172,17 @@ class FetchedRace:
 class SeasonFetch:
     """Fetches a season. With `all_details`, those of each race; else those of races that are new or have changed."""
 
-    def __init__(self, api: Api, old: OldDatabase, facts: Json, races: Sequence[Json], all_details: bool) -> None:
-        self.api, self.old, self.facts, self.all_details = api, old, facts, all_details
+    def __init__(
+        self,
+        api: Api,
+        old: OldDatabase,
+        facts: Json,
+        races: Sequence[Json],
+        all_details: bool,
+        seen: Mapping[str, str],
+    ) -> None:
+        """`seen` has the digests of the lists that were fetched before, by race and endpoint."""
+        self.api, self.old, self.facts, self.all_details, self.seen = api, old, facts, all_details, seen
         self.year = int(facts["season"])
         fetched = [
             CalendarRace(int(race["round"]), race["raceName"], race.get("url"), circuit_of(race), str(race.get("date")))
@@ -175,12 +205,17 @@ class SeasonFetch:
                 self.fetch_list(endpoint)
         results = RACE_TABLES["results"]
         self.completed = [race for race in self.races if "results" in race.records or self.old.count(results, race.id)]
+        self.digests = {
+            f"{self.year}/{race.round}/{endpoint}": digest_of(records)
+            for race in self.races
+            for endpoint, records in race.records.items()
+        }
         changed = [race for race in self.races if race.records and (self.all_details or self.has_news(race))]
-        # What changes the standings after a race changes them after each later one too.
+        # What changes the standings after a race changes them after each later one too. Laps may come a race later.
         first = min([index for index, race in enumerate(self.completed) if race in changed], default=-1)
-        self.chosen = [
-            race for race in self.races if race in changed or (race in self.completed[first:] and race.records)
-        ]
+        late = [race for race in self.completed[-LATE:] if self.old.lacks_laps(race.id)]
+        again = [*self.completed[first:], *late]
+        self.chosen = [race for race in self.races if race in changed or (race in again and race.records)]
         for race in self.chosen:
             if "results" in race.records:
                 self.fetch_details(race)
@@ -205,10 +240,17 @@ class SeasonFetch:
             race.records.setdefault(endpoint, []).append(record)
 
     def has_news(self, race: FetchedRace) -> bool:
-        """Whether the records of a race differ from those stored, or there may be laps that a dump did not have."""
-        return self.old.was_filled_in(race.id) or any(
-            is_changed(self.rows(race, endpoint), self.old.rows(RACE_TABLES[endpoint], race.id))
-            for endpoint in race.records
+        """Whether the records of a race differ from those stored, and from those that were fetched before.
+
+        What was fetched before may differ from what is stored: it was corrected, or a preferred source has more.
+        """
+        return any(
+            self.seen.get(f"{self.year}/{race.round}/{endpoint}") != digest_of(records)
+            and (
+                self.old.was_filled_in(race.id)
+                or is_changed(self.rows(race, endpoint), self.old.rows(RACE_TABLES[endpoint], race.id))
+            )
+            for endpoint, records in race.records.items()
         )
 
     def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
@@ -294,6 +336,10 @@ class SeasonFetch:
         rounds = [race.round for race in self.chosen]
         what = f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
         return f"{self.year}: fetched the calendar ({len(self.races)} races) and {what}"
+
+
+def digest_of(records: Sequence[Json]) -> str:
+    return hashlib.sha256(json.dumps(records, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def circuit_of(race: Json) -> str:

@@ -63,7 +63,8 @@ class Loop:
 
     def look(self, each: Following) -> None:
         """Waits until a source is due, looks at it, and decides when it is due again."""
-        while (seconds := (each.due - self.clock()).total_seconds()) > 0:
+        # If the clock was set back, it may be due in the far future: then it is due now.
+        while 0 < (seconds := (each.due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
         try:
             self.refresh_if_needed(each)
@@ -78,7 +79,7 @@ class Loop:
     def refresh_if_needed(self, each: Following) -> None:
         """Refreshes the database from a source once a day, and if the source has news."""
         now = self.clock()
-        if now - each.refreshed < DAY:
+        if abs(now - each.refreshed) < DAY:
             asked = to_ask(self.expected_of(each.source), now)
             if not (asked and each.source.has_news(asked)):
                 return

@@ -42,7 +42,7 @@ class Part(NamedTuple):
 
     source: str  # its name
     is_fetched: bool  # whether a refresh fetched it; else a load read it
-    as_of: str  # the day of that refresh; or of the latest race with results in what was loaded
+    as_of: str  # the day of that refresh; or of the latest race with results that the source gave to a load
 
 
 # Whether a new part takes the place of an old one.
@@ -165,12 +165,18 @@ class Merge:
         # A driver has one fastest lap in a race, but may have two results: shared cars.
         columns = ", ".join(FASTEST_LAP)
         db.execute(f"CREATE TABLE work.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))")
-        # The date of the latest race with results, by schema.
-        self.newest: dict[str, str] = {}
-        for schema in ("added", "dump"):
-            results = f"SELECT raceId FROM {schema}.results"
-            (date,) = db.execute(f"SELECT max(date) FROM {schema}.races WHERE raceId IN ({results})").fetchone()
-            self.newest[schema] = date or ""
+        # The date of the latest race with results that each source has, by schema.
+        self.newest: dict[str, dict[str, str]] = {
+            schema: dict(
+                db.execute(
+                    f"""SELECT name, max(date) FROM {schema}.origins
+                        JOIN (SELECT raceId, date FROM {schema}.races) USING (raceId)
+                        JOIN (SELECT sourceId, name FROM {schema}.sources) USING (sourceId)
+                        WHERE kind = 'results' AND fetchedAt IS NULL GROUP BY sourceId ORDER BY sourceId"""
+                )
+            )
+            for schema in ("added", "dump")
+        }
 
     def add_sources(self) -> None:
         """Adds the sources that a load has read, or of which a part is taken, or updates what is said of them here."""
@@ -182,7 +188,9 @@ class Merge:
             old = self.db.execute("SELECT * FROM dump.sources WHERE name = ?", (name,)).fetchone()
             here = old[0] if old else self.next_id("sources", "sourceId")
             if old:
+                address = old[2] if old[6] and not is_loaded else facts[0]  # a later load reads what a load was given
                 facts = max(facts, [*old[2:6]], key=lambda row: str(row[3]))  # that was read later
+                facts = [address, *facts[1:]]
             values = (here, name, *facts, is_loaded or bool(old and old[6]), gave)
             self.db.execute(f"INSERT OR REPLACE INTO dump.sources VALUES ({', '.join('?' * len(values))})", values)
             self.db.execute("INSERT INTO work.sources VALUES (?, ?)", (there, here))
@@ -231,7 +239,9 @@ class Merge:
         return bool(lost) and not self.may_shrink
 
     def part(self, schema: str, source: str, fetched_at: str | None) -> Part:
-        return Part(source, fetched_at is not None, fetched_at[:10] if fetched_at else self.newest[schema])
+        base = next(iter(self.newest[schema].values()), "")  # for a source that gave no results
+        loaded = self.newest[schema].get(source, base)
+        return Part(source, fetched_at is not None, fetched_at[:10] if fetched_at else loaded)
 
     def replace_calendar(self, year: int) -> dict[int, int]:
         """Replaces the races of a season and their sessions. Returns the ids here, by those in `added`."""

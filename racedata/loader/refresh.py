@@ -11,8 +11,7 @@ import json
 import math
 import os
 import sys
-import urllib.parse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -25,10 +24,19 @@ from racedata.loader.build import Addition, build, load, load_or_rebuild
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.download import HTTP
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.fetch import RACES, OldDatabase, SeasonFetch, fetch_calendar, is_changed
+from racedata.loader.fetch import RACES, OldDatabase, SeasonFetch, digest_of, fetch_calendar, is_changed
 from racedata.loader.follow import Source, follow
 from racedata.loader.merge import Part, Rule
-from racedata.loader.replacement import add_database_argument, copy_attributes, replacement, run, say, show_progress
+from racedata.loader.replacement import (
+    FAULTS,
+    add_database_argument,
+    copy_attributes,
+    fault_text,
+    replacement,
+    run,
+    say,
+    show_progress,
+)
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
     PUBLISHED,
@@ -48,6 +56,9 @@ DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 # fetched with the results of the race.
 NOT_OF_AN_API, NOT_OF_F1DB = ("practice", "sprint_qualifying"), ("lap_times",)
 LAPS = 1200  # of a race that is not here, to tell how many requests it takes
+
+
+LAST_SEASON = 9999  # that a date can have
 
 
 class NothingNew(Exception):
@@ -74,17 +85,21 @@ class Refresh:
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.new_api = progress, say, new_api
         self.order = [name_of(address) for address in self.addresses]
+        self.first = LAST_SEASON
+        self.digests: dict[str, dict[str, str]] = {}  # of what was fetched from APIs, by address
 
     def run(self) -> int:
         """Asks each source. Returns how many changes were stored. Raises LoadError if a source fails, after all."""
         self.check_database()
         changes, faults = 0, []
+        with closing(OldDatabase(self.path)) as old:
+            self.first = old.first_season([])  # what one source fills in, another still brings
         # The preferred source has the last word.
         for address in reversed(self.addresses):
             try:
                 changes += self.ask(address)
-            except LoadError as error:
-                faults.append(str(error))
+            except FAULTS as error:
+                faults.append(fault_text(error, str(self.path)))
         if faults:
             raise LoadError("; ".join(faults))
         return changes
@@ -119,12 +134,14 @@ class Refresh:
         return changes
 
     def ask_dump(self, address: str) -> int:
-        with open_dump(address, None, self.progress) as dump:
+        with open_dump(address, os.environ.get("JOLPICA_TOKEN"), self.progress) as dump:
             fill = partial(read_dump, dump, is_loaded=False)
             with closing(OldDatabase(self.path)) as old:
                 first = self.season or old.first_season([])
-            years = [self.season] if self.season else range(first, 10_000)
-            return self.store(Addition(fill, self.rule(address), years, True, bool(self.season), False))
+            years = [self.season] if self.season else range(first, LAST_SEASON)
+            return self.store(
+                Addition(fill, self.rule(address), years, has_calendars=True, may_shrink=bool(self.season))
+            )
 
     def ask_api(self, api: Api) -> int:
         found = {str(season.get("season")): season for (season,) in api.records("seasons")}
@@ -135,8 +152,12 @@ class Refresh:
         if self.season and self.season not in seasons:
             what = f"no season {self.season}; it has {min(seasons)} to {max(seasons)}"
             raise LoadError(f"{api.address('seasons')}: {what}")
+        rule = self.rule(api.url)
         with closing(OldDatabase(self.path)) as old:
-            first = self.season or old.first_season(list(seasons))
+            # Laps are to come in seasons that a less preferred source has filled in.
+            filled_in = old.filled_in() if rule(Part(api.url, True, ""), Part("f1db", True, "")) else ()
+            first = self.season or min([self.first, old.first_season(list(seasons)), *filled_in])
+        seen = self.seen(api.url)
         years = [self.season] if self.season else [year for year in seasons if year >= first]
         self.announce(api, years)
         changes, calendars = 0, 0
@@ -147,11 +168,13 @@ class Refresh:
                 if not races:  # in winter, an API may list the next season before its calendar is known
                     continue
                 calendars += 1
-                fetched = SeasonFetch(api, old, seasons[year], races, bool(self.season))
+                fetched = SeasonFetch(api, old, seasons[year], races, bool(self.season), seen)
                 fetched.fetch()
                 self.say(fetched.report())
-                rule = self.rule(api.url)
-                changes += self.store(Addition(fetched.fill, rule, None, True, bool(self.season), True))
+                changes += self.store(
+                    Addition(fetched.fill, rule, has_calendars=True, may_shrink=bool(self.season), updates_lists=True)
+                )
+                self.digests[api.url] = fetched.digests  # of the latest season
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")
@@ -179,10 +202,10 @@ class Refresh:
                 fill = partial(earlier.read, old.db)
                 built = build(new, fill, [addition], self.corrections, is_sample, self.progress)
                 changes = old.differences(new)
-            if not changes:
-                raise NothingNew  # `replacement` then removes the new file, and the old one stays
             for line in (*built.merged, *changes):
                 self.say(line)
+            if not changes:
+                raise NothingNew  # `replacement` then removes the new file, and the old one stays
             return 1
         return 0
 
@@ -210,19 +233,33 @@ class Refresh:
             return noted[name].get("release")
         return str(found[0]) if found else None
 
+    def seen(self, url: str) -> Mapping[str, str]:
+        """The digests of the lists that were fetched from an API for this database, by race and endpoint."""
+        noted = read_refreshes(self.path).get(url, {})
+        found = noted.get("seen") if noted.get("database") == self.checksum() else None
+        return found if isinstance(found, dict) else {}
+
     def note(self, address: str, release: str | None, before: str) -> None:
         """Notes that a source was asked. `before` is the checksum that the database had."""
         noted, checksum = read_refreshes(self.path), self.checksum()
         for other in noted.values():
             if other.get("database") == before:  # what other sources gave is still there
                 other["database"] = checksum
-        now = {"refreshedAt": utc_now(), "database": checksum}
-        noted[name_of(address)] = {**now, "release": release} if release else now
+        noted[name_of(address)] = {
+            "refreshedAt": utc_now(),
+            "database": checksum,
+            **({"release": release} if release else {}),
+            **({"seen": self.digests[address]} if address in self.digests else {}),
+        }
         path = refreshes_path(self.path)
         new = path.with_name(f".{path.name}.writing")
-        new.write_text(json.dumps(noted), encoding="utf-8")
-        copy_attributes(self.path, new)
-        os.replace(new, path)
+        with suppress(OSError):  # without this file, the next refresh only asks for more
+            new.unlink(missing_ok=True)
+            new.write_text(json.dumps(noted), encoding="utf-8")
+            copy_attributes(self.path, new)
+            os.replace(new, path)
+        with suppress(OSError):
+            new.unlink(missing_ok=True)
 
     def checksum(self) -> str:
         """The checksum of the database, which its file ends with."""
@@ -251,7 +288,8 @@ class Followed:
         """Whether the source has records that are missing here, or other results."""
         if not is_api(self.address):
             known = self.refresh.known_release(name_of(self.address))
-            return not is_release(self.address) or release_checksum(self.address, self.refresh.progress) != known
+            # Of other dumps, only a download would tell: they are refreshed once a day.
+            return is_release(self.address) and release_checksum(self.address, self.refresh.progress) != known
         api = self.refresh.new_api(self.address, self.refresh.progress)
         api.renew_limits()
         return any(self.is_new(api, each) for each in asked)
@@ -264,15 +302,17 @@ class Followed:
         page = api.page(path, 0)
         if not expected.is_stored or not page.records:
             return bool(page.records)
-        place = api.address(path)
+        place, records = api.address(path), [record[-1] for record in page.records]
+        if self.refresh.seen(api.url).get(path) == digest_of(records):
+            return False
         with closing(OldDatabase(self.refresh.path)) as old:
             id = old.race_id(expected.year, expected.round)
-            return is_changed(list(rows_of([record[-1] for record in page.records], table, place)), old.rows(table, id))
+            return is_changed(list(rows_of(records, table, place)), old.rows(table, id))
 
 
 def is_api(address: str) -> bool:
     """Whether an address is that of an API; else it is one of a dump."""
-    return bool(HTTP.match(address)) and not urllib.parse.urlsplit(address).path.endswith(".zip")
+    return bool(HTTP.match(address)) and not address.partition("?")[0].endswith(".zip")
 
 
 def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None) -> None:
@@ -289,6 +329,8 @@ def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None
     configured = addresses_in(os.environ.get("RACEDATA_SOURCE", ""))
 
     def load_configured() -> str:
+        if has_more_than_the_sample(Path(path)):  # another program has loaded it meanwhile
+            return ""
         return load(configured, path, corrections, progress)[-1]
 
     is_needed = configured and not has_more_than_the_sample(Path(path))

@@ -106,9 +106,13 @@ def show_progress(text: str) -> None:
     print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
 
 
+def ignore(number: int, frame: FrameType | None) -> None:
+    """Handles a signal. With SIG_IGN, Python would complain of one that has just arrived."""
+
+
 def ignore_end_signals() -> None:
     for number in END_SIGNALS:
-        signal.signal(number, signal.SIG_IGN)
+        signal.signal(number, ignore)
 
 
 def interrupt(number: int, frame: FrameType | None) -> Never:

@@ -1,14 +1,15 @@
 """The sources of a load: their names, and one reader per layout of a dump. Nothing else knows them."""
 
 import os
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+import zipfile
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from racedata.loader.archives import Dump, opened
 from racedata.loader.errors import Progress
-from racedata.loader.sources import ergast, f1db, f1db_download, jolpica
+from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.f1db_download import is_release, published_release
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.sources.jolpica_download import published_dump
@@ -66,14 +67,22 @@ def addresses_in(text: str) -> list[str]:
     if text and os.path.exists(path):
         return [path]
     words = text.split()
-    return [PUBLISHED.get(text, text)] if len(words) == 1 else [each for word in words for each in addresses_in(word)]
+    return (
+        [PUBLISHED.get(words[0], words[0])]
+        if len(words) == 1
+        else [each for word in words for each in addresses_in(word)]
+    )
 
 
 def name_of(address: str) -> str:
     """The name of the source at an address, as far as the address tells: see the table `sources`."""
     named = {published: name for name, published in PUBLISHED.items()}
-    is_f1db = os.path.basename(address) == f1db_download.FILE or os.path.exists(f"{address}/{f1db.RECOGNISED_BY}")
-    return named.get(address) or ("f1db" if is_f1db else address)
+    files: Sequence[str] = ()
+    with suppress(OSError, zipfile.BadZipFile):
+        files = os.listdir(address) if os.path.isdir(address) else zipfile.ZipFile(address).namelist()
+    is_f1db = is_release(address) or f1db.RECOGNISED_BY in map(os.path.basename, files)
+    is_jolpica = jolpica.RECOGNISED_BY in map(os.path.basename, files)
+    return named.get(address) or ("f1db" if is_f1db else "jolpica" if is_jolpica else address)
 
 
 def utc_now() -> str:

@@ -135,7 +135,7 @@ def is_sample(db: sqlite3.Connection) -> bool:
 def loaded_sources(db: sqlite3.Connection) -> list[str]:
     """The addresses of the sources of the last load, in its order."""
     if schema_version(db) < 5:
-        return [build_row(db)["source"]]
+        return [build_row(db).get("source", "")]
     return [address for (address,) in db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")]
 
 
