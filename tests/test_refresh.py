@@ -17,6 +17,7 @@ from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, r
 from support.processes import following
 
 from racedata.database import read_refreshes
+from racedata.loader.build import load
 from racedata.loader.errors import LoadError
 from racedata.loader.tables import RACE_TABLES
 
@@ -728,3 +729,29 @@ def test_a_fault_at_any_download_changes_nothing_and_the_next_refresh_works(rele
     release.faults = {}
     refreshed(behind, url)
     assert origins_of(behind, 18)["results"] == "f1db"
+
+
+def test_what_was_fetched_before_and_not_taken_is_no_news(current, finished, tmp_path):
+    def one_less(row):
+        return None if row["raceId"] == race_ids(SAMPLE, 2023)[9] and row["positionOrder"] == "20" else row
+
+    fewer = built(edited(finished, tmp_path / "fewer", results=one_less), tmp_path / "fewer.db")
+    with served(answers_of(client(fewer))) as server:
+        for rounds in ("rounds 9, 18", "round 18"):
+            said, _ = refreshed(current, server.url)
+            assert said[0] == f"2023: fetched the calendar (22 races) and {rounds}"
+            assert "nothing new" in said[-1]
+
+
+def test_a_release_under_another_name_is_the_same_source(api, behind, tmp_path):
+    renamed = shutil.make_archive(str(tmp_path / "renamed"), "zip", F1DB)
+    refreshed(behind, renamed, api.url)
+    said, _ = refreshed(behind, renamed, api.url)
+    assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [f"{behind}: nothing new"] * 2
+
+
+def test_a_refresh_leaves_a_loaded_source_its_address(source, tmp_path):
+    release, database = shutil.copytree(F1DB, tmp_path / "release"), tmp_path / "x.db"
+    load([str(source), str(release)], str(database), None, lambda text: None)
+    refreshed(database, str(shutil.copytree(F1DB, tmp_path / "newer")))
+    assert select(database, "SELECT address FROM sources WHERE name = 'f1db'") == [(str(release),)]

@@ -236,7 +236,10 @@ def load(
             try:
                 dump = stack.enter_context(open_dump(source, token, progress))
             except LoadError as error:
-                if source not in recorded_sources(database):
+                known = []
+                with suppress(LoadError):  # a damaged database does not say what it was built from
+                    known = recorded_sources(database)
+                if source not in known:
                     raise
                 failed.append(source)
                 lines.append(f"{error}; what it gave the database before is used")

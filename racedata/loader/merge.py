@@ -312,16 +312,15 @@ class Merge:
                LEFT JOIN dump.sources AS old_source ON old_source.sourceId = old.sourceId""",
             (kind,),
         ).fetchall()
+        taken = self.db.execute("SELECT added FROM work.taken WHERE kind = 'results'")
+        with_results = {there for (there,) in taken}
         for there, here, *names in found:
             is_here = names[2] is not None
             if is_here and not (self.rule and self.rule(self.part("added", *names[:2]), self.part("dump", *names[2:]))):
                 continue
-            if (
-                is_here
-                and not self.may_shrink
-                and kind != "fastest_laps"  # a source may count the lap of one who drove no other
-                and self.entrants(kind, "added", there) < self.entrants(kind, "dump", here)
-            ):
+            # With its results, a source's fastest laps come too: it may not count the lap of one who drove no other.
+            may_shrink = self.may_shrink or (kind == "fastest_laps" and there in with_results)
+            if is_here and not may_shrink and self.entrants(kind, "added", there) < self.entrants(kind, "dump", here):
                 self.smaller.append(f"{kind} of {self.name_of(here)}")
                 continue
             self.db.execute("INSERT INTO work.taken VALUES (?, ?, ?)", (kind, there, here))
