@@ -34,10 +34,8 @@ _ports = itertools.cycle(range(_FIRST, _FIRST + 100))
 def following(database: Path, *arguments: str, **environ: str) -> Iterator["subprocess.Popen[str]"]:
     """`racedata refresh --follow` as a process of its own, until the end of the block."""
     command = [sys.executable, "-m", "racedata", "refresh", "--follow", "--database", str(database), *arguments]
-    # Coverage would replace the way in which a process ends at a signal.
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
     with subprocess.Popen(
-        command, env={**kept, **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command, env={**os.environ, **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         try:
             yield process
