@@ -7,6 +7,8 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -17,8 +19,12 @@ from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, r
 from support.processes import following
 
 from racedata.database import read_refreshes
+from racedata.loader.api import Api
 from racedata.loader.build import load
+from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
+from racedata.loader.refresh import Followed, Refresh
+from racedata.loader.schedule import Expected
 from racedata.loader.tables import RACE_TABLES
 
 F1DB = Path(__file__).resolve().parent / "expected" / "f1db"  # a cut of a release
@@ -599,6 +605,24 @@ def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_it
         assert f"{database}: new data" in follow.stdout.readline()
         assert rows_of(database) == rows_of(complete)
         assert_ends_at_once(follow)
+
+
+def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_changes(
+    api, behind, complete, finished, tmp_path
+):
+    def asked(url, kind, is_stored):
+        new_api = partial(Api, clock=lambda: 0, sleep=lambda seconds: None)
+        refresh = Refresh(str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, new_api)
+        expected = Expected(2023, 18, "race", kind, datetime(2023, 10, 22, tzinfo=UTC), is_stored)
+        return Followed(url, refresh, []).has_news([expected])
+
+    assert asked(api.url, "results", False)
+    assert not asked(api.url, "sessions", False)  # an API has no list of them
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+    assert not asked(api.url, "results", True)
+    with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as later:
+        assert asked(later.url, "results", True)
 
 
 def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
