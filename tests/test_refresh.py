@@ -19,6 +19,7 @@ from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, r
 from support.processes import following
 
 from racedata.database import read_refreshes
+from racedata.loader import refresh
 from racedata.loader.api import Api
 from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
@@ -779,3 +780,58 @@ def test_a_refresh_leaves_a_loaded_source_its_address(source, tmp_path):
     load([str(source), str(release)], str(database), None, lambda text: None)
     refreshed(database, str(shutil.copytree(F1DB, tmp_path / "newer")))
     assert select(database, "SELECT address FROM sources WHERE name = 'f1db'") == [(str(release),)]
+
+
+@pytest.fixture
+def followed(monkeypatch):
+    """Returns what `--follow` would follow: the sources, and the function that loads those that are configured."""
+    found = []
+
+    def followed(database, *arguments):
+        monkeypatch.setattr(refresh, "follow", lambda path, sources, load: found.extend([sources, load]))
+        refresh.main(["--follow", "--database", str(database), *arguments])
+        return found
+
+    return followed
+
+
+def expected(kind, is_stored):
+    """Records of 2023/18, as follow.py asks for them."""
+    return Expected(2023, 18, "race", kind, datetime(2023, 10, 22, 19, tzinfo=UTC), is_stored)
+
+
+def test_an_api_has_news_if_it_has_missing_records_or_other_results(api, behind, complete, followed):
+    (source,), load = followed(behind, "--from", f"{api.url}/")
+    assert load is None
+    assert {"results", "lap_times"} < {*source.kinds}
+    assert source.has_news([expected("results", False)])
+    assert "results 165 rows (+20)" in source.refresh()
+    assert rows_of(behind) == rows_of(complete)
+    assert not source.has_news([expected("results", True)])
+    changed(behind, "UPDATE results SET points = '99' WHERE raceId = 67")
+    assert source.has_news([expected("results", True)])
+
+
+def test_a_release_has_news_if_its_checksum_is_new(release, behind, followed):
+    (source,), _ = followed(behind, "--from", f"{release.url}/f1db-csv.zip")
+    assert "lap_times" not in source.kinds
+    assert source.has_news([])
+    assert "new data" in source.refresh()
+    assert not source.has_news([])
+    assert source.refresh() == ""
+
+
+def test_the_configured_sources_are_loaded_unless_something_else_was(tmp_path, followed, monkeypatch):
+    monkeypatch.setenv("RACEDATA_SOURCE", str(SAMPLE))
+    database = tmp_path / "x.db"
+    _, load = followed(database, "--from", str(F1DB))
+    assert load().startswith(f"{database}: 1957 to 2023 ")
+    assert load().startswith(f"{database}: 1957 to 2023 ")  # the sample again
+    built(F1DB, database)
+    assert load() == ""
+
+
+def test_follow_and_one_season_do_not_go_together(behind, capsys):
+    with pytest.raises(SystemExit):
+        refresh.main(["--follow", "--season", "2023", "--database", str(behind)])
+    assert capsys.readouterr().err.endswith("--follow and --season: expected one of them\n")
