@@ -59,7 +59,7 @@ class Season:
 
     def play(self, sources: Sequence["SimulatedSource"]) -> None:
         followed = [Source(source.kinds, source.has_news, source.refresh) for source in sources]
-        with suppress(SeasonOver):
+        with closing(self.db), suppress(SeasonOver):
             Loop(self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault).run(followed, None)
 
     def note_fault(self, fault: Exception, due: datetime) -> None:
