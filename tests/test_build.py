@@ -45,6 +45,18 @@ def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expec
 
 
 @pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("1957-01-13", "1958-01-01", "the date of 1957/1 Argentine Grand Prix is '1958-01-01'; expected a day of its"),
+        ("2023-03-03,11:30", "2022-11-30,11:30", "the date of fp1 of 2023/1 Bahrain Grand Prix is '2022-11-30'; exp"),
+    ],
+)
+def test_a_date_outside_of_its_season_is_refused(source, database, old, new, said):
+    edit(source / "races.csv", old, new)
+    assert_refused(source, database, f"{source}: {said}")
+
+
+@pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
         ("drivers.csv", "Hülkenberg", "Hülkenberg".encode("latin-1"), "line 26, column surname: b'\\xfc'"),

@@ -93,6 +93,8 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
         ("results,alonso,grid,1,2,a test", ": results alonso grid: a key of 1 parts; expected 3"),
         ("drivers,alonso,number,14,41,", ", line 2, column source: ''; expected how we know"),
         ("results,2023/18/alonso,statusId,1,2,a test", ": results 2023/18/alonso statusId: no such column"),
+        ("races,2023/18,round,18,17,a test", ": races 2023/18 round: '17'; it would make two rows the same"),
+        ("drivers,alonso,surname,Alonso,\\N,a test", r": drivers alonso surname: '\\N'; it must be known"),
     ],
 )
 def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):

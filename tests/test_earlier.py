@@ -121,6 +121,13 @@ def test_a_source_that_is_given_and_fails_leaves_an_older_database_as_it_was(old
     assert_refused(tmp_path / "none", path, "none: not found")
 
 
+def test_a_driver_who_is_twice_in_a_session_of_a_database_counts_once(database):
+    changed(database, "UPDATE qualifying SET DRIVER(alonso) WHERE RACE(2023/18) AND DRIVER(stroll)")
+    before = len(rows_of(database)["qualifying"])
+    rebuild(str(database), None, lambda text: None, "a test")
+    assert len(rows_of(database)["qualifying"]) == before - 1
+
+
 def test_a_database_of_a_newer_program_is_refused(old):
     path = changed(old(3), "PRAGMA user_version = 9")
     assert_refused("", path, f"{path} has schema version 9, newer than this program's, 5")

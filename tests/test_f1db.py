@@ -16,6 +16,7 @@ from support.loads import built, rows_of, select
 
 from racedata.loader import build
 from racedata.loader.errors import LoadError
+from racedata.loader.sources import f1db
 
 # Some rows and columns of a release; licence.txt there says which.
 CUT = Path(__file__).parent / "expected" / "f1db"
@@ -263,9 +264,10 @@ def test_of_two_drivers_with_the_same_last_name_the_one_with_more_results_has_it
 
 
 def test_what_is_new_since_the_list_of_ids_was_made_is_named(release):
-    for line in (4, 5):  # the races of 2023
-        release.change("f1db-races", line, year="2026")
-    release.change("f1db-races", release.last("f1db-races"), year="2026", circuitId="nowhere-ring")
+    for line in (4, 5, 7):  # the races of 2023, and the last
+        release.change("f1db-races", line, year="2026", date="2026-07-05")
+    sessions = {f"{name}Date": "" for name in f1db.SESSIONS.values()}
+    release.change("f1db-races", release.last("f1db-races"), **sessions, circuitId="nowhere-ring")
     release.add("f1db-circuits", id="nowhere-ring")
     new = "that f1db_ids.csv does not have, named by rule"
     report = [line for line in release.load() if new in line]
@@ -349,6 +351,7 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
             "'1088, max-verstappen' is there twice",
         ),
         ("f1db-races-pit-stops", 2, "stop", "0", "'0'; expected a whole number from 1"),
+        ("f1db-races-qualifying-results", 3, "driverId", "juan-manuel-fangio", "'58, juan-manuel-fangio' is there"),
     ],
 )
 def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(
@@ -356,6 +359,17 @@ def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_colum
 ):
     release.change(name, line, **{column: value})
     with pytest.raises(LoadError, match=rf"{name}\.csv, line {line}, column [\w, ]*{column}: .*{re.escape(said)}"):
+        release.load()
+
+
+def test_a_driver_has_one_result_per_car_and_one_place_in_a_qualifying_also_if_disqualified(release):
+    name = "f1db-races-qualifying-results"
+    before = release.stored("SELECT count(*) FROM qualifying")
+    release.add(name, positionDisplayOrder="99", positionNumber="", positionText="DSQ")
+    assert release.stored("SELECT count(*) FROM qualifying") == before
+    line = release.last(RESULTS) + 1
+    release.add(RESULTS, positionDisplayOrder="99")
+    with pytest.raises(LoadError, match=rf"{RESULTS}\.csv, line {line}, column raceId, driverId, driverNumber: "):
         release.load()
 
 
@@ -523,8 +537,8 @@ AGREEMENT = {
         "milliseconds": (221, 3, 0, 0),  # penalties of 2023/4 and 2023/17
     },
     (TO_2023, "qualifying"): {
-        "position": (5776, 127, 0, 0),  # after penalties in the dump, such as all of 2012/5, 2012/18 and 2021/19
-        "q1": (5843, 10, 1, 5),  # two digits swapped, and the like
+        "position": (5777, 127, 0, 0),  # after penalties in the dump, such as all of 2012/5, 2012/18 and 2021/19
+        "q1": (5844, 10, 1, 5),  # two digits swapped, and the like
         "q2": (4289, 9, 0, 2),
         "q3": (2693, 3, 1, 2),
     },

@@ -255,8 +255,13 @@ def test_a_season_is_refreshed_whole(api, complete, tmp_path, finished):
     assert bodies(database, addresses) != bodies(complete, addresses)
 
 
+def moved(row, year):
+    """A race in another season."""
+    return {name: value.replace(row["year"], str(year)) for name, value in row.items()}
+
+
 def later(row):
-    return {**row, "year": "2024"} if row["year"] == "2021" else row
+    return moved(row, 2024) if row["year"] == "2021" else row
 
 
 def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(complete, tmp_path, finished):
@@ -387,7 +392,7 @@ def six(tmp_path_factory, finished):
 
     def race(row):
         if row["raceId"] in ids:
-            return {**row, "year": "2023", "round": ids[row["raceId"]], "name": f"Grand Prix {ids[row['raceId']]}"}
+            return {**moved(row, 2023), "round": ids[row["raceId"]], "name": f"Grand Prix {ids[row['raceId']]}"}
         return None if row["year"] == "2023" else row
 
     records = {table: lambda row: row if row["raceId"] in ids else None for table in RECORDS}
@@ -449,6 +454,16 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
         assert state(behind.parent) == before
 
 
+def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, behind, tmp_path):
+    twice = changed(
+        Path(shutil.copy(complete, tmp_path / "twice.db")),
+        "UPDATE qualifying SET DRIVER(alonso) WHERE RACE(2023/18) AND DRIVER(stroll)",
+    )
+    said = "2023, United States Grand Prix, qualifying, record 19: 'alonso' is there twice; expected each once"
+    with served(answers_of(client(twice))) as server, pytest.raises(LoadError, match=said):
+        refreshed(behind, server.url)
+
+
 @pytest.mark.parametrize(
     ("number", "right", "wrong", "said"),
     [
@@ -481,7 +496,7 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
     ("season", "status", "said"),
     [
         ("2022", 1, "no season 2022; it has 1957 to 2023; nothing was changed\n"),
-        *[(text, 2, f"{text!r}; expected a year from 1950\n") for text in ("current", "23", "0000", "2023/1")],
+        *[(text, 2, f"{text!r}; expected a year from 1950 to 2999\n") for text in ("current", "23", "0000", "2023/1")],
     ],
 )
 def test_an_unknown_season_is_refused(api, behind, season, status, said):

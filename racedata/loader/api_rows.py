@@ -101,16 +101,19 @@ class ApiSeason:
                 if key in record:
                     self.add_to_list(parent, record[key], f"{place_of(place, table, number)}, {key}")
         free = self.next_id(table.name, table.id) if table.id else 0
-        try:
-            for id, row in enumerate(rows_of(records, table, place), free):
-                for name, parent in (("driverId", "drivers"), ("constructorId", "constructors")):
-                    if name in row:
-                        row[name] = self.id_of(parent, row[name], place)
-                if row.get("statusId") is not None:
-                    row["statusId"] = self.status_id(row["statusId"], statuses)
-                self.insert(table.name, {"raceId": int(race["round"]), **row, **({table.id: id} if table.id else {})})
-        except sqlite3.IntegrityError as error:
-            raise LoadError(f"{place}: {error}; expected records without duplicates") from None
+        for number, row in enumerate(rows_of(records, table, place), 1):
+            facts = {"raceId": int(race["round"]), **row, **({table.id: free + number - 1} if table.id else {})}
+            for name, parent in (("driverId", "drivers"), ("constructorId", "constructors")):
+                if name in row:
+                    facts[name] = self.id_of(parent, row[name], place)
+            if row.get("statusId") is not None:
+                facts["statusId"] = self.status_id(row["statusId"], statuses)
+            try:
+                self.insert(table.name, facts)
+            except sqlite3.IntegrityError:
+                key = ", ".join(str(row[name]) for name in table.unique if name in row)
+                what = f"{key!r} is there twice; expected each once"
+                raise LoadError(f"{place_of(place, table, number)}: {what}") from None
 
     def add_to_list(self, name: str, found: Any, place: str) -> int:
         """The id of a driver, constructor or circuit. A new one is added; what is known of another one is updated."""

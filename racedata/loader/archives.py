@@ -39,16 +39,16 @@ class Dump(NamedTuple):
         return digest.hexdigest()
 
 
-def files_of(paths: Mapping[str, AnyPath], required: Sequence[str], source: str) -> dict[str, AnyPath]:
+def files_of(paths: Mapping[str, AnyPath], required: Sequence[str]) -> dict[str, AnyPath]:
     """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or one is no file."""
     for name in required:
         if not paths[name].exists():
             expected = ", ".join(paths[name].name for name in required)
-            raise LoadError(f"{source}: no {paths[name].name} in it; expected {expected}")
+            raise LoadError(f"no {paths[name].name} in it; expected {expected}")
     files = {name: path for name, path in paths.items() if path.exists()}
     for path in files.values():
         if not path.is_file():  # a FIFO would block, a device might never end
-            raise LoadError(f"{source}: {path.name} is not a regular file; expected a CSV file")
+            raise LoadError(f"{path.name} is not a regular file; expected a CSV file")
     return files
 
 

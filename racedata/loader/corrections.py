@@ -1,5 +1,6 @@
 """Applies corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes the file."""
 
+import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable
@@ -95,9 +96,12 @@ def correct_value(
         raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {parse.expected}") from None
     # Some sources write 205.460, and some 205.46.
     compared = f"CAST({column_name} AS REAL) IS CAST(? AS REAL)" if parse is number else f"{column_name} IS ?"
-    changed = stage.db.execute(
-        f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {compared}", [new, *parts, old]
-    ).rowcount
+    sql = f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {compared}"
+    try:
+        changed = stage.db.execute(sql, [new, *parts, old]).rowcount
+    except sqlite3.IntegrityError:
+        what = "must be known" if new is None else "would make two rows the same"
+        raise LoadError(f"{place}: {right!r}; it {what}") from None
     if changed:
         return changed, None
     stored = stage.db.execute(

@@ -12,6 +12,13 @@ from racedata.loader.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
 
+# Before a race on 1 January, there may be sessions in December.
+OUT_OF_SEASON = """
+    SELECT year, round, name, '', date FROM dump.races WHERE date NOT BETWEEN year || '-01-01' AND year || '-12-31'
+    UNION ALL
+    SELECT year, round, name, session || ' of ', sessions.date FROM dump.sessions JOIN dump.races USING (raceId)
+    WHERE sessions.date NOT BETWEEN (year - 1) || '-12-01' AND year || '-12-31'"""
+
 
 class Origin(NamedTuple):
     """A source of rows in a Stage: a row of the table `sources`."""
@@ -43,8 +50,9 @@ class Stage:
                 )
                 key = table.id or ", ".join(table.key)
                 db.execute(f"CREATE TABLE dump.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
-                if table.id:  # for corrections and comparisons, which name a row by its key
-                    db.execute(f"CREATE INDEX dump.{table.name}_key ON {table.name} ({', '.join(table.key)})")
+                if table.id:  # also for corrections, which name a row by its key
+                    unique = ", ".join(table.unique)
+                    db.execute(f"CREATE UNIQUE INDEX dump.{table.name}_key ON {table.name} ({unique})")
             else:
                 self.create_as_in_schema(table.name)
         self.create_as_in_schema("sources")
@@ -71,6 +79,14 @@ class Stage:
             self.db.execute(
                 f"INSERT INTO dump.origins SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, 'dump')}",
                 (kind, None if is_loaded else read_at),
+            )
+
+    def check_dates(self, place: str) -> None:
+        """Raises LoadError, which begins with a place, for a date outside of the race's season."""
+        if found := self.db.execute(OUT_OF_SEASON).fetchone():
+            year, round, name, what, date = found
+            raise LoadError(
+                f"{place}: the date of {what}{year}/{round} {name} is {date!r}; expected a day of its season, {year}"
             )
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:

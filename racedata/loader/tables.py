@@ -96,6 +96,11 @@ class Table(NamedTuple):
         return bool(self.order)
 
     @property
+    def unique(self) -> tuple[str, ...]:
+        """Columns that no two rows share. Until 1978, some drivers drove two cars in one race."""
+        return (*self.key, "number") if self.name == "results" else self.key
+
+    @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the staged table: those of the database that a dump has, and `id`."""
         return _columns_of(self.name)

@@ -1,6 +1,7 @@
 """The sources of a load: their names, and one reader per layout of a dump. Nothing else knows them."""
 
 import os
+import sqlite3
 import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -8,7 +9,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from racedata.loader.archives import Dump, opened
-from racedata.loader.errors import Progress
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.f1db_download import is_release, published_release
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
@@ -56,7 +57,16 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
     """
     # If there is none, the last reader says which files it expects.
     found = (layout for layout in LAYOUTS if (dump.folder / layout.recognised_by).exists())
-    origin = next(found, LAYOUTS[-1]).read(dump, stage)
+    try:
+        origin = next(found, LAYOUTS[-1]).read(dump, stage)
+    except LoadError as error:
+        raise LoadError(f"{dump.address}: {error}") from None
+    except (
+        sqlite3.IntegrityError
+    ) as error:  # such as `UNIQUE constraint failed: qualifying.raceId, …`, of several files
+        what = f"two rows have the same {str(error).partition(': ')[2]}"
+        raise LoadError(f"{dump.address}: {what}; expected no two") from None
+    stage.check_dates(dump.address)
     stage.name_origin(origin, utc_now(), is_loaded)
     return list(origin.remarks)
 

@@ -44,7 +44,6 @@ def read(dump: Dump, stage: Stage) -> Origin:
     files = files_of(
         {table.name: dump.folder / f"{table.name}.csv" for table in tables},
         [table.name for table in tables if table.required],
-        dump.address,
     )
     remarks = []
     for name, path in files.items():

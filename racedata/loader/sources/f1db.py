@@ -48,7 +48,7 @@ _CONSTRUCTOR = "constructorId INTEGER NOT NULL REFERENCES f1db_constructors, eng
 _ENTRY = f"{_ROW}, driverNumber INTEGER, {_DRIVER}, {_CONSTRUCTOR}"
 _RESULTS = f"""
     {_ENTRY}, sharedCar TEXT, laps INTEGER, timeMillis INTEGER, gapLaps INTEGER, reasonRetired TEXT, points TEXT,
-    gridPositionNumber INTEGER"""
+    gridPositionNumber INTEGER, UNIQUE (raceId, driverId, driverNumber)"""
 _QUALIFYING = f"{_ENTRY}, time TEXT, q1 TEXT, q2 TEXT, q3 TEXT"
 _PRACTICE = f"{_ENTRY}, laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)"
 # The sessions of a race, and the names of their dates and times.
@@ -111,6 +111,13 @@ RACE_PARSERS: dict[str, Parser] = {
     **{f"{name}Date": day for name in SESSIONS.values()},
     **{f"{name}Time": hour_and_minute for name in SESSIONS.values()},
 }
+
+# In a qualifying, a driver who was disqualified may have a second row that says only that, as in 2023/10.
+UNIQUE_IN_QUALIFYING = "CREATE UNIQUE INDEX temp.{0}_driver ON {0} (raceId, driverId) WHERE positionText <> 'DSQ'"
+SECOND_ROWS = """
+    DELETE FROM temp.{0} AS f1db WHERE positionText = 'DSQ' AND EXISTS (
+        SELECT 1 FROM {0} AS other
+        WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId AND other.positionText <> 'DSQ')"""
 
 # What Ergast calls them.
 ERGASTS_NAMES = {
@@ -311,10 +318,15 @@ SEEN = {
 def read(dump: Dump, stage: Stage) -> Origin:
     """Fills the stage from the files of a release. Raises LoadError."""
     db = stage.db
-    files = files_of({name: dump.folder / file_name(f"f1db_{name}") for name in FILES}, list(FILES), dump.address)
+    files = files_of({name: dump.folder / file_name(f"f1db_{name}") for name in FILES}, list(FILES))
     for name, columns in FILES.items():
-        db.execute(f"CREATE TEMP TABLE f1db_{name} ({columns})")
-        load(stage, f"f1db_{name}", files[name], has_rows=name in LISTS)
+        table = f"f1db_{name}"
+        db.execute(f"CREATE TEMP TABLE {table} ({columns})")
+        if columns is _QUALIFYING:
+            db.execute(UNIQUE_IN_QUALIFYING.format(table))
+        load(stage, table, files[name], has_rows=name in LISTS)
+        if columns is _QUALIFYING:
+            db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
     for column, names in ERGASTS_NAMES.items():
         db.executemany(f"UPDATE f1db_countries SET {column} = ? WHERE {column} = ?", [(b, a) for a, b in names.items()])

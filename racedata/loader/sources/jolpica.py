@@ -270,7 +270,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
     """Fills the stage from the files of a dump. Raises LoadError."""
     db = stage.db
     paths = {name: dump.folder / f"formula_one_{name}.csv" for name in REQUIRED_FILES + OPTIONAL_FILES}
-    files = files_of(paths, REQUIRED_FILES, dump.address)
+    files = files_of(paths, REQUIRED_FILES)
     for statement in CREATE_TABLES.split(";"):  # executescript() would commit
         db.execute(statement)
     remarks = [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
