@@ -8,6 +8,7 @@ override export FROM := $(value FROM)
 override export SEASON := $(value SEASON)
 override export CORRECTIONS := $(value CORRECTIONS)
 override export AGAINST := $(value AGAINST)
+override export BASE := $(value BASE)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
@@ -16,7 +17,7 @@ endif
 # More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data serve python routes test test-system test-wheel bench lint coverage check dist audit clean
+.PHONY: help install load-data refresh check-data serve python routes test test-system test-wheel test-base test-image image bench lint coverage check dist lock audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -60,7 +61,8 @@ test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest $(PARALLEL)
 
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer ones of real traffic
-	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio tests/system
+	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
+		--ignore tests/system/test_image.py tests/system
 
 # A copy of the checkout without the package, so that the tests import the wheel. Two files of tests are about the
 # checkout itself.
@@ -94,6 +96,31 @@ dist: python  ## build the source distribution and the wheel into dist/
 	@rm -rf dist
 	@build/dist/bin/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
 	@build/dist/bin/twine check --strict dist/*
+
+# In the namespaces of the caller, so it also runs inside a container. It trusts whom this machine trusts.
+image:  ## build the container image `racedata` with buildah: BASE=image (a Python image; see deploy/Containerfile)
+	@mkdir -p build
+	@buildah bud --layers --isolation chroot --network host --format docker --volume /etc/ssl/certs:/etc/ssl/certs:ro \
+		$(if $(value BASE),--build-arg BASE="$$BASE") --tag racedata --file deploy/Containerfile . >build/image.log 2>&1 \
+		|| { tail -n 20 build/image.log >&2; exit 1; }
+
+# No registry is needed: Debian's packages make a base. nginx is in it because the same image stands in for nginx's own.
+test-base:
+	@podman image exists localhost/racedata-base || { mkdir -p build && \
+		mmdebstrap --quiet --variant=minbase --include=ca-certificates,nginx-light,python3,python3-venv \
+			"$$(. /etc/os-release && echo "$$VERSION_CODENAME")" build/base.tar && \
+		podman import --quiet build/base.tar localhost/racedata-base && rm build/base.tar; }
+
+test-image: .venv/installed-test test-base  ## build the container image on a base made here, and run its tests: needs buildah, podman, runc, mmdebstrap
+	@$(MAKE) --no-print-directory image BASE=localhost/racedata-base
+	@.venv/bin/pytest tests/system/test_image.py
+
+lock: python  ## take the newest versions of what the image installs into deploy/requirements.lock (needs the network)
+	@test -e build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet --disable-pip-version-check uv; }
+	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
+		>build/lock/build.in
+	@build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --extra redis --generate-hashes --upgrade \
+		--custom-compile-command "make lock" --output-file deploy/requirements.lock setup.cfg build/lock/build.in
 
 audit: install  ## look up known vulnerabilities of the installed packages (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit

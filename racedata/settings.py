@@ -16,6 +16,8 @@ from racedata.database import default_path
 
 CANNOT_START = 3  # exit status; it tells gunicorn that no other worker can start either, so that it stops
 
+SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"  # for `refresh --follow`, which shares a file of settings with the service
+
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting accepts.
 Parse = Callable[[str], Any]
 
@@ -257,7 +259,7 @@ class Settings:
         """The settings in `environ`. Raises SettingError."""
         known = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:
-            if variable.startswith("RACEDATA_") and variable not in known:
+            if variable.startswith("RACEDATA_") and variable not in known and variable != SOURCE_OF_A_LOAD:
                 accepted = ", ".join(name for name in known if name.startswith("RACEDATA_"))
                 raise SettingError(f"{variable}={environ[variable]!r}: there is no such setting; there are {accepted}")
         values = {}

@@ -1,17 +1,23 @@
-"""The Makefile: its targets pass on names with any characters, in a copy of the project."""
+"""The Makefile: its targets pass on names with any characters, in a copy of the project. And what `make lock` wrote."""
 
+import configparser
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from support import ROOT, SAMPLE
 from support.processes import free_port, listens, until
+
+from racedata import __version__
 
 NAME = """-it's "$HOME" $(HOME) ${x} `id` #1; & \\ %d *é"""
 WORD = NAME.replace(" ", "")  # several words are several sources, unless there is such a file
@@ -87,6 +93,18 @@ def test_a_target_uses_the_database_of_any_name(project: Path, target: str, prin
     ended = run(project, target, RACEDATA_DATABASE=name) if by_environment else run(project, target, f"DATABASE={name}")
     assert (ended.returncode, ended.stderr) == (0, "")
     assert printed in ended.stdout
+
+
+def test_the_lock_and_the_image_are_of_this_version() -> None:
+    lock = (ROOT / "deploy" / "requirements.lock").read_text()
+    pinned = dict(re.findall(r"^([\w-]+)==(\S+)", lock, re.M))
+    metadata, build = configparser.ConfigParser(), tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    metadata.read(ROOT / "setup.cfg")
+    installed = metadata["options"]["install_requires"] + metadata["options.extras_require"]["redis"]
+    for requirement in map(Requirement, [*installed.split("\n")[1:], *build["requires"]]):
+        assert requirement.specifier.contains(pinned.get(requirement.name, "")), f"{requirement}; run: make lock"
+    assert lock.count("--hash=sha256:") > len(pinned)
+    assert f'image.version="{__version__}"' in (ROOT / "deploy" / "Containerfile").read_text()
 
 
 def test_bench_measures_the_database_of_any_name(project: Path) -> None:

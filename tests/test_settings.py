@@ -78,6 +78,10 @@ def test_a_misspelt_setting_is_refused_with_the_names_there_are():
         Settings.from_environ({"RACEDATA_DATABSE": "x"})
 
 
+def test_the_setting_of_the_loader_may_be_in_the_same_file_of_settings():
+    assert Settings.from_environ({"RACEDATA_SOURCE": "tracinginsights f1db"}) == Settings()
+
+
 @given(st.sampled_from(sorted(VARIABLES)), st.text())
 def test_any_text_is_either_taken_or_refused_in_one_line(variable, value):
     try:
