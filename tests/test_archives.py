@@ -51,6 +51,11 @@ def test_a_source_that_cannot_be_reached_is_refused_with_the_reason(tmp_path):
             contents(tmp_path / name)
 
 
+def test_a_database_is_no_source(sample_database):
+    with refused(f"{sample_database}: a database that racedata has built; expected what it was built from, a folder"):
+        contents(sample_database)
+
+
 def test_a_folder_with_several_dumps_is_refused(tmp_path):
     for year in ("2024", "2025"):
         shutil.copytree(SAMPLE, tmp_path / year)
@@ -117,8 +122,8 @@ def server(tmp_path):
                 with suppress(OSError):
                     while True:
                         self.wfile.write(bytes(1 << 16))
-            elif self.path == "/ftp":
-                self.redirect("ftp://127.0.0.1:1/data.zip")
+            elif self.path in ("/ftp", "/file"):
+                self.redirect(f"{self.path[1:]}://127.0.0.1:1/data.zip?secret")
             elif self.path == "/babble":
                 self.wfile.write(b"\0\1\2\x1b[31m not HTTP\r\n\r\n")
                 self.close_connection = True
@@ -169,10 +174,12 @@ def test_a_redirect_with_an_endless_body_is_followed_at_once(server):
     assert contents(f"{address}/endless") == contents(SAMPLE)
 
 
-def test_a_redirect_away_from_http_is_refused(server):
+@pytest.mark.parametrize("scheme", ["ftp", "file"])
+def test_a_redirect_away_from_http_is_refused_without_showing_what_may_have_a_key(server, scheme):
     _, address = server
-    with refused(f"{address}/ftp: redirects to 'ftp'; followed are http and https"):
-        contents(f"{address}/ftp")
+    with refused(f"{address}/{scheme}: redirects to '{scheme}'; followed are http and https") as error:
+        contents(f"{address}/{scheme}")
+    assert "secret" not in str(error.value)
 
 
 def test_a_redirect_from_https_to_http_is_refused():

@@ -41,7 +41,7 @@ CHANGES = [*zip(LINES[::2], LINES[1::2]), ("status.csv, line 3: broken CSV (fiel
 def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expected(source, database, said, change):
     old, new = change.replace(r"\n", "\n").replace(r"\t", "\t").split(" -> ")
     edit(source / said.partition(",")[0], old, new)
-    assert_refused(source, database, said)
+    assert_refused(source, database, f"{source}: {said}")
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from support.apis import answers_of, refreshed, served
 from support.loads import (
     RECORDS,
     built,
+    csv_rows,
     edit,
     edited,
     race_ids,
@@ -134,6 +135,18 @@ def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_rec
     assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
 
 
+def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other, tmp_path):
+    sainz = next(row for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "sainz")
+    same = {"driverRef": "carlos_sainz_jr", "dob": sainz["dob"], "surname": "SAINZ"}
+    further = edited(other, tmp_path / "other", drivers=lambda row: row | same if row["driverRef"] == "stroll" else row)
+    run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
+    names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
+    said = (
+        "racedata load: {}: drivers {} are both 'sainz', by reference, or by birth date and surname; expected only one"
+    )
+    assert run.stderr.startswith(tuple(said.format(further, both) for both in names)) and run.stderr.count("\n") == 1
+
+
 # What a load keeps of the database from before.
 
 
@@ -175,6 +188,9 @@ def test_a_load_of_a_newer_dump_keeps_only_what_that_lacks(refreshed_database, t
     assert select(refreshed_database, f"SELECT kind FROM origins {of_race} AND fetchedAt NOT NULL") == [("pit_stops",)]
 
 
+SOURCES_AND_ORIGINS = ("sourceId, name, gave, isLoaded FROM sources", "raceId, kind, sourceId FROM origins")
+
+
 def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(other, sample_database, tmp_path):
     source, further = lacking(tmp_path, "qualifying"), tmp_path / "further"
     database = tmp_path / "x.db"
@@ -182,12 +198,13 @@ def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(other, s
     assert (run.returncode, run.stdout) == (1, "")
     assert f"{further}: not found; expected a folder of CSV files" in run.stderr
     further.symlink_to(other)
-    load(database, source, further)
+    last = edited(other, tmp_path / "last")
+    load(database, source, further, last)
+    before = [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS]
     further.unlink()
-    run = run_loader("", database)  # the same sources again
-    assert (
-        f"{further}: not found; expected a folder of CSV files, a zip of them, or the URL of such a zip; " in run.stdout
-    )
-    assert "; what it gave the database before is used" in run.stdout
-    assert rows_of(database) == rows_of(sample_database)
-    assert select(database, "SELECT count(*) FROM sources WHERE isLoaded") == [(2,)]
+    for sources in ([""], [last, source, further.name]):  # the same sources again, then their names
+        run = run_loader(sources[0], database, *sources[1:], cwd=tmp_path)
+        why = f"{further}: not found; expected a folder of CSV files, a zip of them, or the URL of such a zip"
+        assert f"{why}; what it gave the database before is used\n" in run.stdout
+        assert rows_of(database) == rows_of(sample_database)
+        assert [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS] == before

@@ -755,6 +755,11 @@ def test_a_season_that_is_not_here_gets_its_calendar_from_f1db(behind, tmp_path)
     assert origins_of(behind, 18).get("results") is None
 
 
+def test_a_season_that_a_dump_lacks_is_refused(behind):
+    with pytest.raises(LoadError, match=f"^{F1DB}: no season 2030; it has 1957 to 2025$"):
+        refreshed(behind, str(F1DB), season=2030)
+
+
 @pytest.mark.parametrize("fault", [FAULTS[name] for name in ("html", "broken off", "an error", "nothing")])
 def test_a_fault_at_any_download_changes_nothing_and_the_next_refresh_works(release, behind, fault):
     url = f"{release.url}/f1db-csv.zip"

@@ -21,19 +21,31 @@ from support.processes import until
 from racedata.loader import replacement
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
-def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, tmp_path):
-    folder = tmp_path / "small"
+@contextmanager
+def small_disk(folder, size):
+    """A folder that takes so many bytes."""
     folder.mkdir()
-    size = sample_database.stat().st_size + 50_000
     mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
     if mounted.returncode:
         pytest.skip(f"mount: {mounted.stderr.decode().strip()}")
     try:
-        database = shutil.copy(sample_database, folder / "racedata.db")
-        assert_refused(source, database, f"{database}: database or disk is full")
+        yield folder
     finally:
         subprocess.run(["umount", folder], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
+def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, tmp_path):
+    with small_disk(tmp_path / "small", sample_database.stat().st_size + 50_000) as folder:
+        database = shutil.copy(sample_database, folder / "racedata.db")
+        assert_refused(source, database, f"{database}: database or disk is full")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
+def test_a_full_disk_of_temporary_files_is_named(source, database, tmp_path):
+    with small_disk(tmp_path / "small", 100_000) as folder:
+        said = f"{folder}: no space left for temporary files; TMPDIR names another folder"
+        assert_refused(f"{source} {SAMPLE}", database, said, env={**os.environ, "TMPDIR": str(folder)})
 
 
 def with_many_lap_times(source):

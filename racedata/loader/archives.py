@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shlex
 import tempfile
 import zipfile
 import zlib
@@ -11,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
 
+from racedata.database import is_replaceable
 from racedata.loader.csvfile import AnyPath
 from racedata.loader.download import HTTP, download
 from racedata.loader.errors import LoadError, Progress
@@ -64,6 +66,10 @@ def opened(source: str, recognised_by: Collection[str], progress: Progress) -> I
     elif os.path.isdir(source):
         yield Dump(source, dump_in(Path(source), source, recognised_by), None)
     elif os.path.isfile(source):
+        if os.path.getsize(source) and is_replaceable(Path(source)):
+            what = "a database that racedata has built; expected what it was built from, a folder of CSV files or a zip"
+            hint = f"to serve it: racedata serve --database {shlex.quote(source)}"
+            raise LoadError(f"{source}: {what}; {hint}")
         with open(source, "rb") as file, unzipped(file, source, recognised_by) as dump:
             yield dump
     else:

@@ -228,7 +228,7 @@ def load(
 
     `wait` is as in `replacement`.
     """
-    lines, additions, failed = [], [], []
+    lines, additions = [], []
     token = os.environ.get("JOLPICA_TOKEN")
     with replacement(database, wait) as new, ExitStack() as stack:
         base = stack.enter_context(open_dump(sources[0], token, progress))
@@ -241,32 +241,33 @@ def load(
                     known = recorded_sources(database)
                 if source not in known:
                     raise
-                failed.append(source)
                 lines.append(f"{error}; what it gave the database before is used")
+                additions.append(Addition(partial(fill_from_before, database, source)))
             else:
                 additions.append(Addition(partial(read_dump, dump)))
-        additions += old_records(database, failed)
+        if was_refreshed(database):
+            additions.append(Addition(partial(fill_from_before, database, None), is_newer, has_calendars=True))
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
         report = build(new, partial(read_dump, base), additions, corrections, is_sample, progress)
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*lines, *report.lines, *report.merged, last]
 
 
-def old_records(database: str, failed: Collection[str]) -> list[Addition]:
-    """What refreshes have added to the database so far, and what it has from the sources at the `failed` addresses."""
+def fill_from_before(database: str, source: str | None, stage: Stage) -> list[str]:
+    """Fills the stage with what the database has from the source at an address; if None, with what was refreshed."""
+    with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
+        earlier.read(db, stage)
+    earlier.keep(stage, source)
+    return []
 
-    def fill(stage: Stage) -> list[str]:
-        with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
-            earlier.read(db, stage)
-        earlier.keep_fetched(stage, failed)
-        return []
 
+def was_refreshed(database: str) -> bool:
+    """Whether a refresh has added records to the database so far."""
     try:
         with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
-            is_needed = failed or earlier.was_refreshed(db)
+            return earlier.was_refreshed(db)
     except LoadError:  # there is none, or it is damaged
-        return []
-    return [Addition(fill, is_newer, has_calendars=True)] if is_needed else []
+        return False
 
 
 def is_newer(new: Part, old: Part) -> bool:

@@ -3,9 +3,9 @@
 Which addresses are requested, and what their content means, does not belong here.
 """
 
+import errno
 import re
 import signal
-import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -15,7 +15,7 @@ from http.client import HTTPException, HTTPMessage
 from types import FrameType
 from typing import IO, Never
 
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 
 HTTP = re.compile("https?://", re.IGNORECASE)
 CREDENTIALS = re.compile("https?://[^/?#]*@", re.IGNORECASE)  # errors and databases would show them
@@ -48,6 +48,23 @@ def check_address(url: str, name: str) -> None:
 class Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to http and https. Does not read their bodies, which may be endless."""
 
+    def http_error_302(
+        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage
+    ) -> IO[bytes] | None:
+        # Errors name only the scheme, because the rest may contain a key. urllib's own error names all.
+        try:
+            scheme = urllib.parse.urlsplit(
+                urllib.parse.urljoin(req.full_url, headers.get("Location") or headers.get("URI", ""))
+            ).scheme
+        except ValueError:
+            scheme = ""
+        if scheme not in ("http", "https"):
+            fp.close()
+            raise urllib.error.URLError(f"redirects to {scheme[:20]!r}; followed are http and https")
+        return super().http_error_302(req, fp, code, msg, headers)
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
+
     def redirect_request(
         self,
         req: urllib.request.Request,
@@ -58,14 +75,10 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         newurl: str,
     ) -> urllib.request.Request | None:
         fp.close()  # urllib would read it to its end; a closed response has none left
-        # Errors name only the scheme, because the rest may contain a key.
-        scheme = urllib.parse.urlsplit(newurl).scheme[:20]
-        if not HTTP.match(newurl):
-            raise urllib.error.URLError(f"redirects to {scheme!r}; followed are http and https")
         if not is_address(newurl):
             raise urllib.error.URLError("redirects to what is no address, or has a user or password in it")
-        if req.type == "https" and scheme.lower() != "https":
-            raise urllib.error.URLError(f"redirects from https to {scheme!r}; expected https")
+        if req.type == "https" and not newurl.lower().startswith("https:"):
+            raise urllib.error.URLError("redirects from https to 'http'; expected https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
@@ -99,6 +112,7 @@ def download(
     Raises LoadError if it takes more than `seconds` or `size` bytes.
     """
     check_address(url, "the URL of a dump")
+    place = url.partition("?")[0]  # the rest may contain a key
     try:
         opener = urllib.request.build_opener(Redirects, *handlers)
         with time_limit(seconds), opener.open(url, timeout=30) as response:
@@ -107,14 +121,16 @@ def download(
                 file.write(block)
                 progress(f"downloading: {file.tell():,} bytes")
                 if file.tell() > size:
-                    raise LoadError(f"{url}: more than {size:,} bytes; expected {expected}")
+                    raise LoadError(f"{place}: more than {size:,} bytes; expected {expected}")
             if response.length:  # bytes of Content-Length that did not arrive
-                raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the file did")
+                raise LoadError(f"{place}: the connection ended {response.length:,} bytes before the file did")
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
-        raise LoadError(f"{url}: {what}") from None
-    except (urllib.error.URLError, HTTPException, ConnectionError, ssl.SSLError, ValueError) as error:
+        raise LoadError(f"{place}: {what}") from None
+    except (OSError, HTTPException, ValueError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
+        if getattr(error, "errno", None) == errno.ENOSPC:
+            raise no_space_for_temporary_files() from None
         reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
-        raise LoadError(f"{url}: {reason}; expected {expected}") from None
+        raise LoadError(f"{place}: {reason}; expected {expected}") from None

@@ -13,7 +13,7 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
-from racedata.loader.errors import Progress
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, KINDS, Table
 from racedata.loader.values import Value
@@ -160,7 +160,8 @@ class Merge:
         self.unmatched: list[str] = []  # races that are not here
         self.smaller: list[str] = []  # parts with fewer drivers than here
         for name in (*LISTS, "races", "sources"):
-            db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL)")
+            unique = "UNIQUE" if name == "drivers" else ""
+            db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL {unique})")
         db.execute("CREATE TABLE work.taken (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))")
         # A driver has one fastest lap in a race, but may have two results: shared cars.
         columns = ", ".join(FASTEST_LAP)
@@ -359,7 +360,22 @@ class Merge:
                 known = {column: value for column, value in row.items() if value is not None and column != names[0]}
                 changes = ", ".join(f"{column} = ?" for column in known)
                 db.execute(f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", (*known.values(), here))
-            db.execute(f"INSERT INTO work.{name} VALUES (?, ?)", (there, here))
+            try:
+                db.execute(f"INSERT INTO work.{name} VALUES (?, ?)", (there, here))
+            except sqlite3.IntegrityError:
+                raise self.two_in_one(there, here) from None
+
+    def two_in_one(self, there: int, here: int) -> LoadError:
+        """The error for two drivers in `added` that are one driver here."""
+        names = self.db.execute(
+            """SELECT (SELECT group_concat(name) FROM added.sources), there.driverRef, other.driverRef, here.driverRef
+               FROM work.drivers JOIN added.drivers AS other ON other.driverId = added,
+                   added.drivers AS there JOIN dump.drivers AS here
+               WHERE id = here.driverId AND here.driverId = ? AND there.driverId = ?""",
+            (here, there),
+        ).fetchone()
+        text = "{}: drivers {!r} and {!r} are both {!r}, by reference, or by birth date and surname"
+        return LoadError(f"{text.format(*names)}; expected only one: correct that source, or leave it out")
 
     def copy(self, table: Table, kind: str, year: int | None = None) -> None:
         """Replaces the rows of the parts that are taken, of one season or of all."""

@@ -48,6 +48,7 @@ from racedata.loader.sources import (
     utc_now,
 )
 from racedata.loader.sources.f1db_download import is_release, release_checksum
+from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, KINDS
 
 DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
@@ -134,8 +135,14 @@ class Refresh:
         return changes
 
     def ask_dump(self, address: str) -> int:
+        def fill(stage: Stage) -> list[str]:
+            remarks = read_dump(dump, stage, is_loaded=False)
+            if self.season:
+                found = stage.db.execute("SELECT DISTINCT year FROM dump.races ORDER BY year").fetchall()
+                check_season(self.season, [year for (year,) in found], address)
+            return remarks
+
         with open_dump(address, os.environ.get("JOLPICA_TOKEN"), self.progress) as dump:
-            fill = partial(read_dump, dump, is_loaded=False)
             with closing(OldDatabase(self.path)) as old:
                 first = self.season or old.first_season([])
             years = [self.season] if self.season else range(first, LAST_SEASON)
@@ -149,9 +156,8 @@ class Refresh:
             what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950"
             raise LoadError(f"{api.address('seasons')}: {what}")
         seasons = {int(year): facts for year, facts in sorted(found.items())}
-        if self.season and self.season not in seasons:
-            what = f"no season {self.season}; it has {min(seasons)} to {max(seasons)}"
-            raise LoadError(f"{api.address('seasons')}: {what}")
+        if self.season:
+            check_season(self.season, list(seasons), api.address("seasons"))
         rule = self.rule(api.url)
         with closing(OldDatabase(self.path)) as old:
             # Laps are to come in seasons that a less preferred source has filled in.
@@ -308,6 +314,12 @@ class Followed:
         with closing(OldDatabase(self.refresh.path)) as old:
             id = old.race_id(expected.year, expected.round)
             return is_changed(list(rows_of(records, table, place)), old.rows(table, id))
+
+
+def check_season(season: int, found: Sequence[int], place: str) -> None:
+    """Raises LoadError, which begins with a place, unless the season is among those found there."""
+    if season not in found:
+        raise LoadError(f"{place}: no season {season}; it has {found[0]} to {found[-1]}")
 
 
 def is_api(address: str) -> bool:

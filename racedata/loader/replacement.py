@@ -17,9 +17,10 @@ from types import FrameType
 from typing import Never
 
 from racedata.database import default_path, is_replaceable
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+FREE_BYTES = 1_000_000  # a disk with so many is not full
 FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)  # what work on a database may raise
 
 
@@ -60,6 +61,11 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
                 copy_attributes(old, new)
             os.replace(new, old)
             os.fsync(folder)
+        except sqlite3.OperationalError as error:
+            disk = os.fstatvfs(folder)
+            if error.sqlite_errorcode == sqlite3.SQLITE_FULL and disk.f_bavail * disk.f_frsize > FREE_BYTES:
+                raise no_space_for_temporary_files() from None
+            raise
         finally:
             new.unlink(missing_ok=True)
     finally:

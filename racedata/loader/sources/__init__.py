@@ -74,14 +74,10 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
 def addresses_in(text: str) -> list[str]:
     """The addresses of sources in an argument. `make` passes several as one, separated by spaces."""
     path = os.path.abspath(os.path.expanduser(text))  # the next load may run in another folder
-    if text and os.path.exists(path):
-        return [path]
     words = text.split()
-    return (
-        [PUBLISHED.get(words[0], words[0])]
-        if len(words) == 1
-        else [each for word in words for each in addresses_in(word)]
-    )
+    if text and (os.path.exists(path) or (words == [text] and text not in PUBLISHED and "://" not in text)):
+        return [path]
+    return [PUBLISHED.get(text, text)] if words == [text] else [each for word in words for each in addresses_in(word)]
 
 
 def name_of(address: str) -> str:

@@ -4,7 +4,6 @@ What an older version does not have is unknown.
 """
 
 import sqlite3
-from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -149,11 +148,11 @@ def was_refreshed(db: sqlite3.Connection) -> bool:
     return db.execute("SELECT 1 FROM origins WHERE fetchedAt NOT NULL").fetchone() is not None
 
 
-def keep_fetched(stage: Stage, others: Collection[str]) -> None:
-    """Of a stage that `read` has filled, keeps what refreshes have fetched, and what is from sources at `others`."""
-    given = ", ".join("?" * len(others))
-    stage.db.execute(f"UPDATE dump.sources SET isLoaded = address IN ({given})", list(others))
+def keep(stage: Stage, address: str | None) -> None:
+    """Of a stage that `read` has filled, keeps what was loaded from a source; if None, what refreshes have fetched."""
+    stage.db.execute("UPDATE dump.sources SET isLoaded = address IS ?", (address,))
     stage.db.execute(
-        """DELETE FROM dump.origins
-           WHERE fetchedAt IS NULL AND sourceId NOT IN (SELECT sourceId FROM dump.sources WHERE isLoaded)"""
+        """DELETE FROM dump.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL,
+               fetchedAt NOT NULL OR sourceId NOT IN (SELECT sourceId FROM dump.sources WHERE isLoaded))""",
+        (address,),
     )
