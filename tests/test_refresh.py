@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -560,6 +561,22 @@ def test_the_command_ends_with_1_and_a_line_if_anything_fails(api, behind):
         f"racedata refresh: {api.url}/2023/qualifying.json?limit=2000&offset=0: "
         "b'<!doctype html><title>Sign in to the net'; expected JSON; nothing was changed\n"
     )
+
+
+def test_a_full_stdout_fails_the_command_but_not_the_refresh(api, behind, complete):
+    with open("/dev/full", "w") as full:
+        command = [*REFRESH, behind, "--from", api.url]
+        ended = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    said = "racedata refresh: stdout: No space left on device; the new database is in place\n"
+    assert (ended.returncode, ended.stderr) == (1, said)
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(current):
+    refresh = Refresh(str(current), [], None, None, lambda text: None, lambda text: None)
+    with ThreadPoolExecutor(20) as threads:
+        list(threads.map(lambda number: refresh.note(f"https://{number}.example.org", None, ""), range(40)))
+    assert len(read_refreshes(current)) == 40
 
 
 @pytest.mark.parametrize(

@@ -8,10 +8,6 @@ corrections.csv is the place for errors that are proven. The check changes nothi
 """
 
 import argparse
-import os
-import signal
-import sqlite3
-import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -20,8 +16,8 @@ from typing import NamedTuple
 
 from racedata.loader.against import compare
 from racedata.loader.corrections import HEADER
-from racedata.loader.errors import LoadError, Progress
-from racedata.loader.replacement import END_SIGNALS, add_database_argument, interrupt, progress_of_terminal
+from racedata.loader.errors import Progress
+from racedata.loader.replacement import add_database_argument, run
 from racedata.loader.sources.earlier import open_checked
 from racedata.loader.values import milliseconds
 
@@ -461,28 +457,10 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--all", action="store_true", help=f"show all that was found, not only {ROWS_SHOWN} of a kind")
     parsed = parser.parse_args(arguments)
     path, rows_shown = Path(parsed.database), None if parsed.all else ROWS_SHOWN
-    try:
+
+    def work(progress: Progress) -> list[str]:
         if parsed.against is None:
-            lines = list(report(path, rows_shown))
-        else:
-            for number in END_SIGNALS:
-                signal.signal(number, interrupt)  # so that temporary files are removed
-            progress = progress_of_terminal()
-            try:
-                lines = list(report_against(path, parsed.against, rows_shown, progress))
-            finally:
-                progress("")
-    except LoadError as error:
-        sys.exit(f"racedata check: {error}")
-    except KeyboardInterrupt:
-        sys.exit("racedata check: interrupted")
-    except sqlite3.Error as error:
-        sys.exit(f"racedata check: {parsed.database}: {error}")
-    except OSError as error:
-        sys.exit(f"racedata check: {error}")
-    try:
-        print("\n".join(lines), flush=True)
-    except OSError as error:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # else Python fails again when it exits
-        if not isinstance(error, BrokenPipeError):  # `| head` has read enough
-            sys.exit(f"racedata check: the report cannot be written: {error}")
+            return list(report(path, rows_shown))
+        return list(report_against(path, parsed.against, rows_shown, progress))
+
+    run("check", parsed.database, work, replaces=False)

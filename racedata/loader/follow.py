@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import NamedTuple, Never
 
 from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, say, show_progress
-from racedata.loader.schedule import DAY, Expected, expected_records, next_look, retry_wait, to_ask
+from racedata.loader.schedule import DAY, Expected, after_race, expected_records, next_look, retry_wait, to_ask
 from racedata.loader.sources.earlier import open_read_only
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -26,6 +26,7 @@ class Source(NamedTuple):
     kinds: Collection[str]  # of the records that it publishes after a session: names of tables
     has_news: Callable[[Sequence[Expected]], bool]  # whether a refresh would store such records, or another calendar
     refresh: Callable[[], str]  # brings the database up to date, and returns what changed, in one line
+    only_after_race: bool = False  # whether it publishes the records of all sessions of a weekend only after the race
 
 
 @dataclass
@@ -46,7 +47,7 @@ class Loop:
         expected: Callable[[], list[Expected]],
         clock: Callable[[], datetime],
         wait: Callable[[float], None],
-        report: Callable[[str], None],
+        report: Callable[[str], object],
         complain: Callable[[Exception, datetime], None],  # gets the time of the next try
     ) -> None:
         self.expected, self.clock, self.wait, self.report, self.complain = expected, clock, wait, report, complain
@@ -91,7 +92,8 @@ class Loop:
         return next_look(self.expected_of(each.source), self.clock())
 
     def expected_of(self, source: Source) -> list[Expected]:
-        return [records for records in self.expected() if records.kind in source.kinds]
+        expected = after_race(self.expected()) if source.only_after_race else self.expected()
+        return [records for records in expected if records.kind in source.kinds]
 
 
 def wait(seconds: float) -> None:

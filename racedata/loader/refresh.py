@@ -32,6 +32,7 @@ from racedata.loader.replacement import (
     add_database_argument,
     copy_attributes,
     fault_text,
+    locked,
     replacement,
     run,
     say,
@@ -79,7 +80,7 @@ class Refresh:
         season: int | None,
         corrections: Path | None,
         progress: Progress,
-        say: Callable[[str], None] = say,
+        say: Callable[[str], object],
         new_api: Callable[[str, Progress], Api] = Api,
     ) -> None:
         self.addresses = [address.rstrip("/") if is_api(address) else address for address in addresses]
@@ -247,25 +248,27 @@ class Refresh:
 
     def note(self, address: str, release: str | None, before: str) -> None:
         """Notes that a source was asked. `before` is the checksum that the database had."""
-        noted, checksum = read_refreshes(self.path), self.checksum()
-        for other in noted.values():
-            if other.get("database") == before:  # what other sources gave is still there
-                other["database"] = checksum
-        noted[name_of(address)] = {
-            "refreshedAt": utc_now(),
-            "database": checksum,
-            **({"release": release} if release else {}),
-            **({"seen": self.digests[address]} if address in self.digests else {}),
-        }
-        path = refreshes_path(self.path)
-        new = path.with_name(f".{path.name}.writing")
-        with suppress(OSError):  # without this file, the next refresh only asks for more
-            new.unlink(missing_ok=True)
-            new.write_text(json.dumps(noted), encoding="utf-8")
-            copy_attributes(self.path, new)
-            os.replace(new, path)
-        with suppress(OSError):
-            new.unlink(missing_ok=True)
+        # Without this file, the next refresh only asks for more.
+        with suppress(OSError), locked(Path(os.path.realpath(self.path)).parent, wait=True):
+            noted, checksum = read_refreshes(self.path), self.checksum()
+            for other in noted.values():
+                if other.get("database") == before:  # what other sources gave is still there
+                    other["database"] = checksum
+            noted[name_of(address)] = {
+                "refreshedAt": utc_now(),
+                "database": checksum,
+                **({"release": release} if release else {}),
+                **({"seen": self.digests[address]} if address in self.digests else {}),
+            }
+            path = refreshes_path(self.path)
+            new = path.with_name(f".{path.name}.writing")
+            try:
+                new.unlink(missing_ok=True)  # left by a refresh that was killed
+                new.write_text(json.dumps(noted), encoding="utf-8")
+                copy_attributes(self.path, new)
+                os.replace(new, path)
+            finally:
+                new.unlink(missing_ok=True)
 
     def checksum(self) -> str:
         """The checksum of the database, which its file ends with."""
@@ -281,8 +284,9 @@ class Followed:
         self.address, self.refresh, self.said = address, refresh, said
 
     def source(self) -> Source:
-        kinds = [kind for kind in KINDS[1:-1] if kind not in (NOT_OF_AN_API if is_api(self.address) else NOT_OF_F1DB)]
-        return Source(kinds, self.has_news, self.bring)
+        lacking = NOT_OF_AN_API if is_api(self.address) else NOT_OF_F1DB
+        kinds = [kind for kind in KINDS[1:-1] if kind not in lacking]
+        return Source(kinds, self.has_news, self.bring, only_after_race=not is_api(self.address))
 
     def bring(self) -> str:
         """Brings the database up to date. Returns what changed, in one line."""
@@ -402,7 +406,18 @@ def main(arguments: Sequence[str]) -> None:
         return
 
     def work(progress: Progress) -> list[str]:
-        Refresh(parsed.database, addresses, parsed.season, parsed.corrections, progress).run()
+        faults: list[str] = []
+        refresh = Refresh(
+            parsed.database,
+            addresses,
+            parsed.season,
+            parsed.corrections,
+            progress,
+            lambda line: faults.append(say(line)),
+        )
+        refresh.run()
+        if fault := "".join(faults):  # of stdout: after the first, nothing more is written
+            raise LoadError(fault)
         return []
 
     run("refresh", parsed.database, work)

@@ -47,9 +47,7 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
-    folder = os.open(old.parent, os.O_RDONLY)
-    try:
-        lock(folder, old.parent, wait)
+    with locked(old.parent, wait) as folder:
         if wait and old.exists():
             raise FileExistsError
         new = old.with_name(f".{old.name}.loading")
@@ -68,8 +66,6 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
             raise
         finally:
             new.unlink(missing_ok=True)
-    finally:
-        os.close(folder)
 
 
 def copy_attributes(old: Path, new: Path) -> None:
@@ -80,18 +76,20 @@ def copy_attributes(old: Path, new: Path) -> None:
     new.chmod(stat.S_IMODE(status.st_mode))
 
 
-def lock(folder: int, path: Path, wait: bool) -> None:
-    """Locks an open folder; `path` is for the error.
-
-    If another program has locked it, waits for that, or raises LoadError.
-    """
+@contextmanager
+def locked(folder: Path, wait: bool) -> Iterator[int]:
+    """A folder that no other program has locked: its descriptor. Waits for such a program, or raises LoadError."""
     # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
+    descriptor = os.open(folder, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        raise LoadError(
-            f"{path}: another load or refresh is running in this folder; try again when it has ended"
-        ) from None
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            what = "another load or refresh is running in this folder; try again when it has ended"
+            raise LoadError(f"{folder}: {what}") from None
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
 def file_identity(path: str) -> tuple[int, int, int] | None:
@@ -127,10 +125,10 @@ def interrupt(number: int, frame: FrameType | None) -> Never:
     raise KeyboardInterrupt
 
 
-def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> None:
-    """Does work that replaces `database`, and prints the lines it returns. Exits with one line if it fails.
+def run(program: str, database: str, work: Callable[[Progress], list[str]], replaces: bool = True) -> None:
+    """Does work on `database`, and prints the lines it returns. Exits with one line if it fails.
 
-    Afterwards, signals to end are ignored.
+    If the work `replaces` it, the line says whether it did. Afterwards, signals to end are ignored.
     """
     progress = progress_of_terminal()
     before = file_identity(database)
@@ -149,10 +147,10 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]]) -> N
         fault = fault_text(error, database)
     progress("")
     if lines and not fault:
-        fault = report("\n".join(lines))
+        fault = say("\n".join(lines))
     if fault:
         outcome = "nothing was changed" if file_identity(database) == before else "the new database is in place"
-        sys.exit(f"racedata {program}: {fault}; {outcome}")
+        sys.exit(f"racedata {program}: {fault}{f'; {outcome}' if replaces else ''}")
 
 
 def fault_text(error: Exception, database: str) -> str:
@@ -169,20 +167,12 @@ def fault_text(error: Exception, database: str) -> str:
     return "".join(character if character.isprintable() else " " for character in text)
 
 
-def say(text: str) -> None:
-    """Writes a line to stdout at once. If nothing can be written, the work is still done."""
-    try:
-        print(text, flush=True)
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-
-
-def report(text: str) -> str:
-    """Writes `text` to stdout. Returns what went wrong, or an empty text."""
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # `| head` may stop reading
+def say(text: str) -> str:
+    """Writes lines to stdout at once. Returns what went wrong, or an empty text, also if nobody reads them."""
     try:
         print(text, flush=True)
     except OSError as error:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # Python flushes stdout once more when it ends
-        return f"stdout: {error.strerror}"
+        if not isinstance(error, BrokenPipeError):  # `| head` has read enough
+            return f"stdout: {error.strerror}"
     return ""

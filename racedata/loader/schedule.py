@@ -4,7 +4,7 @@ Reading the calendar from a database belongs here too. What a look does is in fo
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
@@ -57,6 +57,12 @@ def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
         for each in asked
         if each.session != "race" or each.kind == "results" or (each.year, each.round) not in missing
     ]
+
+
+def after_race(expected: Sequence[Expected]) -> list[Expected]:
+    """The records as a source publishes them that has all records of a weekend only after the race."""
+    races = {(each.year, each.round): each.starts for each in expected if each.session == "race"}
+    return [each._replace(starts=races[each.year, each.round]) for each in expected]
 
 
 def next_look(expected: Iterable[Expected], now: datetime) -> datetime:

@@ -58,7 +58,10 @@ class Season:
         return {round: starts for (round, _, kind), starts in self.starts.items() if kind == "results"}
 
     def play(self, sources: Sequence["SimulatedSource"]) -> None:
-        followed = [Source(source.kinds, source.has_news, source.refresh) for source in sources]
+        followed = [
+            Source(source.kinds, source.has_news, source.refresh, isinstance(source, SimulatedF1db))
+            for source in sources
+        ]
         with closing(self.db), suppress(SeasonOver):
             Loop(self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault).run(followed, None)
 
@@ -190,6 +193,7 @@ class SimulatedF1db(SimulatedSource):
 
     def answer(self, asked: Sequence[Expected]) -> bool:
         self.request()
+        assert all(self.season.races()[each.round] + FIRST_LOOK <= self.season.now for each in asked)
         return any(map(self.news, self.versions))
 
     def cost(self, new: Collection[Key]) -> int:
