@@ -236,11 +236,12 @@ def test_standings_have_the_wins_so_far_and_those_without_points_as_well(cut_dat
     }
 
 
-def test_constructors_with_several_engines_are_one_in_standings(release):
+def test_constructors_with_several_engines_are_one_in_standings_at_the_place_of_their_points(release):
     name = "f1db-races-constructor-standings"
-    release.add(name, engineManufacturerId="ford", points="2.5")
-    *_, last = release.stored(rows("constructor_standings", "constructorRef, points, wins", "round = 18"))
-    assert last == ("alphatauri", "12.5", 0)
+    release.add(name, positionDisplayOrder="11", positionNumber="11", engineManufacturerId="ford", points="2.5")
+    columns = "constructorRef, points, position, positionText, wins"
+    *_, first, last = release.stored(rows("constructor_standings", columns, "round = 18"))
+    assert (first, last) == (("alphatauri", "12.5", 9, "9", 0), ("haas", "12", 10, "10", 0))
 
 
 @pytest.mark.parametrize(

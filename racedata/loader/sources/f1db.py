@@ -243,11 +243,19 @@ FILL_STANDINGS = (
            WHERE positionText = '1' AND {counts}""",
     """CREATE TEMP TABLE f1db_{of}_listed (
            raceId, id, year, round, points, place, position, text, PRIMARY KEY (raceId, id)) WITHOUT ROWID""",
-    # Constructors with several engines are one in Ergast's lists.
+    # Constructors with several engines are one in Ergast's lists. The sum of their points then decides all places.
     f"""INSERT INTO f1db_{{of}}_listed
-            SELECT raceId, {{id}} AS id, year, round, printf('%.10g', sum(points)), min(positionDisplayOrder),
-                ifnull(positionNumber, positionDisplayOrder), {POSITION_TEXT}
-            FROM f1db_races_{{of}}_standings AS f1db JOIN dump.races USING (raceId) GROUP BY raceId, 2""",
+            SELECT raceId, id, year, round, printf('%.10g', points), iif(is_summed, nth, place),
+                iif(is_summed, rank, position), iif(is_summed AND text = position, rank, text)
+            FROM (
+                SELECT *, max(rows) OVER (PARTITION BY raceId) > 1 AS is_summed,
+                    row_number() OVER (PARTITION BY raceId ORDER BY points DESC, place) AS nth,
+                    rank() OVER (PARTITION BY raceId ORDER BY points DESC, position) AS rank
+                FROM (
+                    SELECT raceId, {{id}} AS id, year, round, sum(points) AS points, min(positionDisplayOrder) AS place,
+                        ifnull(positionNumber, positionDisplayOrder) AS position, {POSITION_TEXT} AS text,
+                        count(*) AS rows
+                    FROM f1db_races_{{of}}_standings AS f1db JOIN dump.races USING (raceId) GROUP BY raceId, 2))""",
     # f1db lists who scored, and since 2000 also who was classified. Ergast lists all with a result in the season so
     # far. They share a place if they were classified; else they have none.
     """INSERT OR IGNORE INTO f1db_{of}_listed
