@@ -1,6 +1,6 @@
 """The grammar of addresses: parses the path after the base address into an `Address`, or says why it cannot.
 
-    [ "/" season [ "/" round ] ] *( "/" filter "/" value ) [ "/" endpoint [ "/" value ] ]
+    [ "/" season [ "/" round ] ] *( "/" filter "/" value ) [ "/" endpoint [ "/" value ] ] [ ending ]
 
 Some endpoints have other spellings: `fp1` is `practice/1`.
 
@@ -8,13 +8,16 @@ This module knows the words and the forms of their values, but not HTTP, SQL, or
 """
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 Value = int | str
 Season = int | Literal["current"]
 Round = int | Literal["last", "next"]
+
+# The endings of addresses. Without one, the answer is JSON.
+JSON, CSV, ICS = ENDINGS = (".json", ".csv", ".ics")
 
 
 class AddressError(ValueError):
@@ -32,7 +35,7 @@ class RefusedAddress(AddressError):
 def after_base(path: str, base: str) -> str | None:
     """The rest of a path after the base address (in lower case); None if the path is not under it."""
     rest = path[len(base) :]
-    is_under = path[: len(base)].lower() == base and (rest[:1] in ("/", "") or rest.lower() == ".json")
+    is_under = path[: len(base)].lower() == base and (rest[:1] in ("/", "") or rest.lower() in ENDINGS)
     return rest if is_under else None
 
 
@@ -43,19 +46,19 @@ class Rules(NamedTuple):
     needs_round: bool = False
     # Filters that combine only with some of the others: `{filter: the filters that it combines with}`.
     only_beside: Mapping[str, frozenset[str]] = {}
+    endings: Collection[str] = (JSON, CSV)
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A parsed address. Its `path` identifies it."""
+    """A parsed address. Its `path` and `ending` identify it."""
 
-    path: (
-        str  # as in the request, without other spellings, lower case and without `.json`: `2023/drivers/alonso/results`
-    )
+    path: str  # as in the request, without other spellings and the ending, lower case: `2023/drivers/alonso/results`
     endpoint: str
     season: Season | None = None
     round: Round | None = None
     filters: Mapping[str, Value] = field(default_factory=dict)  # ids lower case; numbers; places such as `1` and `R`
+    ending: str = JSON
 
 
 def parse_number(text: str) -> int | None:
@@ -126,20 +129,22 @@ class Grammar:
         """Parses the path after the base, such as `/2023/18/Results.json`. Raises AddressError."""
         if not path.isascii():  # lower() turns some other letters into ASCII
             raise self.unknown("An address has only ASCII characters")
-        path = path.lower()
-        path = path.removesuffix(".json") if path.endswith(".json") else path.removesuffix("/")
+        path, ending = split_ending(path.lower())
+        if ending not in ENDINGS:
+            raise self.unknown(f"{ending[:50]!r} is not an ending; accepted are {JSON}, {CSV}, and {ICS} for races")
         segments = path.split("/")[1:]
         season, round, rest = split_front(segments)
         if not rest:
-            return Address("/".join([*segments, "races"]), "races", season, round)
+            return Address("/".join([*segments, "races"]), "races", season, round, ending=ending)
         front, rest = segments[: len(segments) - len(rest)], without_spellings(rest)
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         if endpoint not in self.endpoints:
             raise self.unknown(f"{endpoint[:50]!r} is not an endpoint")
         filters = self.parse_filters(rest)
+        self.check_ending(endpoint, ending)
         self.check(endpoint, season, round, filters)
-        return Address("/".join([*front, *rest]), endpoint, season, round, filters)
+        return Address("/".join([*front, *rest]), endpoint, season, round, filters, ending)
 
     def parse_filters(self, segments: list[str]) -> dict[str, Value]:
         """The values of filters by name. If a filter appears twice, the last one applies."""
@@ -159,6 +164,15 @@ class Grammar:
         if without_value:
             raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
         return filters
+
+    def check_ending(self, endpoint: str, ending: str) -> None:
+        """Raises UnknownAddress if no address of the endpoint has this ending."""
+        if ending not in self.endpoints[endpoint].endings:
+            others = [name for name, rules in self.endpoints.items() if ending in rules.endings]
+            raise UnknownAddress(
+                f"{endpoint} does not accept the ending {ending}, which is only for {', '.join(others)}. "
+                f"Try {self.base}/2023/{others[0]}{ending}."
+            )
 
     def check(self, endpoint: str, season: Season | None, round: Round | None, filters: Iterable[str]) -> None:
         """Raises RefusedAddress if the endpoint does not accept what precedes it."""
@@ -192,6 +206,15 @@ class Grammar:
             f"next), filters with their values, and an endpoint: {', '.join(self.endpoints)}. "
             f"Try {self.base}/2023/18/results.json."
         )
+
+
+def split_ending(path: str) -> tuple[str, str]:
+    """A path without its ending or its last slash, and the ending; JSON if it has none."""
+    found = re.search(r"\.[a-z]+\Z", path)
+    if not found:
+        return path.removesuffix("/"), JSON
+    # A known ending is one of the constants, not a copy: the cache stores it.
+    return path[: found.start()], next((ending for ending in ENDINGS if ending == found[0]), found[0])
 
 
 def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[str]]:

@@ -11,14 +11,14 @@ from collections import OrderedDict
 from datetime import datetime
 from email.utils import format_datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import falcon
 
 from racedata.requested import Requested
 
-Key = tuple[str, str, int, int]
-ENTRY_BYTES = 500  # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
+Key = tuple[str, str, str, int, int, tuple[str, ...]]
+ENTRY_BYTES = 600  # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 FRAGMENTED = 9 / 8  # how much more memory bodies take than their bytes: measured with four threads and bodies to 60 KB
 
 # Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment anyway (1,448 bytes).
@@ -26,10 +26,17 @@ SMALL = 900
 # Level 3 takes half the time of level 6, for answers that are a tenth longer (scripts/bench/README.md).
 LEVEL = 3
 GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
-MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON or HTML does
+MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON, HTML or other text does
 
 # An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of gzip (8.4.1.3).
 CODING = re.compile(r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?")
+
+
+class Body(NamedTuple):
+    """The body of an answer; `total` is the number of all records that match, also of those on other pages."""
+
+    content: bytes
+    total: int
 
 
 class Validators:
@@ -85,10 +92,10 @@ class Cache:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.size = 0  # bytes
-        self._bodies: OrderedDict[Key, bytes] = OrderedDict()  # in the order of their last use
+        self._bodies: OrderedDict[Key, Body] = OrderedDict()  # in the order of their last use
         self._lock = threading.Lock()
 
-    def find(self, requested: Requested) -> bytes | None:
+    def find(self, requested: Requested) -> Body | None:
         """The cached body; None if there is none."""
         key = key_of(requested)
         with self._lock:
@@ -97,8 +104,8 @@ class Cache:
                 self._bodies.move_to_end(key)
             return body
 
-    def put(self, requested: Requested, body: bytes) -> None:
-        """Caches a body that `compressed` returned."""
+    def put(self, requested: Requested, body: Body) -> None:
+        """Caches a body whose content `compressed` returned."""
         key = key_of(requested)
         with self._lock:
             if key not in self._bodies:
@@ -139,11 +146,11 @@ def prefers_gzip(field: str) -> bool:
 
 
 def key_of(requested: Requested) -> Key:
-    """The cache key of a request. Its path identifies the whole address."""
-    address, limit, offset, base_url = requested
-    return base_url, address.path, limit, offset
+    """The cache key of a request. Its path and ending identify the whole address."""
+    address, limit, offset, base_url, sessions = requested
+    return base_url, address.path, address.ending, limit, offset, sessions
 
 
-def size_of(key: Key, body: bytes) -> int:
-    base_url, path, _, offset = key
-    return len(base_url) + len(path) + offset.bit_length() // 8 + int(len(body) * FRAGMENTED) + ENTRY_BYTES
+def size_of(key: Key, body: Body) -> int:
+    base_url, path, _, _, offset, _ = key
+    return len(base_url) + len(path) + offset.bit_length() // 8 + int(len(body.content) * FRAGMENTED) + ENTRY_BYTES

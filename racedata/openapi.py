@@ -1,25 +1,25 @@
 """The OpenAPI document of the service, made once per database.
 
 Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the classes of
-resources.py.
+resources.py. Tables and calendars are described without filters, because every address can have their endings.
 """
 
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
-from importlib.resources import files
 from typing import Any
 
 from racedata import __version__, queries
-from racedata.addresses import FILTERS, Grammar
+from racedata.addresses import CSV, FILTERS, ICS, JSON, Grammar
+from racedata.requested import PARAMETERS as ACCEPTED
 from racedata.requested import Requested
 from racedata.resources import Endpoint
+from racedata.schemas import OPENAPI
 from racedata.serializers import ECHO
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
-OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
 # Headers of all responses, of responses that the rate limits count, and of responses that a client may cache.
@@ -27,6 +27,7 @@ EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-C
 COUNTED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
 CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
+SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
 
 
@@ -39,6 +40,7 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
     for endpoint in endpoints:
         answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
         made["components"]["responses"][response_name(endpoint)] = answer
+        made["components"]["responses"][response_name(endpoint, CSV)] = table_response(endpoint)
         made["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
         for path in paths_of(endpoint):
             made["paths"][path] = operation(endpoint, path)
@@ -52,13 +54,14 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
-    """The addresses of an endpoint as templates: without a filter, then with each filter on its own."""
+    """The addresses of an endpoint as templates: without a filter, with each ending; then with each filter."""
     name, rules = endpoint.name, endpoint.rules
     fronts = ["/{season}/{round}"] if rules.needs_round else ["", "/{season}", "/{season}/{round}"]
-    for front in fronts:
-        yield f"{front}/{name}"
+    paths = [f"{front}/{name}" for front in fronts]
     if name == "races":  # the only endpoint that needs no name
-        yield from ("/{season}", "/{season}/{round}")
+        paths += ["/{season}", "/{season}/{round}"]
+    for ending in rules.endings:
+        yield from (path + ending.removeprefix(JSON) for path in paths)
     for filter in FILTERS:
         if filter in rules.filters:
             value = f"{{{PARAMETERS[filter]['name']}}}"
@@ -67,22 +70,28 @@ def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
 
 def parameters_of(path: str) -> Iterator[str]:
     """The parameters of a template, by their names in openapi.json: `season`, `round`, and filters."""
-    segments = path.split("/")[1:]
+    segments = path.removesuffix(ending_of(path)).split("/")[1:]
     for before, segment in zip(["", *segments], segments):
         if segment.startswith("{"):
             yield before if before in FILTERS else segment.strip("{}")
 
 
+def ending_of(path: str) -> str:
+    """The ending of a template; JSON if it has none."""
+    return next((ending for ending in (CSV, ICS) if path.endswith(ending)), JSON)
+
+
 def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
+    ending = ending_of(path)
     return {
         "parameters": [reference("parameters", name) for name in parameters_of(path)],
         "get": {
             "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
             "tags": [endpoint.name],
-            "summary": endpoint.summary,
-            "parameters": [reference("parameters", name) for name in ("limit", "offset", *CONDITIONAL)],
+            "summary": endpoint.summary + SUMMARIES[ending],
+            "parameters": [reference("parameters", name) for name in (*ACCEPTED[ending], *CONDITIONAL)],
             "responses": {
-                "200": reference("responses", response_name(endpoint)),
+                "200": reference("responses", response_name(endpoint, ending)),
                 **{status: reference("responses", status) for status in ("304", "400", "404", "414", "429", "431")},
             },
         },
@@ -102,6 +111,13 @@ def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[
             }
         },
     )
+
+
+def table_response(endpoint: Endpoint) -> dict[str, Any]:
+    """The 200 response of an endpoint as a table."""
+    columns = ", ".join(f"`{name}`" for name in endpoint.spreadsheet.columns)
+    headers = ("Content-Encoding", "X-Total-Count", *CACHEABLE, *COUNTED)
+    return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": {"type": "string"}}})
 
 
 def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
@@ -135,8 +151,8 @@ def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
     }
 
 
-def response_name(endpoint: Endpoint) -> str:
-    return f"{endpoint.name}-answer"
+def response_name(endpoint: Endpoint, ending: str = JSON) -> str:
+    return f"{endpoint.name}-answer" + ending.removeprefix(JSON)
 
 
 def reference(kind: str, name: str) -> dict[str, Any]:
@@ -168,8 +184,13 @@ OPENAPI["components"]["schemas"]["Table"]["properties"] |= {
     for name, key in ECHO.items()
 }
 
-# The responses of all endpoints other than 200, by status.
+# The responses of all endpoints other than 200, by status; and the calendar, which only one endpoint has.
 OPENAPI["components"]["responses"] = {
+    "races-answer.ics": response(
+        "An iCalendar with one event for each session whose date is known.",
+        ("Content-Encoding", *CACHEABLE, *COUNTED),
+        {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
+    ),
     "304": response(NOT_MODIFIED, (*CACHEABLE, *COUNTED)),
     "400": problem("The endpoint does not accept a filter, or needs a season and round; or a parameter is wrong."),
     "404": problem("No endpoint has this address, or there is no last round yet."),

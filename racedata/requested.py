@@ -10,10 +10,14 @@ from typing import NamedTuple
 
 import falcon
 
-from racedata.addresses import Address, AddressError, Grammar, UnknownAddress, after_base
+from racedata.addresses import CSV, ICS, JSON, Address, AddressError, Grammar, UnknownAddress, after_base
+from racedata.calendars import KINDS
 from racedata.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")
+# The parameters that each ending accepts. Others are ignored, but for these, which would change the answer elsewhere.
+PARAMETERS = {JSON: ("limit", "offset"), CSV: ("limit", "offset"), ICS: ("limit", "offset", "sessions")}
+REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
 
 class Requested(NamedTuple):
@@ -23,6 +27,7 @@ class Requested(NamedTuple):
     limit: int  # records of the page
     offset: int  # records before it
     base_url: str  # what `MRData.url` begins with
+    sessions: tuple[str, ...] = KINDS  # those that a calendar has
 
 
 class RequestParser:
@@ -66,10 +71,12 @@ class RequestParser:
         except AddressError as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        check_parameters(parameters, address.ending)
         limit = min(page_parameter(parameters, "limit", self.settings.default_limit), self.settings.max_limit)
         offset = page_parameter(parameters, "offset", 0)
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
-        return Requested(address, limit, offset, base_url)
+        sessions = sessions_parameter(parameters) if address.ending == ICS else KINDS
+        return Requested(address, limit, offset, base_url, sessions)
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""
@@ -90,6 +97,33 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
             description=f"{name} is {value[:50]!r}; accepted is a whole number from 0, such as {name}={example}."
         )
     return int(value)
+
+
+def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, ...]:
+    """The kinds of sessions that `sessions` chooses. Raises HTTPBadRequest if it is anything but names of some."""
+    value = parameters.get("sessions")
+    if value is None:
+        return KINDS
+    if isinstance(value, list):
+        raise falcon.HTTPBadRequest(
+            description=f"sessions is given {len(value)} times; it is accepted once, as in sessions=race,qualifying."
+        )
+    names = value.lower().split(",")
+    for name in names:
+        if name not in KINDS:
+            raise falcon.HTTPBadRequest(
+                description=f"sessions has {name[:50]!r}; accepted are {', '.join(KINDS)}, separated by commas."
+            )
+    return tuple(kind for kind in KINDS if kind in names)
+
+
+def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:
+    """Raises HTTPBadRequest if there is a parameter that another ending accepts and this one does not."""
+    for name in REFUSED[ending]:
+        if name in parameters:
+            raise falcon.HTTPBadRequest(
+                description=f"{ending} does not accept {name}; accepted are {', '.join(PARAMETERS[ending])}."
+            )
 
 
 def host_of(req: falcon.Request) -> str:

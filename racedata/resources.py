@@ -12,9 +12,9 @@ from typing import ClassVar
 import falcon
 import orjson
 
-from racedata import queries, serializers
-from racedata.addresses import Rules
-from racedata.caching import Cache, Validators, accepts_gzip, compressed, decompressed
+from racedata import calendars, queries, serializers, spreadsheets
+from racedata.addresses import CSV, ENDINGS, ICS, JSON, Rules
+from racedata.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
 from racedata.catalogue import Catalogue, NoLastRound, Selection
 from racedata.queries import Filters, RecordTable
 from racedata.requested import Requested
@@ -24,6 +24,8 @@ from racedata.snapshot import Snapshot, public_name, public_url
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
+
+CONTENT_TYPES = {JSON: falcon.MEDIA_JSON, CSV: spreadsheets.CONTENT_TYPE, ICS: calendars.CONTENT_TYPE}
 
 Page = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
 
@@ -47,6 +49,7 @@ class Endpoint:
     ) -> None:
         self.data, self.catalogue, self.settings = data, catalogue, settings
         self.validators, self.cache = validators, cache
+        self.spreadsheet = spreadsheets.Table(self.schema, self.container, self.key)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         requested: Requested = req.context.requested
@@ -61,33 +64,50 @@ class Endpoint:
             if body is None:
                 body = self.make_body(requested, gzip)
             elif not gzip:
-                body = decompressed(body)
+                body = body._replace(content=decompressed(body.content))
         except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        self.validators.send(resp, body)
+        ending = requested.address.ending
+        if ending == CSV:  # in the others, the answer itself says it, or a client cannot use it
+            resp.set_header("x-total-count", str(body.total))
+        self.validators.send(resp, body.content, CONTENT_TYPES[ending])
 
     on_head = on_get
 
-    def make_body(self, requested: Requested, gzip: bool) -> bytes:
+    def make_body(self, requested: Requested, gzip: bool) -> Body:
         """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises NoLastRound."""
-        answer = self.answer(requested)
-        body = bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson's own object occupies 4 KB, however short
-        mrdata = answer["MRData"]
-        if not mrdata[self.table][self.objects] and (mrdata["total"] != "0" or requested.offset):
+        selection = self.catalogue.select(requested.address)
+        total, objects = self.select_page(selection, requested)
+        body = Body(self.write(requested, selection, total, objects), total)
+        if not objects and (total or requested.offset):
             return body  # not cached: there are infinitely many pages without records after the last one
         if not (gzip or self.cache.capacity):
             return body
-        cached = compressed(body)
+        cached = body._replace(content=compressed(body.content))
         self.cache.put(requested, cached)
         return cached if gzip else body
 
+    def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
+        """The answer as text, in the format that the ending of the address names."""
+        if requested.address.ending == CSV:
+            return self.spreadsheet.write(objects)
+        answer = self.envelope(requested, selection, total, objects)
+        return bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson's own object occupies 4 KB, however short
+
     def answer(self, requested: Requested) -> Json:
-        """The whole answer. Raises NoLastRound."""
-        address, limit, offset, base_url = requested
-        selection = self.catalogue.select(address)
-        total, objects = 0, list[Json]()
-        if selection.filters is not None:
-            total, objects = self.page(selection.filters, limit, offset)
+        """The whole answer, as JSON. Raises NoLastRound."""
+        selection = self.catalogue.select(requested.address)
+        return self.envelope(requested, selection, *self.select_page(selection, requested))
+
+    def select_page(self, selection: Selection, requested: Requested) -> Page:
+        """The page that a request selects."""
+        if selection.filters is None:
+            return 0, []
+        return self.page(selection.filters, requested.limit, requested.offset)
+
+    def envelope(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> Json:
+        """The envelope of an answer, with its table and the objects of its page."""
+        address, limit, offset, base_url, _ = requested
         echoed = {name: value for name, value in address.filters.items() if name not in self.not_echoed}
         table = {**self.echo(selection, echoed), self.objects: objects}
         url = f"{base_url}/{address.path}.json"
@@ -163,9 +183,15 @@ class Races(Endpoint):
 
     name = "races"
     summary = "Races with their sessions: a season's calendar, or one race"
-    rules = Rules(RESULT_FILTERS)
+    rules = Rules(RESULT_FILTERS, endings=ENDINGS)
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
+
+    def __init__(
+        self, data: Snapshot, catalogue: Catalogue, settings: Settings, validators: Validators, cache: Cache
+    ) -> None:
+        super().__init__(data, catalogue, settings, validators, cache)
+        self.calendars = calendars.Calendars(data, catalogue, settings.series)
 
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
         catalogue = self.catalogue
@@ -173,6 +199,11 @@ class Races(Endpoint):
             catalogue.in_order_of_races(queries.ids_of_races(self.data, filters)) if filters else list(catalogue.races)
         )
         return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
+
+    def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
+        if requested.address.ending == ICS:
+            return self.calendars.write(objects, requested.address, requested.sessions)
+        return super().write(requested, selection, total, objects)
 
 
 class Entrants(Endpoint):

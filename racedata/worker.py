@@ -36,8 +36,9 @@ if gunicorn.__version__ not in TESTED:
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
-# The request line of a page of more than 100 records, if there are so many.
-LARGE_PAGE = re.compile(rb"[^\r\n]*[?&]limit=0*(?!100\b)[1-9][0-9]{2}")
+# The request line of a page of more than 100 records, if there are so many; or of a calendar, which may have hundreds
+# of events.
+LARGE_PAGE = re.compile(rb"(?i)[^\r\n]*([?&]limit=0*(?!100\b)[1-9][0-9]{2}|\.ics[? ])")
 REUSABLE = futures.Future[bool]()
 REUSABLE.set_result(True)
 
@@ -65,8 +66,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
     sends, reads and closes. The pool is used only if the setting `threads` is more than 1.
 
-    A page of 2,000 records takes as long as a hundred usual answers. A thread makes such pages, one after the other,
-    so that other clients need not wait for them.
+    A page of 2,000 records takes as long as a hundred usual answers. A thread makes such pages and calendars, one after
+    the other, so that other clients need not wait for them.
 
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.

@@ -4,12 +4,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racedata.addresses import FILTERS, AddressError, Grammar, RefusedAddress, Rules, UnknownAddress
+from racedata.addresses import (
+    CSV,
+    ENDINGS,
+    FILTERS,
+    ICS,
+    JSON,
+    AddressError,
+    Grammar,
+    RefusedAddress,
+    Rules,
+    UnknownAddress,
+)
 
 GRAMMAR = Grammar(
     "/ergast/f1",
     {
-        "races": Rules(frozenset({"circuits", "drivers"})),
+        "races": Rules(frozenset({"circuits", "drivers"}), endings=ENDINGS),
         "results": Rules(frozenset({"circuits", "constructors", "drivers", "grid", "fastest", "results", "status"})),
         "laps": Rules(frozenset({"drivers", "laps"}), needs_round=True),
         "drivers": Rules(
@@ -68,6 +79,31 @@ def test_other_spellings_are_the_same_address_but_a_value_is_no_name(path, canon
     assert GRAMMAR.parse(path).path == canonical
 
 
+@pytest.mark.parametrize(
+    ("path", "canonical", "ending"),
+    [
+        ("/2023/18/results", "2023/18/results", JSON),
+        ("/2023/18/Results.CSV", "2023/18/results", CSV),
+        ("/2023/fp1.csv", "2023/practice/1", CSV),
+        ("/drivers/csv.csv", "drivers/csv", CSV),
+        (".ics", "races", ICS),
+        ("/current/next.ics", "current/next/races", ICS),
+        ("/circuits/monza/races.ics", "circuits/monza/races", ICS),
+    ],
+)
+def test_the_ending_is_not_a_part_of_the_path(path, canonical, ending):
+    address = GRAMMAR.parse(path)
+    assert (address.path, address.ending) == (canonical, ending)
+
+
+@pytest.mark.parametrize("path", ["/results", "/2023/18/laps", "/drivers/a", "/grid/1/seasons"])
+def test_only_races_have_calendars(path):
+    with pytest.raises(
+        UnknownAddress, match=r"does not accept the ending \.ics, which is only for races\. Try .*/races\.ics"
+    ):
+        GRAMMAR.parse(f"{path}.ics")
+
+
 def test_of_a_filter_that_stands_twice_the_last_counts_and_the_value_of_the_endpoint_is_the_last_of_all():
     assert read("/drivers/a/drivers/b/results")[3] == {"drivers": "b"}
     assert read("/results/2/drivers/a/results/1")[3] == {"results": "1", "drivers": "a"}
@@ -93,12 +129,13 @@ UNREADABLE = """
 /next/results /18/2023/results /grid/1/2023/races /results/2023/18/results /2023/grid/1 /2023/grid /fastest/1 /2023/fish
 /fish/1/results /2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/é/results /drivers//results
 /grid/x/results /grid/-1/results /grid/9999999999999999999/results /grid/٣/results /٢٠٢٣ /2023/18/results/x
+.xml /2023.ics/ /.csv /2023/.ics /results.csv.json /races.
 /2023/18/results/rr /races/fish! /2023/qualifying /fp1/2 /fp4 /practice/one /sprint/practice /shootout
 """
 KELVIN = "/2023/\u212aarts"  # lower() makes a k of it
 
 
-@pytest.mark.parametrize("path", [*UNREADABLE.split(), "/drivers/a b/results", KELVIN])
+@pytest.mark.parametrize("path", [*UNREADABLE.split(), "/drivers/a b/results", "/results.json\n", KELVIN])
 def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_the_grammar(path):
     with pytest.raises(UnknownAddress, match="four digits") as unknown:
         GRAMMAR.parse(path)
@@ -110,7 +147,8 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
     [
         ("/grid/fish/results", "'fish' is not a value of the filter grid; accepted is a number of at most 18 digits."),
         ("/fish/1/results", "'fish' is not a filter."),
-        ("/races/x.y", "'races' is not a filter."),
+        ("/races/x!y", "'races' is not a filter."),
+        ("/2023.xml", "'.xml' is not an ending; accepted are .json, .csv, and .ics for races."),
         ("/2023/fish", "'fish' is not an endpoint."),
     ],
 )

@@ -14,28 +14,18 @@ import webtest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import ROOT
-from support.answers import request
+from support.answers import Counted, request
 from webob.acceptparse import create_accept_encoding_header
 
 from racedata.addresses import Address
 from racedata.app import create_app
-from racedata.caching import GZIP, MAGIC, SMALL, Cache, compressed, decompressed, key_of, prefers_gzip, size_of
+from racedata.caching import GZIP, MAGIC, SMALL, Body, Cache, compressed, decompressed, key_of, prefers_gzip, size_of
 from racedata.ratelimit.stores import store_for
 from racedata.requested import Requested
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
-
-
-class Counted(Snapshot):
-    """A database that counts its queries."""
-
-    queries = 0
-
-    def rows(self, sql, values=()):
-        self.queries += 1
-        return super().rows(sql, values)
 
 
 @pytest.fixture
@@ -355,7 +345,7 @@ def named(path):
 
 def body(number, size):
     """What the cache holds of a body of `size` bytes, which differs from that of any other number."""
-    return compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5)
+    return Body(compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5), number)
 
 
 def taken(cache):
@@ -382,7 +372,7 @@ def test_a_body_is_compressed_if_it_is_not_short_and_decompressed_to_the_same(bo
 
 
 def test_the_least_recently_used_answer_makes_room():
-    bodies = {name: random.Random(name).randbytes(800) for name in "abcd"}
+    bodies = {name: Body(random.Random(name).randbytes(800), 1) for name in "abcd"}
     cache = Cache(3 * size_of(key_of(named("a")), bodies["a"]))
     for name in "abc":
         cache.put(named(name), bodies[name])

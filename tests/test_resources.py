@@ -9,11 +9,17 @@ import os
 from pathlib import Path
 
 import pytest
+import webtest
 from support import SAMPLE
-from support.answers import client
+from support.answers import Counted, client, request
 
+from racedata.addresses import CSV, ICS, JSON
+from racedata.app import create_app
+from racedata.caching import SMALL, decompressed
 from racedata.database import SCHEMA_VERSION, refreshes_path
+from racedata.ratelimit.stores import store_for
 from racedata.resources import ENDPOINTS
+from racedata.settings import Settings
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -139,3 +145,62 @@ def test_healthz_answers_at_once_whatever_is_in_the_file_of_refreshes(several_so
     path.write_text(content) if content is not None else os.mkfifo(path)
     answer = client(several_sources).get("/healthz", status=200).json
     assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
+
+
+FORMATS = [(endpoint, ending) for endpoint in ENDPOINTS for ending in endpoint.rules.endings]
+# Parameters that an ending refuses, with what the message says.
+WRONG = {
+    "limit=abc": "limit is 'abc'; accepted is a whole number from 0, such as limit=100.",
+    "offset=1&offset=1": "offset is given 2 times; it is accepted once.",
+}
+WRONG_BY_ENDING = {
+    JSON: {},
+    CSV: {
+        "callback=x": ".csv does not accept callback; accepted are limit, offset.",
+        "sessions=race": ".csv does not accept sessions; accepted are limit, offset.",
+    },
+    ICS: {
+        "callback=": ".ics does not accept callback; accepted are limit, offset, sessions.",
+        "sessions=": "sessions has ''; accepted are practice, qualifying, sprintqualifying, sprint, race, separated by "
+        "commas.",
+        "sessions=race,fp1": "sessions has 'fp1'; accepted are practice, ",
+        "sessions=race&sessions=race": "sessions is given 2 times; it is accepted once, as in ",
+    },
+}
+
+
+@pytest.mark.parametrize(("endpoint", "ending"), FORMATS)
+def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_the_others(
+    sample_database, endpoint, ending
+):
+    data, settings = Counted.read(sample_database), Settings(burst_limit="off", sustained_limit="99/day")
+    app = webtest.TestApp(create_app(settings, data, store_for(settings)))
+    address, sent = f"/ergast/f1/2023/18/{endpoint.name}{ending}", 0
+
+    def ask(query="", **environ):
+        nonlocal sent
+        sent += 1
+        answer = request(app, PATH_INFO=address, QUERY_STRING=query, HTTP_ACCEPT="text/html", **environ)
+        assert answer.headers["RateLimit"].startswith(f'"sustained";r={99 - sent};')
+        assert answer.headers["Access-Control-Allow-Origin"] == answer.headers["Access-Control-Expose-Headers"] == "*"
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        del headers["ratelimit"]  # which changes with each request
+        return answer, headers
+
+    plain, headers = ask()
+    assert headers["cache-control"] == "public, max-age=300"
+    assert ("x-total-count" in headers) == (ending == CSV)
+    data.queries = 0
+    for coding in ("gzip", "identity"):
+        answer, of_answer = ask(HTTP_ACCEPT_ENCODING=coding)
+        assert decompressed(answer.body) == plain.body
+        form = {"content-encoding": "gzip"} if coding == "gzip" and len(plain.body) >= SMALL else {}
+        assert of_answer == {**headers, **form, "content-length": str(len(answer.body))}
+        head, of_head = ask(HTTP_ACCEPT_ENCODING=coding, REQUEST_METHOD="HEAD")
+        assert (head.body, of_head) == (b"", of_answer)
+        assert ask(HTTP_IF_NONE_MATCH=headers["etag"], HTTP_ACCEPT_ENCODING=coding)[0].status_int == 304
+    assert data.queries == 0
+    for query, message in {**WRONG, **WRONG_BY_ENDING[ending]}.items():
+        problem, _ = ask(query)
+        assert (problem.status_int, problem.content_type) == (400, "application/problem+json")
+        assert problem.json["detail"].startswith(message)

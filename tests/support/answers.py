@@ -2,6 +2,7 @@
 
 import json
 import re
+import sqlite3
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,16 @@ from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
 Difference = tuple[str, Any, Any]
+
+
+class Counted(Snapshot):
+    """A database that counts its queries."""
+
+    queries = 0
+
+    def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
+        self.queries += 1
+        return super().rows(sql, values)
 
 
 def client(path: Path, **settings: Any) -> webtest.TestApp:
@@ -102,5 +113,5 @@ class Description:
             assert answer.body == b""
             return
         schema = response["content"][answer.content_type]["schema"]
-        if answer.content_type != "text/html":
-            self.validate(schema, answer.json)
+        is_text = answer.content_type.startswith("text/")
+        self.validate(schema, answer.text if is_text else answer.json)

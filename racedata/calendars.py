@@ -1,0 +1,171 @@
+"""Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session. icalendar writes every line.
+
+Phones and other programs fetch a calendar again and again. They know an event by its UID.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from datetime import date, datetime, timedelta
+from typing import NamedTuple
+
+from icalendar import Calendar, Component, Event
+from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
+
+from racedata import __version__
+from racedata.addresses import Address
+from racedata.catalogue import Catalogue, without_accents
+from racedata.serializers import Json
+from racedata.snapshot import Snapshot, public_name
+
+CONTENT_TYPE = "text/calendar; charset=utf-8"
+REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
+
+# The kinds of sessions, as the parameter `sessions` names them.
+KINDS = PRACTICE, QUALIFYING, SPRINT_QUALIFYING, SPRINT, RACE = (
+    "practice",
+    "qualifying",
+    "sprintqualifying",
+    "sprint",
+    "race",
+)
+
+
+class Session(NamedTuple):
+    """A session of a weekend, and how long it usually takes."""
+
+    kind: str
+    name: str
+    minutes: int
+
+
+# By their names in a race; the race itself has none.
+SESSIONS = {
+    "FirstPractice": Session(PRACTICE, "Practice 1", 60),
+    "SecondPractice": Session(PRACTICE, "Practice 2", 60),
+    "ThirdPractice": Session(PRACTICE, "Practice 3", 60),
+    "Qualifying": Session(QUALIFYING, "Qualifying", 60),
+    "SprintShootout": Session(SPRINT_QUALIFYING, "Sprint Shootout", 45),
+    "SprintQualifying": Session(SPRINT_QUALIFYING, "Sprint Qualifying", 45),
+    "Sprint": Session(SPRINT, "Sprint", 60),
+    "": Session(RACE, "Race", 120),
+}
+
+Round = tuple[str, str]  # season and round of a race
+# The first and the last line of a component.
+CALENDAR_END = Calendar().to_ical().splitlines(keepends=True)[-1]
+EVENT, EVENT_END = Event().to_ical().splitlines(keepends=True)
+
+
+def line(name: str, value: object) -> bytes:
+    """A line of a component: `value` is one of icalendar's types."""
+    written: bytes = Component().content_line(name, value).to_ical()
+    return written + b"\r\n"
+
+
+class Calendars:
+    """Writes calendars of races. The events of a race are written once: that takes most of the time."""
+
+    def __init__(self, data: Snapshot, catalogue: Catalogue, series: str) -> None:
+        self.series = series
+        self.built_at = datetime.fromisoformat(data.build()["builtAt"])
+        self.sources = sources_in_words(data)
+        self.stamp = line("DTSTAMP", vDDDTypes(self.built_at)) + line("LAST-MODIFIED", vDDDTypes(self.built_at))
+        self.slugs = dict(slugs_of(catalogue.races.values()))
+        self._events: dict[Round, list[tuple[str, bytes]]] = {}
+
+    def write(self, races: Iterable[Json], address: Address, kinds: Collection[str]) -> bytes:
+        """The calendar of races that an address selects, with their sessions of these kinds."""
+        calendar = Calendar.new(
+            uid=f"{self.series}/{address.path}@racedata",  # else a random one
+            name=name_of(self.series, address),
+            description=f"{self.sources} Served by racedata {__version__}.",
+            prodid=f"-//racedata//racedata {__version__}//EN",
+            last_modified=self.built_at,
+        )
+        # RFC 7986 requires the parameter; the other name is for Outlook and older clients.
+        calendar.add("REFRESH-INTERVAL", vDuration(REFRESH), parameters={"VALUE": "DURATION"})
+        calendar.add("X-PUBLISHED-TTL", vDuration(REFRESH))
+        events = [text for race in races for kind, text in self.events(race) if kind in kinds]
+        return b"".join([calendar.to_ical().removesuffix(CALENDAR_END), *events, CALENDAR_END])
+
+    def events(self, race: Json) -> list[tuple[str, bytes]]:
+        """The kinds and events of the sessions of a race, in the order of SESSIONS."""
+        round = race["season"], race["round"]
+        if round not in self._events:
+            self._events[round] = list(self.written(race, self.slugs[round]))
+        return self._events[round]
+
+    def written(self, race: Json, slug: str) -> Iterator[tuple[str, bytes]]:
+        """Writes the events of a race."""
+        common = self.stamp + b"".join(place(race))
+        for key, session in SESSIONS.items():
+            at = race.get(key, {}) if key else race
+            # The last year of a date: its end might be none.
+            if "date" in at and at["date"] < "9999":
+                start, end = period(at["date"], at.get("time"), session.minutes)
+                # Neither the round nor the date, so that an event can move.
+                uid = f"{self.series}-{slug}-{slug_of(session.name)}@racedata"
+                yield (
+                    session.kind,
+                    b"".join(
+                        [
+                            EVENT,
+                            line("UID", vText(uid)),
+                            line("DTSTART", vDDDTypes(start)),
+                            line("DTEND", vDDDTypes(end)),
+                            line("SUMMARY", vText(f"{race['raceName']}: {session.name}")),
+                            line("CATEGORIES", vCategory([self.series.upper(), session.name])),
+                            common,
+                            EVENT_END,
+                        ]
+                    ),
+                )
+
+
+def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
+    """When a session begins and ends: in UTC; as whole days if its time is unknown."""
+    if time is None:
+        start = date.fromisoformat(day)
+        return start, start + timedelta(days=1)
+    begin = datetime.fromisoformat(f"{day}T{time}")
+    return begin, begin + timedelta(minutes=minutes)
+
+
+def place(race: Json) -> Iterator[bytes]:
+    """The lines that all events of a race have."""
+    circuit, location = race["Circuit"], race["Circuit"]["Location"]
+    names = [circuit["circuitName"], location.get("locality"), location.get("country")]
+    yield line("LOCATION", vText(", ".join(name for name in names if name)))
+    if "lat" in location and "long" in location:
+        yield line("GEO", vGeo((location["lat"], location["long"])))
+    if "url" in race:
+        yield line("URL", vUri(race["url"]))
+
+
+def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
+    """What the UIDs of each race have: the season and its name, with a number if another race has the same name."""
+    seen = Counter[str]()
+    for race in races:
+        slug = f"{race['season']}-{slug_of(race['raceName'])}"
+        seen[slug] += 1
+        yield (race["season"], race["round"]), f"{slug}-{seen[slug]}" if seen[slug] > 1 else slug
+
+
+def slug_of(name: str) -> str:
+    """`sao-paulo-grand-prix` for `São Paulo Grand Prix`."""
+    return re.sub(r"\W+", "-", without_accents(name))
+
+
+def sources_in_words(data: Snapshot) -> str:
+    """The sources of the data with their licences, as a sentence."""
+    sources = [f"{public_name(row['name'])} ({row['licence'] or 'no licence stated'})" for row in data.sources()]
+    return re.sub(r"[\x00-\x20\x7f]+", " ", f"Data: {', '.join(sources)}.")  # a folder may have any name
+
+
+def name_of(series: str, address: Address) -> str:
+    """The name of a calendar, which stays the same from season to season if the address does."""
+    season = "" if address.season in (None, "current") else str(address.season)
+    words = {"None": "", "last": "last race", "next": "next race"}
+    round = words.get(str(address.round), f"round {address.round}")
+    return " ".join(filter(None, [series.upper(), season, round, *map(str, address.filters.values())]))

@@ -1,0 +1,29 @@
+"""The schemas of answers: openapi.json, which is written by hand, and what other modules read from it."""
+
+import json
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
+
+
+def named(name: str) -> Schema:
+    """The schema of this name."""
+    schema: Schema = OPENAPI["components"]["schemas"][name]
+    return schema
+
+
+def name_of(schema: Schema) -> str | None:
+    """The name of the schema that this one refers to."""
+    place: str | None = schema.get("$ref")
+    return place and place.rpartition("/")[2]
+
+
+def properties_of(schema: Schema) -> tuple[dict[str, Schema], set[str]]:
+    """The properties of an object's schema in their order, and the names of those that it always has."""
+    name = name_of(schema)
+    properties, required = properties_of(named(name)) if name else ({}, set())
+    return {**properties, **schema.get("properties", {})}, {*required, *schema.get("required", ())}
