@@ -12,6 +12,7 @@ import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from pathlib import Path
 from types import FrameType
 from typing import Never
 
@@ -69,13 +70,13 @@ def serve(arguments: Sequence[str]) -> None:
                 stop(error)
             os.environ[each.metadata["variable"]] = text
     settings = read_settings()  # with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
-    if "RACEDATA_DATABASE" not in os.environ and not os.path.exists(settings.database):
-        from racedata.loader.build import load_sample
+    if "RACEDATA_DATABASE" not in os.environ and (needed := needed_at(settings.database)):
+        from racedata.loader.build import provide
 
         with suppress(OSError):
-            print("racedata: there is no database yet: building one from the sample", file=sys.stderr)
+            print(f"racedata: {needed}", file=sys.stderr)
         try:
-            load_sample(settings.database)
+            provide(settings.database)
         except SystemExit as error:
             print(error, file=sys.stderr)
             sys.exit(CANNOT_START)
@@ -91,6 +92,18 @@ def serve(arguments: Sequence[str]) -> None:
         runpy.run_module("gunicorn", run_name="__main__", alter_sys=True)
     except ImportError as error:
         sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
+
+
+def needed_at(path: str) -> str:
+    """What the service must build at the default place before it can begin; empty if there is a usable file."""
+    from racedata.database import is_older
+
+    with suppress(OSError):  # the service says why it cannot read the file
+        if not os.path.exists(path):
+            return "there is no database yet: building one from the sample"
+        if is_older(Path(path)):
+            return "an earlier version built the database: building it again, from its own tables"
+    return ""
 
 
 def end_at_signals() -> None:

@@ -2,12 +2,15 @@
 
 import fcntl
 import json
+import lzma
 import os
 import shutil
 import signal
 import subprocess
 import sys
+import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import NamedTuple
@@ -15,7 +18,7 @@ from typing import NamedTuple
 import pytest
 from support import PACKAGE, ROOT
 from support.apis import served
-from support.processes import Gunicorn, free_port, listens, open_files, service, until
+from support.processes import Gunicorn, free_port, listens, service, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS, option
@@ -138,48 +141,86 @@ def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(numb
     assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "")
 
 
-class Waiting(NamedTuple):
-    """`racedata serve` that waits until another program has built the database. `folder` is open, and locked by it."""
+class Starting(NamedTuple):
+    """`racedata serve` with `package`, which is not in a checkout, at the default place: `database`."""
 
-    process: "subprocess.Popen[str]"
-    port: int
+    package: Path
     database: Path
-    folder: int
+    port: int
+
+    @contextmanager
+    def process(self) -> Iterator["subprocess.Popen[str]"]:
+        paths = {"PYTHONPATH": str(self.package.parent), "XDG_DATA_HOME": str(self.database.parent.parent)}
+        command = [RACEDATA, "serve", "--workers", "1", "--port", str(self.port)]
+        with (
+            open("/dev/full", "w") as full,
+            subprocess.Popen(
+                command, env={"PATH": os.environ["PATH"], **paths}, stdout=full, stderr=subprocess.PIPE, text=True
+            ) as process,
+        ):
+            try:
+                yield process
+            finally:
+                process.terminate()
+
+    @contextmanager
+    def waiting(self) -> Iterator["subprocess.Popen[str]"]:
+        """A process that has begun to build the database, and goes on after the block."""
+        pipe = self.package / "pipe"
+        os.mkfifo(pipe)
+        with (self.package / "loader" / "build.py").open("a") as code:
+            code.write(f"\nreal = load\ndef load(*arguments):\n    open({str(pipe)!r})\n    return real(*arguments)\n")
+        with self.process() as process:
+            with pipe.open("w"):  # waits for the other end
+                yield process
+            until(lambda: process.poll() is not None or listens(("127.0.0.1", self.port)))
 
 
 @pytest.fixture
-def waiting(tmp_path: Path) -> Iterator[Waiting]:
-    shutil.copytree(PACKAGE, tmp_path / "site" / "racedata")  # not in a checkout
-    database, port = tmp_path / "racedata" / "racedata.db", free_port()
-    database.parent.mkdir()
-    folder = os.open(database.parent, os.O_RDONLY)
+def starting(tmp_path: Path) -> Starting:
+    package = shutil.copytree(PACKAGE, tmp_path / "site" / "racedata")
+    return Starting(package, tmp_path / "racedata" / "racedata.db", free_port())
+
+
+@pytest.mark.parametrize("version", [None, 3], ids=["no database", "an older one"])
+def test_serve_begins_with_what_is_there_while_a_load_is_running(starting: Starting, version: int | None) -> None:
+    starting.database.parent.mkdir()
+    if version:
+        compressed = ROOT / "tests" / "expected" / f"schema-{version}.db.xz"
+        starting.database.write_bytes(lzma.decompress(compressed.read_bytes()))
+    folder = os.open(starting.database.parent, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
-    environ = {"PATH": os.environ["PATH"], "PYTHONPATH": str(tmp_path / "site"), "XDG_DATA_HOME": str(tmp_path)}
-    command = [RACEDATA, "serve", "--workers", "1", "--port", str(port)]
-    with (
-        open("/dev/full", "w") as full,
-        subprocess.Popen(command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True) as process,
-    ):
-        try:
-            until(lambda: str(database.parent) in open_files(process.pid))
-            yield Waiting(process, port, database, folder)
-        finally:
-            process.terminate()
-            os.close(folder)
+    with starting.process():
+        until(lambda: listens(("127.0.0.1", starting.port)))
+        with urllib.request.urlopen(f"http://127.0.0.1:{starting.port}/healthz", timeout=20) as answer:
+            assert json.load(answer)["sources"][0]["name"] == ("dump" if version else "sample")
+    os.close(folder)
+    assert [*starting.database.parent.iterdir()] == [starting.database]
 
 
-def test_a_second_serve_waits_until_the_first_has_built_the_sample(waiting: Waiting, sample_database: Path) -> None:
-    built = Path(shutil.copy(sample_database, waiting.database)).stat().st_ino
-    fcntl.flock(waiting.folder, fcntl.LOCK_UN)
-    until(lambda: listens(("127.0.0.1", waiting.port)))
-    assert waiting.database.stat().st_ino == built
+def test_serve_does_not_replace_what_a_load_has_built_meanwhile(starting: Starting, other_database: Path) -> None:
+    with starting.waiting():
+        shutil.copy(other_database, starting.database)
+    assert starting.database.read_bytes() == other_database.read_bytes()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_serve_before_it_has_a_database_too(waiting: Waiting, number: int) -> None:
-    waiting.process.send_signal(number)
-    said = waiting.process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
-    assert (waiting.process.returncode, said) == (3, ["racedata load: interrupted; nothing was changed"])
+def test_a_signal_ends_serve_before_it_has_a_database_too(starting: Starting, number: int) -> None:
+    with starting.waiting() as process:
+        process.send_signal(number)
+        said = process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
+    assert (process.returncode, said) == (3, ["racedata load: interrupted; nothing was changed"])
+    assert [*starting.database.parent.iterdir()] == []
+
+
+def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting: Starting) -> None:
+    starting.database.parent.symlink_to("/sys/kernel")  # where not even root may write
+    with starting.process() as process:
+        said = process.communicate(timeout=20)[1].splitlines()[1:]
+    (line,) = said
+    assert line.startswith("racedata load: /sys/kernel/.racedata.db.")
+    assert line.endswith(f": Operation not permitted; let user {os.geteuid()} write /sys/kernel; nothing was changed")
+    assert process.returncode == 3
 
 
 @pytest.fixture(scope="module")

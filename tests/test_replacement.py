@@ -38,7 +38,7 @@ def small_disk(folder, size):
 def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, tmp_path):
     with small_disk(tmp_path / "small", sample_database.stat().st_size + 50_000) as folder:
         database = shutil.copy(sample_database, folder / "racedata.db")
-        assert_refused(source, database, f"{database}: database or disk is full")
+        assert_refused(source, database, f"{database}: database or disk is full; free some space in {folder}")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")

@@ -10,18 +10,20 @@ those of the old database. If they fail, and an earlier version of racedata buil
 
 import argparse
 import os
+import shutil
 import sqlite3
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Part, Rule, filled_apart, merge
-from racedata.loader.replacement import add_database_argument, replacement, run
+from racedata.loader.replacement import add_database_argument, file_identity, replacement, run
 from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, KINDS, TABLES, Table
@@ -221,16 +223,11 @@ def recorded_sources(database: str) -> list[str]:
         return [SAMPLE, *sources[1:]] if earlier.is_sample(db) else sources
 
 
-def load(
-    sources: Sequence[str], database: str, corrections: Path | None, progress: Progress, wait: bool = False
-) -> list[str]:
-    """Builds `database` from sources. Returns a report. Raises LoadError, sqlite3.Error or OSError.
-
-    `wait` is as in `replacement`.
-    """
+def load(sources: Sequence[str], database: str, corrections: Path | None, progress: Progress) -> list[str]:
+    """Builds `database` from sources. Returns a report. Raises LoadError, sqlite3.Error or OSError."""
     lines, additions = [], []
     token = os.environ.get("JOLPICA_TOKEN")
-    with replacement(database, wait) as new, ExitStack() as stack:
+    with replacement(database) as new, ExitStack() as stack:
         base = stack.enter_context(open_dump(sources[0], token, progress))
         for source in sources[1:]:
             try:
@@ -296,13 +293,32 @@ def load_or_rebuild(database: str, corrections: Path | None, progress: Progress)
         return rebuild(database, corrections, progress, f"its source failed: {error}")
 
 
-def load_sample(database: str) -> None:
-    """Builds `database` from the sample, or waits for the program that is building it. Exits as `run` does."""
+def make_default_folder(database: str) -> None:
+    """Makes the folder of the database if it is the default place."""
+    if database == default_path(os.environ):
+        os.makedirs(os.path.dirname(database), exist_ok=True)
+
+
+def provide(database: str) -> None:
+    """Builds what the service can begin with: the sample, or if an earlier version built the database, the same again.
+
+    It does not wait for a load or refresh that is running, which takes minutes and replaces the file. Exits as `run`.
+    """
 
     def work(progress: Progress) -> list[str]:
-        os.makedirs(os.path.dirname(database), exist_ok=True)
-        with suppress(FileExistsError):
-            load([SAMPLE], database, CORRECTIONS, progress, wait=True)
+        path = Path(os.path.realpath(database))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        before = file_identity(database)
+        # The folder is locked while a load is running. In one of its own, no other program disturbs.
+        with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
+            new = Path(folder) / path.name
+            if before:
+                shutil.copy(path, new)
+                rebuild(str(new), CORRECTIONS, progress, "an earlier version built it")
+            else:
+                load([SAMPLE], str(new), CORRECTIONS, progress)
+            if file_identity(database) == before:  # else a load has ended, whose data is better
+                os.replace(new, path)
         return []
 
     run("load", database, work)
@@ -331,8 +347,7 @@ def main(arguments: Sequence[str]) -> None:
         if parsed.if_older and not is_older(Path(parsed.database)):
             what = "no earlier version built it" if os.path.exists(parsed.database) else "there is no database"
             return [f"{parsed.database}: {what}; nothing was changed"]
-        if parsed.database == default_path(os.environ):
-            os.makedirs(os.path.dirname(parsed.database), exist_ok=True)
+        make_default_folder(parsed.database)
         sources = [address for text in parsed.sources for address in addresses_in(text)]
         if not sources:
             return load_or_rebuild(parsed.database, parsed.corrections, progress)

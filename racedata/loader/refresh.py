@@ -20,7 +20,7 @@ from racedata.database import CHECKSUM_BYTES, OLDEST_VERSION, is_older, read_ref
 from racedata.loader import values
 from racedata.loader.api import JOLPICA, PACE, Api
 from racedata.loader.api_rows import rows_of
-from racedata.loader.build import Addition, build, load, load_or_rebuild
+from racedata.loader.build import Addition, build, load, load_or_rebuild, make_default_folder
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.download import HTTP
 from racedata.loader.errors import LoadError, Progress
@@ -347,6 +347,7 @@ def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None
     def load_configured() -> str:
         if has_more_than_the_sample(Path(path)):  # another program has loaded it meanwhile
             return ""
+        make_default_folder(path)
         return load(configured, path, corrections, progress)[-1]
 
     is_needed = configured and not has_more_than_the_sample(Path(path))

@@ -3,6 +3,7 @@
 Signals and messages of such a program belong here. What it builds does not.
 """
 
+import errno
 import fcntl
 import os
 import signal
@@ -38,18 +39,15 @@ def path_of_file(text: str) -> str:
 
 
 @contextmanager
-def replacement(path: str, wait: bool = False) -> Iterator[Path]:
+def replacement(path: str) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed.
 
-    Raises LoadError if another program is replacing it. If `wait`, waits for that program instead, and raises
-    FileExistsError if there is a file then.
+    Raises LoadError if another program is replacing it.
     """
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
-    with locked(old.parent, wait) as folder:
-        if wait and old.exists():
-            raise FileExistsError
+    with locked(old.parent, wait=False) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
         try:
@@ -164,7 +162,18 @@ def fault_text(error: Exception, database: str) -> str:
             text = f"{error.filename}: {error.strerror}"
         case _:
             text = str(error)
+    text += what_to_do(error, os.path.dirname(os.path.realpath(database)))
     return "".join(character if character.isprintable() else " " for character in text)
+
+
+def what_to_do(error: Exception, folder: str) -> str:
+    """What the operator can do if the folder of the database is full or cannot be written; empty if it is not that."""
+    number = error.errno if isinstance(error, OSError) else None
+    if number in (errno.ENOSPC, errno.EDQUOT) or (isinstance(error, sqlite3.Error) and "disk is full" in str(error)):
+        return f"; free some space in {folder}"
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS) and str(getattr(error, "filename", "")).startswith(folder):
+        return f"; let user {os.geteuid()} write {folder}"
+    return ""
 
 
 def say(text: str) -> str:

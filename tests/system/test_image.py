@@ -1,14 +1,23 @@
 """The image of deploy/Containerfile, built by `make test-image`, run by podman with as few rights as possible."""
 
+import fcntl
 import json
+import lzma
+import os
+import re
+import shutil
 import subprocess
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from support import ROOT, SAMPLE
+from support.answers import client
+from support.apis import answers_of, served
+from support.loads import rows_of, without
 from support.processes import OFF, Site, free_port, listens, until
 from support.traffic import Client, traffic
 
@@ -122,3 +131,95 @@ def test_sigterm_ends_it_without_a_lost_answer() -> None:
             busy.requests = 0
             ended.wait(timeout=20)
     assert {*busy.statuses} == {200}
+
+
+# The volume: a folder of this machine that the group of the image may write, with a dump beside the database.
+
+FOLLOW = ("racedata", "refresh", "--follow")
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    folder = tmp_path / "data"
+    (folder / "racedata").mkdir(parents=True)
+    for path in (folder, folder / "racedata"):
+        path.chmod(0o775)
+    without(SAMPLE, folder / "dump", 2023, 18)
+    return folder
+
+
+def results(serving: Container) -> str:
+    return str(serving.get(RESULTS)["MRData"]["total"])
+
+
+def test_a_follower_that_starts_with_it_replaces_the_sample_by_all_data_and_keeps_that_fresh(
+    data: Path, sample_database: Path
+) -> None:
+    with (
+        served(answers_of(client(sample_database))) as api,
+        container(data=data) as serving,
+        container(*FOLLOW, f"--from={api.url}", data=data, RACEDATA_SOURCE="/data/dump") as follow,
+    ):
+        until(lambda: "new data" in str(follow.says()), 60)
+        assert follow.says()[0].endswith(" from /data/dump")
+        until(lambda: serving.get("/healthz")["sources"][0]["name"] == "dump" and results(serving) == "20")
+        assert rows_of(data / "racedata" / "racedata.db") == rows_of(sample_database)
+        podman("kill", "--signal=TERM", follow.name)
+        assert follow.status() == 0
+
+
+def locked(folder: Path, stack: ExitStack) -> None:
+    descriptor = os.open(folder, os.O_RDONLY)
+    stack.callback(os.close, descriptor)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+
+def full(folder: Path, stack: ExitStack) -> None:
+    database = (folder / "racedata.db").read_bytes()
+    subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"mode=775,size={len(database) + 50_000}", "tmpfs", folder], check=True
+    )
+    stack.callback(subprocess.run, ["umount", folder], check=True)
+    (folder / "racedata.db").write_bytes(database)
+
+
+def unwritable(folder: Path, stack: ExitStack) -> None:
+    folder.chmod(0o555)
+
+
+@pytest.mark.parametrize(
+    ("spoil", "line"),
+    [
+        (locked, "/data/racedata: another load or refresh is running in this folder; try again when it has ended; "),
+        (full, "/data/racedata/racedata.db: database or disk is full; free some space in /data/racedata; "),
+        (unwritable, "/data/racedata/.racedata.db.loading: Permission denied; let user 12345 write /data/racedata; "),
+    ],
+)
+def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_is_served(
+    data: Path, sample_database: Path, spoil: Callable[[Path, ExitStack], None], line: str
+) -> None:
+    shutil.copy(sample_database, data / "racedata" / "racedata.db")
+    with ExitStack() as stack:
+        spoil(data / "racedata", stack)
+        serving = stack.enter_context(container(data=data))
+        follow = stack.enter_context(container(*FOLLOW, data=data, RACEDATA_SOURCE="/data/dump"))
+        until(lambda: follow.says() != [], 60)
+        (said,) = follow.says()
+        assert re.fullmatch(re.escape(f"racedata refresh: {line}") + r"next try at \d\d:\d\d UTC", said)
+        assert results(serving) == "20"
+
+
+def test_it_serves_what_an_earlier_version_has_written(data: Path) -> None:
+    old = lzma.decompress((ROOT / "tests" / "expected" / "schema-3.db.xz").read_bytes())
+    (data / "racedata" / "racedata.db").write_bytes(old)
+    with container(data=data) as serving:
+        assert results(serving) == "20"
+        assert serving.says()[0].endswith(
+            "an earlier version built the database: building it again, from its own tables"
+        )
+
+
+def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path: Path) -> None:
+    with container(data=tmp_path) as ended:
+        assert ended.status() == 3
+        assert "/data/racedata: Permission denied; let user 12345 write /data/racedata; " in ended.says()[1]
