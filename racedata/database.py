@@ -133,6 +133,25 @@ def read_refreshes(database: str | Path) -> dict[str, dict[str, Any]]:
         return {}
 
 
+class FileState(NamedTuple):
+    """Attributes of a file that change if another file replaces it, or if something writes to it."""
+
+    device: int
+    inode: int
+    size: int  # bytes
+    modified: int  # nanoseconds
+    changed: int  # nanoseconds
+
+
+def file_state(path: str) -> FileState | None:
+    """The state of the file at `path`; None if there is none."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return None
+    return FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+
+
 class Header(NamedTuple):
     """What the header of an SQLite file says (https://www.sqlite.org/fileformat.html, section 1.3)."""
 

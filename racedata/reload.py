@@ -3,39 +3,19 @@
 import ctypes
 import gc
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
-from racedata.database import DatabaseError
+from racedata.database import DatabaseError, file_state
 from racedata.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
 
 log = logging.getLogger(__name__)
-
-
-class FileState(NamedTuple):
-    """Attributes of a file that change if another file replaces it, or if something writes to it."""
-
-    device: int
-    inode: int
-    size: int  # bytes
-    modified: int  # nanoseconds
-    changed: int  # nanoseconds
-
-
-def file_state(path: str) -> FileState | None:
-    """The state of the file at `path`; None if there is none."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 class ReloadingApp:

@@ -19,7 +19,7 @@ from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import SHOWN, filled_apart, find, same_races
 from racedata.loader.sources import addresses_in, earlier, name_of, open_dump, read_dump
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, KINDS
+from racedata.loader.tables import BY_NAME, FASTEST_LAP, KINDS
 from racedata.loader.values import Value, milliseconds
 
 Row = Mapping[str, Value]
@@ -30,14 +30,14 @@ QUALIFYING = ("qualifying", "sprint_qualifying")
 STANDINGS = ("driver_standings", "constructor_standings")
 
 RESULT = ("positionText", "positionOrder", "points", "laps", "milliseconds", "grid", "number")
-FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")
+LAP = FASTEST_LAP[:3]  # without the speed, which few sources have
 # The columns that are compared, by kind of records (see tables.py) and table.
 COMPARED = {
     ("races", "races"): ("date", "time"),
     ("races", "sessions"): ("date", "time"),
     ("results", "results"): RESULT,
-    ("fastest_laps", "results"): FASTEST_LAP,
-    ("sprint_results", "sprint_results"): (*RESULT, *FASTEST_LAP),
+    ("fastest_laps", "results"): LAP,
+    ("sprint_results", "sprint_results"): (*RESULT, *LAP),
     **{(table, table): ("position", "q1", "q2", "q3", "number") for table in QUALIFYING},
     ("practice", "practice"): ("position", "laps", "milliseconds", "number"),
     ("pit_stops", "pit_stops"): ("lap", "time", "milliseconds"),
@@ -121,7 +121,7 @@ DOUBTS = (
         "A driver has another fastest lap.",
         "If those of several drivers in a race differ, one of the two has mixed them up.",
         RESULTS,
-        FASTEST_LAP,
+        LAP,
     ),
     Group(
         "A driver has another place on the grid.",
@@ -244,7 +244,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
     earlier.open_checked(path).close()
     # What is corrected in the database would be a difference if the source has the same error.
     with (
-        opened(addresses[0], progress) as fill,
+        filling(addresses[0], progress) as fill,
         filled_apart(corrected(fill, CORRECTIONS), progress) as (stage, _),
     ):
         progress("comparing")
@@ -257,7 +257,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
 
 
 @contextmanager
-def opened(address: str, progress: Progress) -> Iterator[Fill]:
+def filling(address: str, progress: Progress) -> Iterator[Fill]:
     """A function that fills a Stage from a source, which may also be a database."""
     path = Path(address)
     if path.is_file() and path.stat().st_size and is_replaceable(path):

@@ -11,10 +11,11 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, NamedTuple
+from urllib.request import BaseHandler
 
 from racedata.database import is_replaceable
 from racedata.loader.csvfile import AnyPath
-from racedata.loader.download import HTTP, download
+from racedata.loader.download import HTTP, download, without_query
 from racedata.loader.errors import LoadError, Progress
 
 # Limits of memory, far above what any dump needs.
@@ -59,10 +60,8 @@ def opened(source: str, recognised_by: Collection[str], progress: Progress) -> I
     """The dump that `source` names: its folder has a file with one of the names in `recognised_by`."""
     source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
     if HTTP.match(source):
-        with tempfile.TemporaryFile() as downloaded:
-            download(source, downloaded, progress)
-            with unzipped(downloaded, source, recognised_by) as dump:
-                yield dump
+        with downloaded(source, None, recognised_by, progress) as dump:
+            yield dump
     elif os.path.isdir(source):
         yield Dump(source, dump_in(Path(source), source, recognised_by), None)
     elif os.path.isfile(source):
@@ -84,6 +83,30 @@ def opened(source: str, recognised_by: Collection[str], progress: Progress) -> I
 
 
 @contextmanager
+def downloaded(
+    url: str,
+    expected: tuple[str, str] | None,
+    recognised_by: Collection[str],
+    progress: Progress,
+    handlers: Sequence[BaseHandler] = (),
+) -> Iterator[Dump]:
+    """The dump in the zip at a URL. `expected` is its SHA-256, and who says so; `handlers` are those of urllib."""
+    with tempfile.TemporaryFile() as file:
+        download(url, file, progress, handlers=handlers)
+        if expected and (actual := checksum_of(file)) != expected[0]:
+            what = f"its SHA-256 is {actual}; expected {expected[0]}, as {expected[1]} says"
+            raise LoadError(f"{without_query(url)}: {what}")
+        with unzipped(file, url, recognised_by) as dump:
+            yield dump
+
+
+def checksum_of(file: IO[bytes]) -> str:
+    """SHA-256, in hexadecimal."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # any file that is open
+
+
+@contextmanager
 def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[Dump]:
     """The dump in a zip."""
     try:
@@ -98,9 +121,7 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
                 raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            file.seek(0)
-            checksum = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # any file that is open
-            yield Dump(source, dump_in(zipfile.Path(archive), source, recognised_by), checksum)
+            yield Dump(source, dump_in(zipfile.Path(archive), source, recognised_by), checksum_of(file))
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
         raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
 

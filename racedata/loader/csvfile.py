@@ -7,6 +7,7 @@ import codecs
 import csv
 import io
 import re
+import sqlite3
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
 AnyPath = Path | zipfile.Path
+Insert = Callable[[list[Sequence[Value]]], object]  # gets rows, column by column
 
 MISSING = frozenset(["", r"\N"])  # fields without a value
 BATCH = 400  # rows that are read together, column by column: much faster than row by row
@@ -157,6 +159,23 @@ class CsvFile:
                 self.rows_read += len(rows)
                 yield values
                 self.progress(f"{self.path.name}: {self.rows_read:,} rows")
+
+    def insert_into(self, db: sqlite3.Connection, table: str, needs_rows: bool, insert: Insert | None = None) -> None:
+        """Inserts the rows into a table that has a column for each field. Raises LoadError for a duplicate.
+
+        If there is a function `insert`, that inserts each batch, in the order of its rows.
+        """
+        statement = f"INSERT OR FAIL INTO {table} VALUES ({', '.join('?' * len(self.fields))})"
+        insert = insert or (lambda batch: db.executemany(statement, zip(*batch)))
+        try:
+            for batch in self.batches():
+                insert(batch)
+        except sqlite3.IntegrityError as error:
+            # Such as `UNIQUE constraint failed: races.year, races.round`.
+            (inserted,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
+            raise self.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None
+        if needs_rows and not self.rows_read:
+            raise LoadError(f"{self.path.name}: no rows; expected at least one")
 
     def next_batch(self, reader: "Reader") -> list[list[str]]:
         self.limited.of_batch = 0

@@ -45,6 +45,11 @@ def check_address(url: str, name: str) -> None:
         raise LoadError(f"{url}: not {name}; expected {expected}")
 
 
+def without_query(url: str) -> str:
+    """An address for an error, without what may contain a key."""
+    return url.partition("?")[0]
+
+
 class Redirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to http and https. Does not read their bodies, which may be endless."""
 
@@ -112,7 +117,7 @@ def download(
     Raises LoadError if it takes more than `seconds` or `size` bytes.
     """
     check_address(url, "the URL of a dump")
-    place = url.partition("?")[0]  # the rest may contain a key
+    place = without_query(url)
     try:
         opener = urllib.request.build_opener(Redirects, *handlers)
         with time_limit(seconds), opener.open(url, timeout=30) as response:

@@ -1,6 +1,6 @@
 """Programs that replace the database: the new file takes the place of the old one at the very end, or not at all.
 
-Signals and messages of such a program belong here. What it builds does not.
+Signals and messages of the loader's programs belong here. What they build does not.
 """
 
 import errno
@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Never
 
-from racedata.database import default_path, is_replaceable
+from racedata.database import default_path, file_state, is_replaceable
 from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
@@ -90,15 +90,6 @@ def locked(folder: Path, wait: bool) -> Iterator[int]:
         os.close(descriptor)
 
 
-def file_identity(path: str) -> tuple[int, int, int] | None:
-    """Attributes that differ between a file and the one that replaces it; None if there is no file."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return None
-    return status.st_dev, status.st_ino, status.st_mtime_ns
-
-
 def progress_of_terminal() -> Progress:
     """Shows progress if stderr is a terminal."""
     return show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
@@ -129,7 +120,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]], repl
     If the work `replaces` it, the line says whether it did. Afterwards, signals to end are ignored.
     """
     progress = progress_of_terminal()
-    before = file_identity(database)
+    before = file_state(database)
     lines: list[str] = []
     fault = ""
     try:
@@ -147,7 +138,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]], repl
     if lines and not fault:
         fault = say("\n".join(lines))
     if fault:
-        outcome = "nothing was changed" if file_identity(database) == before else "the new database is in place"
+        outcome = "nothing was changed" if file_state(database) == before else "the new database is in place"
         sys.exit(f"racedata {program}: {fault}{f'; {outcome}' if replaces else ''}")
 
 

@@ -1,12 +1,9 @@
 """Reads a dump in the layout of the Ergast database image into a Stage: one CSV file per table, columns by name."""
 
-import re
-import sqlite3
 from collections.abc import Iterator, Sequence
 
 from racedata.loader.archives import Dump, files_of
 from racedata.loader.csvfile import AnyPath, CsvFile, Field
-from racedata.loader.errors import LoadError
 from racedata.loader.stage import Origin, Stage, ids_of
 from racedata.loader.tables import BY_NAME, SESSIONS, TABLES, Table
 from racedata.loader.values import Value, id_in
@@ -51,8 +48,6 @@ def read(dump: Dump, stage: Stage) -> Origin:
         fields = [*fields_of(stage, table), *(SESSION_FIELDS if name == "races" else [])]
         file = CsvFile(path, fields, stage.progress)
         insert(stage, table, file)
-        if table.required and not file.rows_read:
-            raise LoadError(f"{path.name}: no rows; expected at least one")
         remarks += file.remarks(RARE)
     make_uniform(stage)
     is_published = dump.address.startswith(TRACINGINSIGHTS)
@@ -90,16 +85,14 @@ def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
 def insert(stage: Stage, table: Table, file: CsvFile) -> None:
     """Inserts the rows of a file. Raises LoadError for a duplicate."""
     names = table.names
+
+    def insert(batch: list[Sequence[Value]]) -> None:
+        stage.insert(table.name, names, batch[: len(names)])
+        if table.name == "races":
+            insert_sessions(stage, batch[0], batch[len(names) :])
+
     stage.insert(table.name, names, [])
-    try:
-        for values in file.batches():
-            stage.insert(table.name, names, values[: len(names)])
-            if table.name == "races":
-                insert_sessions(stage, values[0], values[len(names) :])
-    except sqlite3.IntegrityError as error:
-        # Such as `UNIQUE constraint failed: races.year, races.round`.
-        (inserted,) = stage.db.execute(f"SELECT count(*) FROM dump.{table.name}").fetchone()
-        raise file.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None
+    file.insert_into(stage.db, f"dump.{table.name}", table.required, insert)
 
 
 def insert_sessions(stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]) -> None:

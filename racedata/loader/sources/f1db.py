@@ -6,7 +6,6 @@ row is an id that does not follow the rules below. Of several rows that fit a re
 """
 
 import csv
-import re
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -332,7 +331,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
         db.execute(f"CREATE TEMP TABLE {table} ({columns})")
         if columns is _QUALIFYING:
             db.execute(UNIQUE_IN_QUALIFYING.format(table))
-        load(stage, table, files[name], has_rows=name in LISTS)
+        load(stage, table, files[name], needs_rows=name in LISTS)
         if columns is _QUALIFYING:
             db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
@@ -380,21 +379,11 @@ def rows_by_id(db: sqlite3.Connection, table: str) -> dict[str, int]:
     return rows
 
 
-def load(stage: Stage, table: str, path: AnyPath, has_rows: bool) -> None:
-    """Loads a file into its temporary table. `has_rows`: without a row, it is refused."""
-    db = stage.db
+def load(stage: Stage, table: str, path: AnyPath, needs_rows: bool) -> None:
+    """Loads a file into its temporary table."""
     # A release has all columns. One that is absent is one that f1db has renamed.
-    file = CsvFile(path, list(fields_of(db, table)), stage.progress, needs_all_columns=True)
-    statement = f"INSERT OR FAIL INTO temp.{table} VALUES ({', '.join('?' * len(file.fields))})"
-    try:
-        for batch in file.batches():
-            db.executemany(statement, zip(*batch))
-    except sqlite3.IntegrityError as error:
-        # Such as `UNIQUE constraint failed: f1db_races.year, f1db_races.round`.
-        (inserted,) = db.execute(f"SELECT count(*) FROM temp.{table}").fetchone()
-        raise file.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None
-    if has_rows and not file.rows_read:
-        raise LoadError(f"{path.name}: no rows; expected at least one")
+    file = CsvFile(path, list(fields_of(stage.db, table)), stage.progress, needs_all_columns=True)
+    file.insert_into(stage.db, f"temp.{table}", needs_rows)
 
 
 def by_rule(id: str) -> str:

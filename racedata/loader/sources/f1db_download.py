@@ -1,13 +1,11 @@
 """Downloads a release of f1db, and checks its SHA-256, which is published beside it. f1db.py reads it."""
 
-import hashlib
 import io
 import re
-import tempfile
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from contextlib import AbstractContextManager
 
-from racedata.loader.archives import Dump, unzipped
+from racedata.loader.archives import Dump, downloaded
 from racedata.loader.download import HTTP, download
 from racedata.loader.errors import LoadError, Progress
 
@@ -21,17 +19,10 @@ def is_release(address: str) -> bool:
     return bool(HTTP.match(address)) and address.endswith(f"/{FILE}")
 
 
-@contextmanager
-def published_release(url: str, recognised_by: Collection[str], progress: Progress) -> Iterator[Dump]:
+def published_release(url: str, recognised_by: Collection[str], progress: Progress) -> AbstractContextManager[Dump]:
     """The dump in the release at `url`. Raises LoadError."""
-    expected = release_checksum(url, progress)
-    with tempfile.TemporaryFile() as file:
-        download(url, file, progress)
-        file.seek(0)
-        if (actual := hashlib.file_digest(file, "sha256").hexdigest()) != expected:
-            raise LoadError(f"{url}: its SHA-256 is {actual}; expected {expected}, as {CHECKSUMS} beside it says")
-        with unzipped(file, url, recognised_by) as dump:
-            yield dump
+    expected = (release_checksum(url, progress), f"{CHECKSUMS} beside it")
+    return downloaded(url, expected, recognised_by, progress)
 
 
 def release_checksum(url: str, progress: Progress) -> str:

@@ -4,7 +4,6 @@ The files become temporary tables, and statements of SQL turn those into the tab
 name; other columns and files are ignored. jolpica_download.py downloads the dump that Jolpica publishes.
 """
 
-import re
 import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import compress
@@ -318,17 +317,8 @@ def fields_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> I
 
 def load(stage: Stage, name: str, files: dict[str, AnyPath]) -> list[str]:
     """Loads a file into its temporary table. Returns remarks."""
-    db = stage.db
-    file = CsvFile(files[name], list(fields_of(db, name, files)), stage.progress)
-    statement = f"INSERT OR FAIL INTO temp.{name} VALUES ({', '.join('?' * len(file.fields))})"
-    try:
-        for batch in file.batches():
-            db.executemany(statement, zip(*batch))
-    except sqlite3.IntegrityError as error:
-        # Such as `UNIQUE constraint failed: round.season_id, round.number`.
-        raise file.duplicate(count(db, f"temp.{name}") + 1, re.findall(r"\.(\w+)", str(error))) from None
-    if name in REQUIRED_FILES and not file.rows_read:
-        raise LoadError(f"{file.path.name}: no rows; expected at least one")
+    file = CsvFile(files[name], list(fields_of(stage.db, name, files)), stage.progress)
+    file.insert_into(stage.db, f"temp.{name}", needs_rows=name in REQUIRED_FILES)
     return file.remarks()
 
 

@@ -1,10 +1,8 @@
 """Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256. jolpica.py reads it."""
 
-import hashlib
 import io
 import json
 import re
-import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterator
@@ -12,7 +10,7 @@ from contextlib import contextmanager
 from http.client import HTTPMessage
 from typing import IO, Any
 
-from racedata.loader.archives import Dump, unzipped
+from racedata.loader.archives import Dump, downloaded
 from racedata.loader.download import HTTP, download
 from racedata.loader.errors import LoadError, Progress
 
@@ -36,16 +34,11 @@ def published_dump(
             raise LoadError("JOLPICA_TOKEN: has characters that no token has; expected letters, digits and punctuation")
         handlers = [Token(token, index)]
     try:
-        with tempfile.TemporaryFile() as file:
-            content = io.BytesIO()
-            download(index, content, progress, size=INDEX_BYTES, expected="Jolpica's index", handlers=handlers)
-            url, expected = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
-            download(url, file, progress, handlers=handlers)
-            file.seek(0)
-            if (actual := hashlib.file_digest(file, "sha256").hexdigest()) != expected:
-                raise LoadError(f"{url}: its SHA-256 is {actual}; expected {expected}, as {index} says")
-            with unzipped(file, url, recognised_by) as dump:
-                yield dump._replace(address="jolpica")  # the URL is of this release only
+        content = io.BytesIO()
+        download(index, content, progress, size=INDEX_BYTES, expected="Jolpica's index", handlers=handlers)
+        url, checksum = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
+        with downloaded(url, (checksum, index), recognised_by, progress, handlers) as dump:
+            yield dump._replace(address="jolpica")  # the URL is of this release only
     except LoadError as error:
         raise LoadError(str(error).replace(token, "…") if token else str(error)) from None
 
