@@ -19,11 +19,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
+from racedata.database import OLDEST_VERSION, SCHEMA, default_path, file_state, is_older, write_checksum
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Part, Rule, filled_apart, merge
-from racedata.loader.replacement import add_database_argument, file_identity, replacement, run
+from racedata.loader.replacement import add_database_argument, replacement, run
 from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, KINDS, TABLES, Table
@@ -308,7 +308,7 @@ def provide(database: str) -> None:
     def work(progress: Progress) -> list[str]:
         path = Path(os.path.realpath(database))
         path.parent.mkdir(parents=True, exist_ok=True)
-        before = file_identity(database)
+        before = file_state(database)
         # The folder is locked while a load is running. In one of its own, no other program disturbs.
         with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
             new = Path(folder) / path.name
@@ -317,7 +317,7 @@ def provide(database: str) -> None:
                 rebuild(str(new), CORRECTIONS, progress, "an earlier version built it")
             else:
                 load([SAMPLE], str(new), CORRECTIONS, progress)
-            if file_identity(database) == before:  # else a load has ended, whose data is better
+            if file_state(database) == before:  # else a load has ended, whose data is better
                 os.replace(new, path)
         return []
 
