@@ -1,23 +1,35 @@
-"""The page at `/`, made once per database: what is loaded, the endpoints with links to try, the filters, the limits.
+"""The page at `/`, made once per database: the season, the endpoints with links to try, the limits, what is loaded.
 
-What never changes is in page.html. The rest is generated from the classes in resources.py.
+What never changes is in page.html; the season is in latest.py. The rest is generated from the classes in resources.py.
 """
 
+import hashlib
 import re
+from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from string import Template
 
-from racedata import queries
-from racedata.addresses import FILTERS, FORMS, Rules
+import falcon
+
+from racedata import latest, queries
+from racedata.addresses import FILTERS, FORMS, Grammar, Rules
+from racedata.caching import Validators, accepts_gzip, compressed
 from racedata.catalogue import Catalogue
 from racedata.openapi import PARAMETERS
+from racedata.requested import Requested, host_of
 from racedata.resources import Endpoint
+from racedata.serializers import Json
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot, public_name, public_url
 
-PAGE = Template(files(__package__).joinpath("page.html").read_text(encoding="utf-8"))
+SOURCE = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+# Content-Security-Policy allows only this script.
+SCRIPT_HASH = hashlib.sha256(re.findall("<script>(.*?)</script>", SOURCE, re.DOTALL)[0].encode()).digest()
+PAGE = Template(SOURCE)
+BASE = "{base}"  # stands for the base URL without its scheme
 
 # The names on the page of tables whose rows are counted, and of the kinds of records that races have.
 COUNTED = {"races": "Races", "circuits": "Circuits", "drivers": "Drivers", "constructors": "Constructors"}
@@ -102,18 +114,56 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def html(settings: Settings, data: Snapshot, catalogue: Catalogue, endpoints: Sequence[Endpoint]) -> str:
-    """The page, as HTML text: what is loaded, the endpoints with links to try, the filters, the limits."""
+class Page:
+    """The resource `/`. The link to subscribe to the calendar has the host of the request, if no setting names one."""
+
+    def __init__(self, validators: Validators, settings: Settings, html: str) -> None:
+        self.validators, self.settings, self.html = validators, settings, html
+        self.bodies = lru_cache(maxsize=8)(self.make_bodies)  # nearly all requests have the same host
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        if self.validators.match(req.env):
+            self.validators.send_not_modified(resp)
+            return
+        base_url = self.settings.base_url or f"//{host_of(req)}{self.settings.base_address}"
+        body, gzip = self.bodies(base_url.partition("//")[2])
+        self.validators.send(resp, gzip if accepts_gzip(req.env) else body, "text/html; charset=utf-8")
+
+    on_head = on_get
+
+    def make_bodies(self, base: str) -> tuple[bytes, bytes]:
+        """The page, plain and compressed."""
+        body = self.html.replace(BASE, escape(base)).encode()
+        return body, compressed(body)
+
+
+def html(
+    settings: Settings, data: Snapshot, catalogue: Catalogue, endpoints: Sequence[Endpoint], grammar: Grammar
+) -> str:
+    """The page, as HTML text in which `BASE` stands for the host."""
+
+    def ask(address: str, limit: int) -> list[Json]:
+        requested = Requested(grammar.parse(address), limit, 0, "")
+        endpoint = by_name[requested.address.endpoint]
+        objects: list[Json] = endpoint.answer(requested)["MRData"][endpoint.table][endpoint.objects]
+        return objects
+
+    by_name = {endpoint.name: endpoint for endpoint in endpoints}
     values = example_values(data, catalogue)
     notice = data.sample_notice()
     current, _ = catalogue.season_and_round("current", None)
     return PAGE.substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
+        script_hash=b64encode(SCRIPT_HASH).decode(),
+        next_race=latest.next_race(ask),
+        last_race=latest.last_race(ask),
+        championships="\n".join(latest.championships(ask)),
+        calendar=f"{BASE}/current.ics",
         base=escape(settings.base_link),
         facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)),
         coverage="\n".join(coverage_rows(data.coverage())),
         sources="\n".join(source_items(data)),
-        endpoints="\n".join(endpoint_sections(settings, endpoints, values)),
+        endpoints="\n".join(endpoint_sections(settings, by_name, values)),
         filters="\n".join(filter_lists(values)),
         current=current,
         last="{}/{}".format(*catalogue.season_and_round("current", "last")),
@@ -178,9 +228,8 @@ def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
     }
 
 
-def endpoint_sections(settings: Settings, endpoints: Sequence[Endpoint], values: Mapping[str, str]) -> Iterator[str]:
+def endpoint_sections(settings: Settings, by_name: Mapping[str, Endpoint], values: Mapping[str, str]) -> Iterator[str]:
     """The endpoints in their groups, as HTML: name, summary, links, filters."""
-    by_name = {endpoint.name: endpoint for endpoint in endpoints}
     for group, examples in EXAMPLES.items():
         yield f"<h3>{group}</h3>"
         for name, addresses in examples.items():

@@ -85,16 +85,32 @@ def test_every_link_of_the_page_works_and_those_of_endpoints_have_data(sample_da
     links = links_of(app.get("/").text)
     assert {"openapi.json", "healthz", f"{base}/current.json", f"{base}/seasons.json"} <= {*links}
     for link in links:
-        answer = app.get(link if link.startswith("/") else f"/{link}", status=200)
-        if link.startswith(base):
+        address = re.sub("^webcal://localhost:80", "", link)
+        answer = app.get(address if address.startswith("/") else f"/{address}", status=200)
+        if link.startswith(base) and link.endswith(".json"):
             assert answer.json["MRData"]["total"] != "0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({}, "f1.example.org/ergast/f1"),
+        ({"base_path": "", "series": "racing"}, "f1.example.org/racing"),
+        ({"base_url": "https://api.example.org:8443/f1"}, "api.example.org:8443/f1"),
+    ],
+)
+def test_the_link_to_subscribe_has_the_host_of_the_request_or_of_the_setting(sample_database, settings, shown):
+    app = client(sample_database, **settings)
+    for accepted in ("gzip", "identity"):
+        html = app.get("/", headers={"Host": "f1.example.org", "Accept-Encoding": accepted}).text
+        assert f'<a href="webcal://{shown}/current.ics">' in html
 
 
 def test_every_link_of_the_page_has_data_in_a_full_dump(dump_database):
     app = client(dump_database)
     for link in links_of(app.get("/").text):
         # After a season's last race there is no next. The dump has no practice and no sprint qualifying.
-        if link.startswith(BASE) and not re.search("/next|practice|sprintqualifying", link):
+        if link.startswith(BASE) and not re.search("ics$|/next|practice|sprintqualifying", link):
             assert app.get(link, status=200).json["MRData"]["total"] != "0", link
 
 
@@ -144,9 +160,9 @@ def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_on
     assert f"{BASE}/1957/5/results.json" in links_of(app.get("/").text)
 
 
-def test_the_page_needs_no_script_and_loads_nothing(sample):
+def test_the_page_loads_nothing(sample):
     html = sample.get("/").text
-    assert not re.search(r"<script|<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html)
+    assert not re.search(r"<script |<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html)
     assert "default-src 'none'" in html
 
 

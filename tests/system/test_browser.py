@@ -47,12 +47,12 @@ def test_the_page_fits_the_width_of_the_screen(browser, site, width):
     emulate(browser, width)
     browser.get(site)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    assert "1957 to 2023" in browser.find_element(By.TAG_NAME, "dl").text
+    assert "1957 to 2023" in browser.find_element(By.ID, "loaded").text
     body = browser.find_element(By.TAG_NAME, "body")
     assert float(body.value_of_css_property("font-size").removesuffix("px")) >= 16
 
 
-@pytest.mark.parametrize("selector", ["body", "a", "dt", "h3", "section p", "dt code", "th"])
+@pytest.mark.parametrize("selector", ["body", "a", "dt", "h3", "section p", "dt code", "th", "small"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, selector):
     emulate(browser, 1280, scheme)
@@ -72,13 +72,44 @@ def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_
     assert places == {390: (True, False), 1280: (False, True)}
 
 
+@pytest.mark.parametrize(
+    ("zone", "off", "shown"),
+    [
+        ("Asia/Tokyo", False, ["Asia/Tokyo", "Sun, Oct 29, 2023, 02:30 AM"]),
+        ("America/Mexico_City", False, ["America/Mexico_City", "Sat, Oct 28, 2023, 11:30 AM"]),
+        ("Asia/Tokyo", True, ["UTC", "Sat 28 Oct 2023, 17:30"]),
+    ],
+)
+def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(browser, site, zone, off, shown):
+    browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": zone})
+    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
+    browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
+    try:
+        browser.get(site)
+        times = [browser.find_element(By.CSS_SELECTOR, css).text for css in ("#zone", 'time[datetime$="28T17:30:00Z"]')]
+    finally:
+        browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
+    assert times == shown
+
+
+def test_on_a_desk_the_last_result_is_beside_the_next_race_and_on_a_phone_below_it(browser, site):
+    places = {}
+    for width in (390, 1280):
+        emulate(browser, width)
+        browser.get(site)
+        next_race, last_race = (each.rect for each in browser.find_elements(By.TAG_NAME, "article")[:2])
+        places[width] = (last_race["y"] > next_race["y"], last_race["x"] > next_race["x"])
+    assert places == {390: (True, False), 1280: (False, True)}
+
+
 def test_each_link_leads_to_an_answer(browser, site):
     browser.get(site)
-    links = [link.get_attribute("href") for link in browser.find_elements(By.TAG_NAME, "a")]
+    found = browser.find_elements(By.CSS_SELECTOR, "a:not([href$=ics])")  # which a browser does not show
+    links = [link.get_attribute("href") for link in found]
     assert len(links) > 2 * len(ENDPOINTS)
     for number, link in enumerate(links):
         browser.get(site)
-        browser.find_elements(By.TAG_NAME, "a")[number].click()
+        browser.find_elements(By.CSS_SELECTOR, "a:not([href$=ics])")[number].click()
         assert browser.current_url == link
         assert browser.find_element(By.TAG_NAME, "body").text.startswith("{")
 

@@ -1,0 +1,109 @@
+"""What the page at `/` says of the season: the next race, the last result and both championships, as HTML.
+
+It asks the endpoints, as a client does. So what is next depends on the data, not on a clock.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from datetime import datetime
+from html import escape
+
+from racedata.serializers import Json, gap_time
+
+# Returns the objects in the answer to an address: `ask("/current/last/results", limit)`.
+Ask = Callable[[str, int], list[Json]]
+
+# The sessions of a weekend other than the race, by their names in answers.
+SESSIONS = {
+    "FirstPractice": "Practice 1",
+    "SecondPractice": "Practice 2",
+    "ThirdPractice": "Practice 3",
+    "SprintShootout": "Sprint shootout",
+    "SprintQualifying": "Sprint qualifying",
+    "Sprint": "Sprint",
+    "Qualifying": "Qualifying",
+}
+PLACES = 10  # of the last result
+LEADERS = 5  # of each championship
+
+
+def next_race(ask: Ask) -> str:
+    """The next race, with its sessions."""
+    races = ask("/current/next", 1)
+    if not races:
+        return "<h2>Next race</h2>\n<p>All races that are loaded have results.</p>"
+    (race,) = races
+    sessions = [(name, race[key]) for key, name in SESSIONS.items() if "date" in race.get(key, {})]
+    in_order = sorted([*sessions, ("Race", race)], key=lambda each: (each[1]["date"], each[1].get("time", "~")))
+    rows = ((name, moment(session)) for name, session in in_order)
+    return heading("Next", race) + table('Sessions, in <span id="zone">UTC</span>', ("Session", "Start"), rows)
+
+
+def last_race(ask: Ask) -> str:
+    """The last race with results: its first places."""
+    (race,) = ask("/current/last/results", PLACES)
+    winner = race["Results"][0].get("Time")
+    rows = (
+        (each["positionText"], entrant(each), time(each, winner), each.get("points", "")) for each in race["Results"]
+    )
+    return heading("Last", race) + table("Result", ("Pos", "Driver", "Time", "Points"), rows)
+
+
+def championships(ask: Ask) -> Iterator[str]:
+    """The leaders of each championship."""
+    for endpoint, objects, name in (
+        ("driverstandings", "DriverStandings", "Driver"),
+        ("constructorstandings", "ConstructorStandings", "Constructor"),
+    ):
+        for standings in ask(f"/current/{endpoint}", LEADERS):
+            rows = (
+                (each.get("positionText", ""), entrant(each), each.get("points", ""), each.get("wins", ""))
+                for each in standings[objects]
+            )
+            caption = f"{name}s after round {standings['round']} of {standings['season']}"
+            yield table(caption, ("Pos", name, "Points", "Wins"), rows)
+
+
+def heading(which: str, race: Json) -> str:
+    """The name of a race as a heading, with its round, circuit and day."""
+    circuit, day = race["Circuit"], moment({"date": race["date"]})
+    places = circuit["Location"]
+    place = ", ".join([circuit["circuitName"], *(places[key] for key in ("locality", "country") if key in places)])
+    return f"""<h2>{which}: {escape(race["raceName"])}</h2>
+<p>Round {race["round"]} of {race["season"]}, {day}. {escape(place)}.</p>
+"""
+
+
+def moment(session: Json) -> str:
+    """When a session starts. If its time is known, the script of the page shows it in the reader's time zone."""
+    written = f"{session['date']}T{session['time']}" if "time" in session else session["date"]
+    at = datetime.fromisoformat(written)
+    text = f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "time" in session else "")
+    return f'<time datetime="{written}">{text}</time>'
+
+
+def entrant(record: Json) -> str:
+    """Who a record is about: a driver with the constructor, or a constructor."""
+    constructor = [record["Constructor"]] if "Constructor" in record else record["Constructors"]
+    names = ", ".join(escape(each["name"]) for each in constructor)
+    if "Driver" not in record:
+        return names
+    driver = "{givenName} {familyName}".format_map(record["Driver"])
+    return f"{escape(driver)} <small>{names}</small>"
+
+
+def time(result: Json, winner: Json | None) -> str:
+    """The winner's time, the gap to it, or why there is none."""
+    if "Time" not in result:
+        return escape(result.get("status", ""))
+    return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
+
+
+def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table. The caption and the cells are HTML already; the first cell of a row is its heading."""
+    lines = [
+        f"<table>\n<caption>{caption}</caption>",
+        "<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>",
+    ]
+    for first, *others in rows:
+        lines.append(f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in others) + "</tr>")
+    return "\n".join([*lines, "</table>"])
