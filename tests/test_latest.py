@@ -1,9 +1,8 @@
 """racedata.latest: the next race, the last result and the championships on the page at `/`."""
 
 import pytest
-from support.answers import client
+from support.answers import client, words_of
 from support.loads import changed
-from test_page import words_of
 
 
 def page_of(path, *statements):

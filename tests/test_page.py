@@ -6,7 +6,7 @@ from html import unescape
 
 import pytest
 from support import SAMPLE
-from support.answers import client
+from support.answers import client, words_of
 from support.loads import built, changed
 
 from racedata import page
@@ -17,14 +17,6 @@ from racedata.settings import Settings
 from racedata.snapshot import Snapshot, public_name, public_url
 
 BASE = Settings().base_address
-
-
-def text_of(html):
-    return unescape(re.sub(r"<style>.*?</style>|<[^>]*>", " ", html, flags=re.S))
-
-
-def words_of(html):
-    return " ".join(text_of(html).split())
 
 
 def test_the_page_says_what_is_loaded_and_when_it_was_built(sample, sample_database):
@@ -71,7 +63,7 @@ def test_the_page_has_each_source_with_its_own_licence_and_what_is_from_it(sever
 @pytest.mark.parametrize(("most", "default"), [(2000, 100), (50, 50)])
 def test_the_page_says_the_default_and_the_largest_limit(sample_database, most, default):
     html = client(sample_database, max_limit=most).get("/").text
-    assert f"({default} records by default, at most {most})" in text_of(html)
+    assert f"({default} records by default, at most {most})" in words_of(html)
 
 
 def links_of(html):
@@ -176,7 +168,7 @@ def test_the_page_loads_nothing(sample):
     ],
 )
 def test_the_page_says_the_limits(sample_database, limits, text):
-    assert text in text_of(client(sample_database, **limits).get("/").text)
+    assert text in words_of(client(sample_database, **limits).get("/").text)
 
 
 @pytest.mark.parametrize(

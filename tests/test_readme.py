@@ -25,10 +25,8 @@ from racedata.settings import Settings
 
 RACEDATA = [sys.executable, "-m", "racedata"]
 
-DOCUMENTS = {
-    name: (ROOT / name).read_text(encoding="utf-8")
-    for name in ("README.md", "docs/interface.md", "data/README.md", "deploy/README.md", "CONTRIBUTING.md")
-}
+NAMES = ["README", "CONTRIBUTING", "docs/interface", "docs/analysts", "docs/clients", "data/README", "deploy/README"]
+DOCUMENTS = {f"{name}.md": (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
 README, INTERFACE = DOCUMENTS["README.md"], DOCUMENTS["docs/interface.md"]
 BASE = Settings().base_address
 

@@ -4,6 +4,7 @@ import json
 import re
 import sqlite3
 from collections.abc import Iterable, Iterator
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,12 @@ def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:
 def request(app: webtest.TestApp, **environ: Any) -> webtest.TestResponse:
     """The answer to a request of any kind: webtest's own methods send no more than a decent client would."""
     return webtest.TestRequest.blank("/", environ=environ).get_response(app.app)
+
+
+def words_of(html: str) -> str:
+    """The text of a page, with one space between words."""
+    text = re.sub("<(style|script)>.*?</\\1>|<[^>]*>", " ", html, flags=re.DOTALL)
+    return " ".join(unescape(text).split())
 
 
 def differences(recorded: Any, ours: Any, place: str = "") -> Iterator[Difference]:

@@ -1,0 +1,129 @@
+"""The examples in the pages for analysts and for developers of clients, run as a reader runs them."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+
+import pytest
+import requests
+from support import ROOT
+from support.loads import select
+from support.processes import OFF, service
+
+ANALYSTS, CLIENTS = ((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("analysts", "clients"))
+HOST = "http://127.0.0.1:8000"
+
+
+def code(document, language):
+    return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def base(sample_database, tmp_path_factory):
+    with service(sample_database, tmp_path_factory.mktemp("docs") / "log", **OFF) as running:
+        yield "http://{}:{}".format(*running.address)
+
+
+def run(*command, folder=None, **settings):
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, **settings)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("sql", code(ANALYSTS, "sql"), ids=lambda sql: sql.split("\n")[0])
+def test_the_sql_for_analysts_finds_rows(sample_database, sql):
+    assert select(sample_database, sql.rstrip("; \n"))
+
+
+def test_the_python_for_analysts_finds_what_the_service_answers(sample_database, base, tmp_path):
+    (tmp_path / "data").mkdir()
+    shutil.copy(sample_database, tmp_path / "data" / "racedata.db")
+    lines = "\n".join(code(ANALYSTS, "python")).replace(HOST, base)
+    # DuckDB downloads its extension for SQLite. The test takes it from a package.
+    extension = "from duckdb_extensions import import_extension\nimport_extension('sqlite_scanner')\n"
+    shown = """
+import json
+counts = dict(zip(wins.driverRef, map(int, wins.wins)))
+print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(results)]))
+"""
+    races, wins, points, laps, results = json.loads(
+        run(sys.executable, "-c", extension + lines + shown, folder=tmp_path)
+    )
+
+    def answer(address):
+        return requests.get(f"{base}/ergast/f1/{address}").json()["MRData"]
+
+    assert str(races) == answer("races?limit=0")["total"]
+    assert str(laps) == answer("2023/18/laps?limit=0")["total"]
+    assert str(results) == answer("drivers/alonso/results?limit=0")["total"]
+    for driver, count in wins.items():
+        assert str(count) == answer(f"drivers/{driver}/results/1?limit=0")["total"]
+    (standings,) = answer("2023/9/drivers/alonso/driverstandings")["StandingsTable"]["StandingsLists"]
+    assert points == float(standings["DriverStandings"][0]["points"])
+
+
+def is_part(part, whole):
+    if isinstance(part, dict):
+        return [*part] == [key for key in whole if key in part] and all(is_part(part[key], whole[key]) for key in part)
+    if isinstance(part, list):
+        return len(part) == len(whole) and all(map(is_part, part, whole))
+    return part == whole
+
+
+def test_the_answer_shown_to_developers_is_part_of_the_real_one(base):
+    (shown,) = code(CLIENTS, "json")
+    (address,) = re.findall("curl (.*limit=1)", CLIENTS)
+    answer = requests.get(address.replace(HOST, base)).text.replace(base, HOST)
+    assert is_part(json.loads(shown), json.loads(answer))
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="needs node")
+def test_the_script_for_developers_reads_all_pages_and_never_gets_a_second_429(sample_database, base, tmp_path):
+    (script,) = code(CLIENTS, "js")
+    counted = """
+const statuses = [], plain = fetch
+globalThis.fetch = async (...args) => {
+  const response = await plain(...args)
+  statuses.push(response.status)
+  return response
+}
+"""
+    shown = "console.log(JSON.stringify([[...(await laps(2023, 18))], statuses]))"
+    settings = {**OFF, "RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_MAX_LIMIT": "70"}
+    with service(sample_database, tmp_path / "log", **settings) as limited:
+        script = script.replace(HOST, "http://{}:{}".format(*limited.address))
+        read, statuses = json.loads(run("node", "--input-type=module", "--eval", counted + script + shown))
+    answer = requests.get(f"{base}/ergast/f1/2023/18/laps?limit=2000").json()["MRData"]
+    assert read == [[lap["number"], lap["Timings"]] for lap in answer["RaceTable"]["Races"][0]["Laps"]]
+    assert statuses.count(200) == 15 and 429 in statuses
+    assert "429 429" not in " ".join(map(str, statuses))
+
+
+@pytest.mark.parametrize(("curl", "status", "text"), [("nobody", 200, '"total":"0"'), ("many", 400, "whole number")])
+def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, curl, status, text):
+    (address,) = re.findall(f"curl (.*{curl}.*)", CLIENTS)
+    answer = requests.get(address.replace(HOST, base))
+    assert answer.status_code == status and text in answer.text
+
+
+@pytest.mark.skipif(not shutil.which("npx"), reason="needs npx")
+def test_the_types_for_developers_fit_their_use(base, tmp_path):
+    (command,) = re.findall("^    npx (.*)$", CLIENTS, re.MULTILINE)
+    packages = ["--yes", "--package=openapi-typescript", "--package=typescript@5"]
+    run("npx", *packages, "--", *command.replace(HOST, base).split(), folder=tmp_path)
+    (tmp_path / "use.ts").write_text("\n".join(code(CLIENTS, "ts")), encoding="utf-8")
+    tsc = [
+        "tsc",
+        "--noEmit",
+        "--strict",
+        "--target",
+        "es2022",
+        "--module",
+        "esnext",
+        "--moduleResolution",
+        "bundler",
+        "use.ts",
+    ]
+    run("npx", *packages, "--", *tsc, folder=tmp_path)
