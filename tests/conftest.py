@@ -29,7 +29,12 @@ for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Puts the longest tests first. Otherwise, one of them would run alone at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("long") is None)
+
+    def seconds(item: pytest.Item) -> int:
+        marker = item.get_closest_marker("long")
+        return 0 if marker is None else int((*marker.args, 10)[0])
+
+    items.sort(key=seconds, reverse=True)
 
 
 @pytest.fixture(autouse=True)

@@ -15,7 +15,7 @@ def run(script, *arguments):
     return subprocess.run(command, capture_output=True, text=True, check=True, timeout=600).stdout
 
 
-@pytest.mark.long
+@pytest.mark.long(40)
 def test_the_benchmark_measures_each_way_to_the_service_beside_its_floor(sample_database, tmp_path):
     figures = tmp_path / "bench.json"
     options = ["--rounds", "1", "--seconds", "1", "--per-shape", "1", "--endpoints", "results", "--json", figures]

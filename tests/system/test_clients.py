@@ -29,6 +29,8 @@ with warnings.catch_warnings():
     from fastf1.ergast import Ergast
     from fastf1.exceptions import ErgastInvalidRequestError
 
+pytestmark = pytest.mark.long(25)  # all together
+
 # FastF1's methods with selectors. A status is a text, because each dump has its own numbers; `_` in it is a space.
 FASTF1 = """
 get_seasons: -; circuit=monza; driver=hamilton constructor=mercedes grid_position=1 status=Finished

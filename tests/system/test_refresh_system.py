@@ -55,7 +55,7 @@ def behind(source, folder, rounds, **edits):
     return built(without(source, folder / f"dump{rounds}", 2025, *gone, **edits), folder / f"racedata{rounds}.db")
 
 
-@pytest.mark.long
+@pytest.mark.long(30)
 @pytest.mark.parametrize(
     ("limit", "expected"),
     # With pages of 100, the lists of the season take 13 requests: seasons, calendar, sprints, five each for results and
@@ -121,7 +121,7 @@ def run_for(seconds, database, url):
     return None
 
 
-@pytest.mark.long
+@pytest.mark.long(30)
 def test_refreshes_killed_at_any_moment_leave_a_whole_database(source, complete, tmp_path):
     database = behind(source, tmp_path, 1)
     old, rows = database.read_bytes(), rows_of(complete)
@@ -146,7 +146,7 @@ def ended(source, folder, year, round):
     return edited(source, folder, **edits)
 
 
-@pytest.mark.long
+@pytest.mark.long(30)
 def test_seasons_that_are_missing_come_back_row_by_row(source, complete, tmp_path):
     database = built(ended(source, tmp_path / "dump", 2023, 16), tmp_path / "racedata.db")
     with api(complete, tmp_path) as url:
@@ -157,7 +157,7 @@ def test_seasons_that_are_missing_come_back_row_by_row(source, complete, tmp_pat
         assert "nothing new" in refreshed(database, url)[0][-1]
 
 
-@pytest.mark.long
+@pytest.mark.long(30)
 def test_refreshes_of_several_seasons_that_are_killed_and_resumed_lack_nothing(source, complete, tmp_path):
     database = built(ended(source, tmp_path / "dump", 2023, 16), tmp_path / "racedata.db")
     old, facts, kills = database.read_bytes(), facts_of(complete), []
@@ -220,7 +220,7 @@ def differences(database, complete):
     return found
 
 
-@pytest.mark.long
+@pytest.mark.long(30)
 def test_f1db_brings_the_latest_rounds_until_the_api_has_them(source, complete, f1db, tmp_path):
     database = built(ended(source, tmp_path / "dump", 2025, 16), tmp_path / "racedata.db")
     refreshed(database, str(f1db))

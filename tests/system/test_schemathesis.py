@@ -16,7 +16,7 @@ from support.processes import OFF, service
 
 # Not `stateful`: the description has no links, and those that Schemathesis infers ignore the patterns of parameters. It
 # takes `/status.json` for a `/{season}`.
-@pytest.mark.long
+@pytest.mark.long(60)
 @pytest.mark.parametrize("phases", ["fuzzing", "examples,coverage"])
 def test_schemathesis_finds_no_answer_outside_the_description(sample_database, tmp_path, phases):
     shutil.copy(Path(__file__).with_name("schemathesis.toml"), tmp_path)  # it reads it from the folder it runs in
