@@ -73,7 +73,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
     app.add_route("/healthz", Health(data))
     document = openapi.document(settings, data, endpoints, grammar)
-    app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
+    app.add_route("/openapi.json", Document(validators, document))
     html = page.html(settings, data, catalogue, endpoints, grammar)
     page_validators = validators_of(settings, data, "every answer", "the page")
     app.add_route("/", page.Page(page_validators, settings, html))

@@ -7,21 +7,12 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from html import escape
 
+from racedata.calendars import SESSIONS
 from racedata.serializers import Json, gap_time
 
 # Returns the objects in the answer to an address: `ask("/current/last/results", limit)`.
 Ask = Callable[[str, int], list[Json]]
 
-# The sessions of a weekend other than the race, by their names in answers.
-SESSIONS = {
-    "FirstPractice": "Practice 1",
-    "SecondPractice": "Practice 2",
-    "ThirdPractice": "Practice 3",
-    "SprintShootout": "Sprint shootout",
-    "SprintQualifying": "Sprint qualifying",
-    "Sprint": "Sprint",
-    "Qualifying": "Qualifying",
-}
 PLACES = 10  # of the last result
 LEADERS = 5  # of each championship
 
@@ -32,9 +23,10 @@ def next_race(ask: Ask) -> str:
     if not races:
         return "<h2>Next race</h2>\n<p>All races that are loaded have results.</p>"
     (race,) = races
-    sessions = [(name, race[key]) for key, name in SESSIONS.items() if "date" in race.get(key, {})]
-    in_order = sorted([*sessions, ("Race", race)], key=lambda each: (each[1]["date"], each[1].get("time", "~")))
-    rows = ((name, moment(session)) for name, session in in_order)
+    sessions = [(session.name, race.get(key, {}) if key else race) for key, session in SESSIONS.items()]
+    known = [(name, at) for name, at in sessions if "date" in at]
+    in_order = sorted(known, key=lambda each: (each[1]["date"], each[1].get("time", "~")))
+    rows = ((name, moment(at)) for name, at in in_order)
     return heading("Next", race) + table('Sessions, in <span id="zone">UTC</span>', ("Session", "Start"), rows)
 
 

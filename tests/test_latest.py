@@ -23,7 +23,7 @@ def test_the_sessions_of_a_sprint_weekend_have_their_names_of_that_year(database
         "UPDATE sessions SET session = iif(session = 'fp2', 'sq', 'sprint') WHERE RACE(2023/19) AND session > 'fp1'"
     )
     text = words_of(page_of(database, f"{renamed} AND session < 'quali'"))
-    assert "Sprint shootout Fri 27 Oct 2023, 22:00 Sprint Sat 28 Oct 2023, 17:30 Quali" in text
+    assert "Sprint Shootout Fri 27 Oct 2023, 22:00 Sprint Sat 28 Oct 2023, 17:30 Quali" in text
 
 
 @pytest.mark.parametrize(
