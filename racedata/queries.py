@@ -21,6 +21,8 @@ RESULT_COLUMNS: Mapping[str, str] = {
     "results": "positionText",
     "status": "statusId",
 }
+# Filters that are not about a result. What they alone select goes by `entries`, which also has who got no result.
+ENTRY_FILTERS = {"race", "season", "circuits", "constructors", "drivers"}
 
 
 class Where:
@@ -163,8 +165,13 @@ def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> in
     return time
 
 
+def entries_or_results(filters: Filters) -> str:
+    """The table whose rows filters of drivers in races select."""
+    return "entries" if filters.keys() <= ENTRY_FILTERS else "results"
+
+
 def where_results(filters: Filters) -> Where:
-    """The rows of `results` that match."""
+    """The conditions for the rows of `results`, or of `entries` if that has the columns."""
     where = RESULTS.where(filters)
     if "qualifying" in filters:
         qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
@@ -173,14 +180,14 @@ def where_results(filters: Filters) -> Where:
 
 
 def ids_of_races(data: Snapshot, filters: Filters) -> set[int]:
-    """The raceIds that match. Uses `results` if a filter needs it, else only the calendar."""
-    table = "results" if any(name in filters for name in RESULT_COLUMNS) else "races"
+    """The raceIds that match. Without a filter of drivers in races, all in the calendar."""
+    table = entries_or_results(filters) if any(name in filters for name in RESULT_COLUMNS) else "races"
     return distinct(data, "raceId", table, where_results(filters))
 
 
-def ids_in_results(data: Snapshot, column: str, filters: Filters) -> set[int]:
-    """The driverIds or constructorIds of the rows of `results` that match."""
-    return distinct(data, column, "results", where_results(filters))
+def ids_of_entrants(data: Snapshot, column: str, filters: Filters) -> set[int]:
+    """The driverIds or constructorIds that match."""
+    return distinct(data, column, entries_or_results(filters), where_results(filters))
 
 
 def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:

@@ -228,7 +228,7 @@ class Entrants(Endpoint):
             return None
         if set(filters) == {self.name}:  # also those who never raced
             return [int(filters[self.name])]
-        return queries.ids_in_results(self.data, column, filters)
+        return queries.ids_of_entrants(self.data, column, filters)
 
 
 class Constructors(Entrants):

@@ -6,7 +6,7 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 5;             -- the schema version: raise it with any change below
+PRAGMA user_version = 6;             -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
@@ -151,6 +151,17 @@ CREATE INDEX results_rank ON results (rank);
 CREATE INDEX results_positionText ON results (positionText);
 CREATE INDEX results_statusId ON results (statusId);
 
+-- Who entered a race, and for which constructor: all with a result, and those of whom a source knows only that they
+-- entered, such as drivers who did not qualify. For filters that are not about a result.
+CREATE TABLE entries (
+    raceId        INTEGER NOT NULL REFERENCES races,
+    driverId      INTEGER NOT NULL REFERENCES drivers,
+    constructorId INTEGER NOT NULL REFERENCES constructors,
+    PRIMARY KEY (raceId, driverId, constructorId)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX entries_driverId ON entries (driverId, constructorId);
+CREATE INDEX entries_constructorId ON entries (constructorId, driverId);
+
 -- A driver in the classification of a sprint. Endpoint `sprint`.
 CREATE TABLE sprint_results (
     record         INTEGER PRIMARY KEY,
@@ -260,7 +271,7 @@ CREATE TABLE driver_standings (
     positionText      TEXT,              -- `1`, `-` not classified yet, `D` disqualified
     wins              INTEGER,
     final             INTEGER NOT NULL,  -- 1 after the last scheduled round of the season, else 0
-    constructors      TEXT NOT NULL      -- the constructorIds of the driver's results in the season up to this race, each
+    constructors      TEXT NOT NULL      -- the constructorIds of the driver's entries in the season up to this race, each
                                          -- once, separated by spaces: by the first round with it, then resultId
 ) STRICT;
 CREATE INDEX driver_standings_raceId ON driver_standings (raceId);

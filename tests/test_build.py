@@ -267,7 +267,7 @@ def test_a_dump_written_in_another_style_gives_the_same_database(source, sample_
 
 def test_the_database_says_what_it_is(sample_database):
     with closing(sqlite3.connect(sample_database)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (5,)
+        assert db.execute("PRAGMA user_version").fetchone() == (6,)
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("SELECT isSample FROM build").fetchone() == (1,)
         (built_at,) = db.execute("SELECT builtAt FROM build").fetchone()
@@ -293,7 +293,7 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
     lines = run.stdout.splitlines()
     assert lines[0].split() == ["table", "rows", "read", "rows", "stored"]
     assert ["lap_times", "1,034", "1,034"] in [line.split() for line in lines]
-    assert lines[17:] == [
+    assert lines[18:] == [
         "sprint_results.csv: no column rank, so it is unknown in all rows",
         f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",
     ]

@@ -50,7 +50,7 @@ def test_a_database_of_version_0_1_is_rebuilt_from_its_own_tables_and_serves_the
     assert run.stdout.splitlines()[-1].startswith(f"{path}: 1957 to 2023 (4 seasons, 71 races) {REASON}")
     after = dict(select(path, "SELECT name, rows FROM row_counts"))
     missing = {"pit_stops", "driver_standings", "constructor_standings"}
-    assert after == before | {"sessions": 176, "seasons": 4} | dict.fromkeys(
+    assert after == before | {"sessions": 176, "seasons": 4, "entries": 139} | dict.fromkeys(
         {*missing, "practice", "sprint_qualifying"}, 0
     )
     addresses = [f"/ergast/f1/2023/{round}/{kind}" for round in (9, 18) for kind in ("results", "sprint", "qualifying")]
@@ -71,6 +71,14 @@ def test_a_database_of_schema_3_is_rebuilt_from_its_own_tables_row_by_row(old, t
         (source / f"{table}.csv").unlink()
     assert rows_of(path) == rows_of(built(source, tmp_path / "expected.db"))
     assert select(path, "SELECT name, isSample, licence FROM build, sources") == [("dump", 0, "CC BY-NC-SA 4.0")]
+
+
+def test_a_database_of_schema_5_is_rebuilt_with_the_entries_that_its_results_are(sample_database, tmp_path):
+    path = tmp_path / "racedata.db"
+    path.write_bytes(sample_database.read_bytes())
+    changed(path, "DROP TABLE entries", "PRAGMA user_version = 5")
+    rebuild(str(path), None, lambda text: None, "a test")
+    assert rows_of(path) == rows_of(sample_database)
 
 
 def test_a_database_without_result_ids_keeps_the_order_that_follows_from_them(tmp_path):
@@ -130,4 +138,4 @@ def test_a_driver_who_is_twice_in_a_session_of_a_database_counts_once(database):
 
 def test_a_database_of_a_newer_program_is_refused(old):
     path = changed(old(3), "PRAGMA user_version = 9")
-    assert_refused("", path, f"{path} has schema version 9, newer than this program's, 5")
+    assert_refused("", path, f"{path} has schema version 9, newer than this program's, 6")

@@ -238,6 +238,29 @@ def test_standings_are_those_after_a_race(source):
     ]
 
 
+def test_who_entered_a_race_without_a_result_counts_for_filters_that_are_not_about_a_result(source):
+    source.load()
+    app = client(source.database)
+    totals = {
+        **{"2023/4/drivers": 5, "2023/drivers": 5, "constructors/ferrari/drivers": 4, "drivers/villeneuve/races": 2},
+        **{
+            "drivers/villeneuve/seasons": 2,
+            "2023/drivers/villeneuve/circuits": 1,
+            "drivers/villeneuve/constructors": 2,
+        },
+        # About a result, or of a race without results, or of another list.
+        **{"2023/4/results": 4, "2023/drivers/villeneuve/status": 0, "results/1/constructors/ferrari/drivers": 1},
+        **{"qualifying/3/constructors/ferrari/drivers": 0, "2025/drivers": 0, "2023/drivers/villeneuve/qualifying": 0},
+    }
+    served = {path: int(app.get(f"/ergast/f1/{path}?limit=0").json["MRData"]["total"]) for path in totals}
+    assert served == totals
+    names = (
+        "SELECT constructorRef FROM constructors WHERE instr(constructors, constructorId) ORDER BY constructorId DESC"
+    )
+    of_albon = f"SELECT (SELECT group_concat(constructorRef, ' ') FROM ({names})) FROM driver_standings"
+    assert select(source.database, f"{of_albon} WHERE driverId = 42") == [("williams ferrari",)]
+
+
 def test_the_order_of_rows_and_columns_and_other_columns_and_files_do_not_matter(source):
     source.load()
     before = rows_of(source.database)
@@ -383,12 +406,10 @@ DIFFERENCES = {
     "2023/18/drivers/leclerc/laps.json?limit=2": [timing(0, 0), timing(1, 0)],
     # The dump has 2:19:46.3, which is 8386300 ms. Jolpica's own `time` beside it, +12.600, says so too.
     "1958/1/results.json?limit=20": [("/MRData/RaceTable/Races/0/Results/2/Time/millis", "8386299", "8386300")],
-    # Constructors with a season are those with results in it. Kauhsen only tried to qualify.
-    "1979/constructors.json?limit=2": [("/MRData/total", "19", "18")],
 }
-# Lists of things go by results, and the dump has those of nine seasons only. Jolpica's go by entries to a season, which
-# the dump has of all: `{path: (list, id, what we have of it)}`.
-BY_RESULTS = {
+# Lists of things go by entries to a race, and the dump has those of nine seasons only. Jolpica's go by entries to a
+# season, which the dump has of all: `{path: (list, id, what we have of it)}`.
+BY_RACE = {
     "drivers/alonso/constructors.json": (
         "ConstructorTable",
         "Constructors",
@@ -411,10 +432,10 @@ def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(jolp
 
     answers = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((jolpica / "answers").iterdir())]
     expected = {answer["path"]: answer for answer in answers}
-    assert {*DIFFERENCES, *BY_RESULTS, OF_ALL_SEASONS} <= expected.keys()
+    assert {*DIFFERENCES, *BY_RACE, OF_ALL_SEASONS} <= expected.keys()
 
     assert (expected.pop(OF_ALL_SEASONS)["status"], ours(OF_ALL_SEASONS).status_int) == (400, 200)
-    for path, (table, key, id, ids) in BY_RESULTS.items():
+    for path, (table, key, id, ids) in BY_RACE.items():
         theirs = expected.pop(path)["body"]["MRData"][table][key]
         assert ours(path).json["MRData"][table][key] == [thing for thing in theirs if thing[id] in ids]
     for path, answer in expected.items():
@@ -429,16 +450,68 @@ def test_statuses_of_jolpicas_dump_all_have_an_id_that_clients_know(jolpica_data
     assert select(jolpica_database, "SELECT count(*), max(statusId) FROM status") == [(141, 143)]
 
 
-def test_sprint_qualifying_is_served_as_the_sessions_of_the_dump_say(jolpica, jolpica_database):
+NAMES = ("season", "round", "session", "sessionentry", "roundentry", "teamdriver", "driver", "team")
+
+
+@pytest.fixture(scope="module")
+def files(jolpica):
+    """Returns the rows of a file of the dump, by id."""
+
     def rows(name):
         with (jolpica / f"formula_one_{name}.csv").open(newline="", encoding="utf-8") as file:
             return {row["id"]: row for row in csv.DictReader(file)}
 
-    names = ("season", "round", "session", "sessionentry", "roundentry", "teamdriver", "driver", "team")
-    seasons, rounds, sessions, entries, round_entries, pairs, drivers, teams = map(rows, names)
+    return rows
+
+
+def test_who_entered_races_is_served_as_the_entries_of_the_dump_say(files, jolpica_database):
+    seasons, rounds, sessions, in_sessions, entries, pairs, drivers, teams = map(files, NAMES)
+    circuits = files("circuit")
+    in_races = [each for each in in_sessions.values() if sessions[each["session_id"]]["type"] == "R"]
+    have_results = {sessions[each["session_id"]]["round_id"] for each in in_races}
+    with_result = {each["round_entry_id"] for each in in_races}
+    entered = []
+    for id, entry in entries.items():
+        race, pair = rounds[entry["round_id"]], pairs[entry["team_driver_id"]]
+        year = seasons[race["season_id"]]["year"]
+        things = {"circuits": circuits[race["circuit_id"]], "drivers": drivers[pair["driver_id"]]}
+        things["constructors"] = teams[pair["team_id"]]
+        facts = {name: thing["reference"] for name, thing in things.items()}
+        if entry["round_id"] in have_results:
+            entered.append((facts | {"seasons": year, "races": f"{year}/{race['number']}"}, id in with_result))
+    app = client(jolpica_database)
+
+    def served(path, name):
+        """The ids in the list that an address has."""
+        address = f"/ergast/f1/{path}/{name}?limit=2000"
+        (found,) = [each for each in app.get(address).json["MRData"].values() if isinstance(each, dict)]
+        id = {"races": "round", "seasons": "season"}.get(name, f"{name[:-1]}Id")
+        return [f"{row['season']}/{row[id]}" if name == "races" else row[id] for row in found[name.capitalize()]]
+
+    without_result = [facts for facts, has_result in entered if not has_result]
+    assert len(without_result) == 106
+    for facts in [*without_result, *random.sample([facts for facts, _ in entered], 100)]:
+        front = random.choice([[], ["seasons"], ["races"]])
+        names = random.sample(["circuits", "drivers", "constructors"], 2)  # at least one is not about the calendar
+        path = "/".join([facts[name] for name in front] + [f"{name}/{facts[name]}" for name in names])
+        same = [each for each, _ in entered if all(each[name] == facts[name] for name in [*front, *names])]
+        for name in facts:
+            assert sorted(served(path, name)) == sorted({each[name] for each in same}), f"{path}/{name}"
+    counts = {("1980/13", "drivers"): 28, ("1979", "constructors"): 19, ("1980/drivers/desire_wilson", "races"): 1}
+    assert {address: len(served(*address)) for address in counts} == counts
+    for year in {facts["seasons"] for facts in without_result}:
+        answer = app.get(f"/ergast/f1/{year}/driverstandings?limit=2000").json["MRData"]
+        for row in answer["StandingsTable"]["StandingsLists"][0]["DriverStandings"]:
+            of_driver = {"seasons": year, "drivers": row["Driver"]["driverId"]}.items()
+            expected = {facts["constructors"] for facts, _ in entered if of_driver <= facts.items()}
+            assert sorted(each["constructorId"] for each in row["Constructors"]) == sorted(expected), of_driver
+
+
+def test_sprint_qualifying_is_served_as_the_sessions_of_the_dump_say(files, jolpica_database):
+    seasons, rounds, sessions, entries, round_entries, pairs, drivers, teams = map(files, NAMES)
     best = {
         lap["session_entry_id"]: f"{time:0<12}".removeprefix("00:0")  # 00:01:41.5 is 1:41.500
-        for lap in rows("lap").values()
+        for lap in files("lap").values()
         for time in [lap["time"] if "." in lap["time"] else f"{lap['time']}."]
         if lap["is_entry_fastest_lap"] == "t" and lap["is_deleted"] != "t"
     }

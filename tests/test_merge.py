@@ -147,6 +147,50 @@ def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other,
     assert run.stderr.startswith(tuple(said.format(further, both) for both in names)) and run.stderr.count("\n") == 1
 
 
+# Entries without a result.
+
+ONLY_ENTERED = """
+    SELECT round, driverRef FROM entries JOIN drivers USING (driverId) JOIN races USING (raceId)
+    WHERE (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results)"""
+
+
+def entering(source, driver, race=US_GRAND_PRIX):
+    """A dump in which a driver has entered a race without a result. Both are given by their ids."""
+    constructor = csv_rows(source, "constructors")[0]["constructorId"]
+    text = f"raceId,driverId,constructorId\n{race},{driver},{constructor}\n"
+    (source / "entries.csv").write_text(text, encoding="utf-8")
+    return source
+
+
+@pytest.mark.parametrize(("lacks", "entered"), [("results", [(18, "wilson")]), ("qualifying", [])])
+def test_a_source_gives_the_entries_of_a_race_only_with_the_results(other, tmp_path, lacks, entered):
+    further = edited(other, tmp_path / "further")
+    with (further / "drivers.csv").open("a", encoding="utf-8") as file:
+        file.write(r"9999,wilson,\N,\N,Desiré,Wilson,1953-11-26,South African,\N")
+    load(tmp_path / "x.db", lacking(tmp_path, lacks), entering(further, "9999", "1067"))
+    assert select(tmp_path / "x.db", ONLY_ENTERED) == entered
+
+
+def test_newer_results_replace_entries_only_if_they_come_with_some(sample_database, tmp_path):
+    source = edited(SAMPLE, tmp_path / "source", results=lambda row: row | {"constructorId": "1"})
+    database = built(entering(source, "89"), tmp_path / "x.db")
+    refreshed(database, str(entering(source, "63")))
+    assert select(database, ONLY_ENTERED) == [(18, "villeneuve")]
+    with served(answers_of(client(sample_database))) as server:
+        refreshed(database, server.url, season=2023)
+    assert select(database, ONLY_ENTERED) == [(18, "villeneuve")]
+    of_2023 = "SELECT * FROM entries JOIN races USING (raceId) WHERE year = 2023"
+    assert len(select(database, of_2023)) == len(select(sample_database, of_2023)) + 1
+
+
+def test_a_race_that_is_no_more_has_no_entries(sample_database, tmp_path):
+    database = built(entering(edited(SAMPLE, tmp_path / "source"), "89"), tmp_path / "x.db")
+    tables = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] == US_GRAND_PRIX else row)
+    with served(answers_of(client(built(edited(SAMPLE, tmp_path / "api", **tables), tmp_path / "api.db")))) as server:
+        refreshed(database, server.url, season=2023)
+    assert client(database).get("/ergast/f1/drivers/frentzen/races").json["MRData"]["total"] == "0"
+
+
 # What a load keeps of the database from before.
 
 

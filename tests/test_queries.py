@@ -38,7 +38,7 @@ class Recorded(Snapshot):
 
 
 LARGE = (
-    *("results", "qualifying", "practice", "lap_times", "pit_stops"),
+    *("results", "entries", "qualifying", "practice", "lap_times", "pit_stops"),
     *("driver_standings", "constructor_standings"),
 )
 EXAMPLES = {name: PARAMETERS[name]["example"] for name in FILTERS}

@@ -588,7 +588,7 @@ def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(current):
             "is damaged (it is not as it was built: its",
         ),
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
-        (lambda path: changed(path, "PRAGMA user_version = 9"), "has schema version 9, newer than this program's, 5"),
+        (lambda path: changed(path, "PRAGMA user_version = 9"), "has schema version 9, newer than this program's, 6"),
     ],
     ids=["no file", "damaged", "empty", "a newer version"],
 )

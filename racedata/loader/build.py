@@ -30,16 +30,19 @@ from racedata.loader.tables import COMPUTED, KINDS, TABLES, Table
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
-# One row per season, driver and constructor: the driver's first result with it, and all constructors up to that result.
+# One row per season, driver and constructor: the driver's first entry for it, and all constructors up to that entry. In
+# a race, entries without a result come last. With min(number), SQLite takes the round from its row.
 CONSTRUCTORS_SO_FAR = (
     """CREATE TEMP TABLE constructors_so_far AS
-           SELECT year, driverId, round, resultId, group_concat(constructorId, ' ')
-               OVER (PARTITION BY year, driverId ORDER BY round, resultId) AS constructors
-           FROM (SELECT year, driverId, round, resultId, constructorId, row_number()
-                     OVER (PARTITION BY year, driverId, constructorId ORDER BY round, resultId) AS number
-                 FROM dump.results JOIN dump.races USING (raceId))
-           WHERE number = 1""",
-    "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, round, resultId)",
+           SELECT year, driverId, round, number, group_concat(constructorId, ' ')
+               OVER (PARTITION BY year, driverId ORDER BY number) AS constructors
+           FROM (SELECT year, driverId, constructorId, min(number) AS number, round
+                 FROM (SELECT *, row_number() OVER (ORDER BY round, resultId NULLS LAST, constructorId) AS number
+                       FROM (SELECT raceId, driverId, constructorId, resultId FROM dump.results
+                             UNION ALL SELECT raceId, driverId, constructorId, NULL FROM dump.entries)
+                           JOIN dump.races USING (raceId))
+                 GROUP BY year, driverId, constructorId)""",
+    "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, number)",
 )
 
 
@@ -95,6 +98,7 @@ def build(
             progress(f"numbering {table.name}")
             store(stage, table)
         db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
+        db.execute("INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results")
         describe(db, is_sample)
         for table in TABLES:
             if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:

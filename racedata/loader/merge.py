@@ -250,7 +250,7 @@ class Merge:
         old, new = calendar(db, "dump", year), calendar(db, "added", year)
         ids = match_calendars(new, old)
         for race in {race.id for race in old} - set(ids.values()):
-            for table in (*KINDS[1:-1], "origins"):
+            for table in (*KINDS[1:-1], "entries", "origins"):
                 db.execute(f"DELETE FROM dump.{table} WHERE raceId = ?", (race,))
         free = self.next_id("races", "raceId")
         for race_there in new:
@@ -287,6 +287,8 @@ class Merge:
                 for kind in KINDS[1:-1]
                 if id in BY_NAME[kind].names
             ]
+            if id in BY_NAME["entries"].names:
+                needed.append(f"SELECT {id} FROM added.entries JOIN work.taken ON kind = 'results' AND added = raceId")
             if name == "drivers":
                 needed.append(
                     "SELECT driverId FROM added.results JOIN work.taken ON kind = 'fastest_laps' AND added = raceId "
@@ -296,6 +298,12 @@ class Merge:
         self.note_fastest_laps()
         for kind in KINDS[1:-1]:
             self.copy(BY_NAME[kind], kind)
+        # With its results, a source gives the entries without one. If it knows of none, those here stay.
+        self.db.execute(
+            """DELETE FROM dump.entries WHERE raceId IN (
+                   SELECT id FROM work.taken JOIN added.entries ON raceId = added WHERE kind = 'results')"""
+        )
+        self.copy(BY_NAME["entries"], "results")
         self.set_fastest_laps()
         self.db.execute(
             """INSERT OR REPLACE INTO dump.origins

@@ -45,7 +45,7 @@ COMPUTED = {
     "constructors": """
         ifnull((SELECT constructors FROM constructors_so_far AS so_far
                 WHERE so_far.year = race.year AND so_far.driverId = staged.driverId AND so_far.round <= race.round
-                ORDER BY so_far.round DESC, so_far.resultId DESC LIMIT 1), '')""",
+                ORDER BY so_far.number DESC LIMIT 1), '')""",
 }
 
 
@@ -219,6 +219,7 @@ TABLES = (
         endpoint=ApiEndpoint("results", ("RaceTable", "Races", "Results")),
         paths={**_RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
     ),
+    Table("entries"),  # staged are only those without a result
     Table(
         "sessions",
         key=("raceId", "session"),

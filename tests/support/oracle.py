@@ -276,10 +276,12 @@ class Oracle:
             "drivers": ("drivers", sorted(self.drivers.values(), key=by_family_name)),
         }
         self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
+        self.rows["entries"] = self.read_rows(folder, "entries", "constructorId", "")  # of those without a result
         self.races_with = {endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()}
         self.entries, self.driven, self.rows_of = defaultdict(list), defaultdict(list), defaultdict(list)
         for row in self.rows["results"]:
             self.entries[row["raceId"], row["driverId"]].append(row)
+        for row in self.rows["results"] + self.rows["entries"]:
             self.driven[row["facts"]["season"], row["driverId"]].append(row)
         for endpoint, rows in self.rows.items():
             for row in rows:
@@ -381,6 +383,8 @@ class Oracle:
             entries = matching(self.candidates("results", wanted), only(wanted, wanted.keys() - {"qualifying"}))
             if place := wanted.get("qualifying"):
                 entries = [row for row in entries if (row["raceId"], row["driverId"], place) in self.qualified]
+            else:
+                entries += matching(self.candidates("entries", wanted), wanted)  # these have no facts of a result
             found = {row["facts"][word] for row in entries}
         else:
             found = {race["facts"][word] for race in matching(self.calendar, wanted)}
@@ -521,10 +525,17 @@ class Oracle:
         standing = pick(row, names("position positionText points wins")) | {"points": points(row["points"])}
         if "constructorId" in row:
             return standing | {"Constructor": self.constructor(row)}
-        driven = [
-            (int(entry["facts"]["round"]), int(entry["resultId"]), entry)
-            for entry in self.driven[row["facts"]["season"], row["driverId"]]
+        driven = sorted(
+            self.driven[row["facts"]["season"], row["driverId"]],
+            key=lambda entry: [
+                int(entry["facts"]["round"]),
+                int(entry.get("resultId", "9" * 18)),
+                int(entry["constructorId"]),
+            ],
+        )
+        constructors = {
+            entry["constructorId"]: self.constructor(entry)
+            for entry in driven
             if int(entry["facts"]["round"]) <= int(row["facts"]["round"])
-        ]
-        constructors = {entry["constructorId"]: self.constructor(entry) for _, _, entry in sorted(driven)}
+        }
         return standing | {"Driver": self.driver(row), "Constructors": list(constructors.values())}

@@ -27,6 +27,11 @@ LATER_RESULTS = """
         AND results.record < other.record AND results.record <= equal.record"""
 RESULT_ID = f"row_number() OVER (ORDER BY record IN ({LATER_RESULTS}), record)"
 
+# Staged are only the entries without a result: results may change, and build.py adds them.
+RESULTS_ARE_ENTRIES = """
+    DELETE FROM dump.entries
+    WHERE (raceId, driverId, constructorId) IN (SELECT raceId, driverId, constructorId FROM dump.results)"""
+
 
 def read_only_uri(path: Path) -> str:
     """The URI of a database file, to be read without locks: no program changes such a file, they only replace it."""
@@ -74,6 +79,7 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
         first = f"WHERE rowid IN (SELECT min(rowid) FROM {table.name} GROUP BY {', '.join(table.unique)})"
         sql = f"SELECT {', '.join(columns)} FROM {table.name} {first if table.id else ''}"
         copy(db, sql, stage, table.name, names)
+    stage.db.execute(RESULTS_ARE_ENTRIES)
     if schema_version(db) < 4:
         copy_sessions(db, stage)
     if schema_version(db) < 3:

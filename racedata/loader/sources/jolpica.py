@@ -68,7 +68,8 @@ CREATE TEMP TABLE teamdriver (
     id INTEGER PRIMARY KEY, driver_id INTEGER NOT NULL REFERENCES driver, team_id INTEGER NOT NULL REFERENCES team
 );
 CREATE TEMP TABLE roundentry (
-    id INTEGER PRIMARY KEY, team_driver_id INTEGER NOT NULL REFERENCES teamdriver, car_number INTEGER
+    id INTEGER PRIMARY KEY, round_id INTEGER NOT NULL REFERENCES round,
+    team_driver_id INTEGER NOT NULL REFERENCES teamdriver, car_number INTEGER
 );
 CREATE TEMP TABLE sessionentry (
     id INTEGER PRIMARY KEY, round_entry_id INTEGER NOT NULL REFERENCES roundentry,
@@ -172,7 +173,7 @@ CREATE_VIEWS = (
     """CREATE TEMP VIEW entry AS
         SELECT sessionentry.*, type, session.number AS part, raceId, driverId, constructorId, car_number,
             ifnull(detail, status_name.name) AS status_text
-        FROM sessionentry JOIN session ON session.id = session_id JOIN dump.races ON raceId = round_id
+        FROM sessionentry JOIN session ON session.id = session_id JOIN dump.races ON raceId = session.round_id
         JOIN roundentry ON roundentry.id = round_entry_id JOIN teamdriver ON teamdriver.id = team_driver_id
         JOIN dump.drivers ON driverId = driver_id JOIN dump.constructors ON constructorId = team_id
         LEFT JOIN status_name ON status_name.status = sessionentry.status""",
@@ -195,6 +196,14 @@ RESULTS = """
     FROM entry LEFT JOIN fastest ON session_entry_id = id
         LEFT JOIN dump.status ON dump.status.status = status_text COLLATE NOCASE
     WHERE type = '{type}' AND position NOT NULL"""
+# Entries without a result, in races that have results.
+ENTRIES = """
+    INSERT INTO dump.entries (raceId, driverId, constructorId)
+    SELECT raceId, driverId, constructorId
+    FROM roundentry JOIN teamdriver ON teamdriver.id = team_driver_id
+        JOIN dump.drivers ON driverId = driver_id JOIN dump.constructors ON constructorId = team_id
+        JOIN (SELECT DISTINCT raceId FROM dump.results) ON raceId = round_id
+    EXCEPT SELECT raceId, driverId, constructorId FROM dump.results"""
 # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2. The position is that
 # of the last one.
 QUALIFYING = """
@@ -223,6 +232,7 @@ STANDINGS = """
     FROM {file}championship JOIN dump.races ON raceId = round_id JOIN dump.{of}s ON {of}Id = {file}_id"""
 FILL_RECORDS = {
     "results": RESULTS.format(table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"),
+    "entries": ENTRIES,
     "sprint_results": RESULTS.format(table="sprint_results", type="SR", speed="", average_speed=""),
     "qualifying": QUALIFYING.format(table="qualifying", id="qualifyId", type="Q", older="'QA', 'QB', 'QO'"),
     "sprint_qualifying": QUALIFYING.format(table="sprint_qualifying", id="sprintQualifyId", type="SQ", older="NULL"),
