@@ -205,5 +205,11 @@ def test_every_file_that_a_document_names_exists(document: str) -> None:
     assert [path for path in paths - built if not path.exists()] == []
 
 
+def test_the_page_for_analysts_says_what_a_row_of_every_table_is() -> None:
+    described = {name for row in table("Table", DOCUMENTS["docs/analysts.md"])[1:] for name in in_code(row[0])}
+    schema = (PACKAGE / "schema.sql").read_text(encoding="utf-8")
+    assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
+
+
 def test_the_readme_is_short_enough_to_read() -> None:
     assert len(README.splitlines()) <= 200
