@@ -77,6 +77,29 @@ def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> Non
         assert json.loads(body)["MRData"]["total"] == "1014"
 
 
+@pytest.mark.parametrize(
+    ("ending", "content_type", "source"),
+    [
+        (".csv", "text/csv; charset=utf-8; header=present", "127.0.0.11"),
+        (".ics", "text/calendar; charset=utf-8", "127.0.0.12"),
+    ],
+)
+def test_nginx_passes_on_tables_and_calendars_and_their_refusals(
+    site: Site, ending: str, content_type: str, source: str
+) -> None:
+    address = f"/ergast/f1/2023{ending}"
+    _, plain = get(site, address, source)
+    response, body = get(site, address, source, Accept_Encoding="gzip")
+    assert (response.headers["Content-Type"], gzip.decompress(body)) == (content_type, plain)
+    assert response.headers["X-Total-Count"] == ("22" if ending == ".csv" else None)
+    tag = response.headers["ETag"]
+    assert get(site, address, source, If_None_Match=tag)[0].status == 304
+    for wrong, status in [(f"{address}?limit=x", 400), ("/ergast/f1/2023.xml", 404)]:
+        response, body = get(site, wrong, source)
+        assert (response.status, json.loads(body)["status"]) == (status, status)
+        assert response.headers["Content-Type"] == "application/problem+json"
+
+
 def test_no_answer_is_compressed_twice_or_by_nginx(site: Site) -> None:
     for address in ("/", "/openapi.json", "/healthz", "/none"):
         response, body = get(site, address, source="127.0.0.9", Accept_Encoding="gzip")
