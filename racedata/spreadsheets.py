@@ -5,7 +5,9 @@ Values are those of the JSON, character for character, also those that begin wit
 
 import csv
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
 
 from racedata import schemas
 from racedata.schemas import Schema
@@ -18,46 +20,58 @@ REPEATED = {"Circuit", "Constructor", "Driver"}
 Values = list[str | None]  # those of a line; None if unknown
 
 
+class Ids:
+    """The column of a list of objects: the first property of each, joined by semicolons."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.key = next(iter(schemas.properties_of(schema)[0]))
+        self.unknown: Values = [None]
+
+    def read(self, found: list[Json]) -> Values:
+        return [";".join(each[self.key] for each in found)]
+
+
 class Columns:
     """The columns of an object, by its schema. The names of nested objects are joined by dots."""
 
     def __init__(self, schema: Schema, is_repeated: bool = False) -> None:
         self.names: list[str] = []
         self.records: tuple[str, Columns] | None = None  # a list in the object that has records, and their columns
-        self._lists: list[tuple[str, str]] = []  # of its values: its name, and what is written of each object
-        self._parts: list[tuple[str, Columns | str | None]] = []
+        # In their order: some properties that are values, and the property after them, which is an object or a list.
+        self._parts: list[tuple[list[str], str, Columns | Ids]] = []
+        self._last: list[str] = []  # the properties after those
         properties, required = schemas.properties_of(schema)
         for name in properties if not is_repeated else [name for name in properties if name in required]:
             items = properties[name].get("items")
             if items and not schemas.name_of(items):
                 self.records = name, Columns(items)
-                continue
-            if items:  # of each, its first property: the id
-                self.add(name, next(iter(schemas.properties_of(items)[0])))
-                continue
-            if not schemas.properties_of(properties[name])[0]:
-                self.add(name, None)
-                continue
-            nested = Columns(properties[name], is_repeated or schemas.name_of(properties[name]) in REPEATED)
-            if nested.names:
-                self.add(name, nested)
-
-    def add(self, name: str, part: "Columns | str | None") -> None:
-        """Adds the columns of a property: of an object, of the ids in a list, or of a value."""
-        self._parts.append((name, part))
-        self.names += [f"{name}.{each}" for each in part.names] if isinstance(part, Columns) else [name]
-
-    def values(self, found: Json) -> Values:
-        """The values of an object, in the order of `names`."""
-        values: Values = []
-        for name, part in self._parts:
-            value = found.get(name)
-            if part is None:
-                values.append(value)
-            elif isinstance(part, str):
-                values.append(";".join(each[part] for each in value) if value else None)
+            elif items:
+                self._add(name, Ids(items), [name])
+            elif schemas.properties_of(properties[name])[0]:
+                nested = Columns(properties[name], is_repeated or schemas.name_of(properties[name]) in REPEATED)
+                self._add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
-                values += part.values(value) if value else [None] * len(part.names)
+                self._last.append(name)
+                self.names.append(name)
+        self.unknown: Values = [None] * len(self.names)
+        # Reads the values of an object, in the order of `names`. Most nested objects have a few values, and always all
+        # of them: for these, there is a faster way.
+        is_simple = not self._parts and len(self._last) > 1 and required.issuperset(self._last)
+        self.read: Callable[[Any], Sequence[str | None]] = itemgetter(*self._last) if is_simple else self._read
+
+    def _add(self, name: str, nested: "Columns | Ids", columns: list[str]) -> None:
+        self._parts.append((self._last, name, nested))
+        self._last = []
+        self.names += columns
+
+    def _read(self, found: Json) -> Values:
+        values: Values = []
+        get = found.get
+        for plain, name, nested in self._parts:
+            values += map(get, plain)
+            value = get(name)
+            values += nested.read(value) if value else nested.unknown
+        values += map(get, self._last)
         return values
 
 
@@ -82,11 +96,11 @@ class Table:
         writer.writerows(self.lines(objects))
         return text.getvalue().encode()
 
-    def lines(self, objects: Sequence[Json], start: Values | None = None, level: int = 0) -> Iterator[Values]:
+    def lines(self, objects: Sequence[Json], start: Sequence[str | None] = (), level: int = 0) -> Iterator[Values]:
         """The lines of objects; `start` has the values of what they are in."""
         columns, key = self.levels[level]
         for each in objects:
-            line = (start or []) + columns.values(each)
+            line = [*start, *columns.read(each)]
             if key:
                 yield from self.lines(each[key], line, level + 1)
             else:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long answers take to make, by endpoint: `shapes.py DATABASE [--per-shape N] [--seed S]`.
+"""How long answers take to make, by endpoint and by format: `shapes.py DATABASE [--per-shape N] [--seed S]`.
 
 Requests the addresses that known clients request, in this process and without a cache, so that only the service is
 measured. Each address is requested three times, and the fastest counts. bench.py requests the same addresses over HTTP.
@@ -14,6 +14,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
+from racedata import queries
 from racedata.app import App, create_app
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
@@ -138,6 +139,35 @@ def percentile(values: list[float], share: float) -> float:
     return sorted(values)[min(len(values) - 1, int(len(values) * share))]
 
 
+def new_calendars(data: Snapshot, paths: list[str]) -> list[float]:
+    """How long calendars take whose events are all written for the first time: the slowest last."""
+    times: dict[str, list[float]] = defaultdict(list)
+    for _ in range(3):
+        for path in paths:
+            # The first calendar of an application, so that none has events of another.
+            times[path].append(request(create_app(Settings(cache_size=0), data), f"{path}.ics", "")[0])
+    return sorted(map(min, times.values()))
+
+
+def print_formats(app: App, data: Snapshot) -> None:
+    """Prints how long tables and calendars take, beside the JSON of the same records."""
+    print("\n| table | JSON, limit=2000 | .csv, limit=2000 | JSON | .csv |")
+    print("|---|---|---|---|---|")
+    season, round = queries.example_race(data)
+    for path in ("/results", "/practice", "/qualifying", "/drivers", "/races", f"/{season}/{round}/laps"):
+        times = [fastest(app, f"{path}{ending}", query) for query in ("limit=2000", "") for ending in ("", ".csv")]
+        print(f"| `{path}` | {' | '.join(f'{time:.1f} ms' for time in times)} |")
+    print("\n| calendar | new, p50 | new, slowest | its events written before |")
+    print("|---|---|---|---|")
+    for what, paths in {
+        "a race": [f"/{season}/{number}" for number in range(1, round + 1)],
+        "a season": [f"/{year}" for year in range(season - 8, season + 1)],
+    }.items():
+        times = new_calendars(data, paths)
+        again = max(fastest(app, f"{path}.ics", "") for path in paths)
+        print(f"| {what} | {percentile(times, 0.5):.1f} ms | {times[-1]:.1f} ms | {again:.1f} ms |")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description="Measure how long answers take to make, by endpoint.")
     parser.add_argument("database")
@@ -168,6 +198,7 @@ def main() -> None:
         total = int(json.loads(request(app, path, "limit=0")[1])["MRData"]["total"])
         first, last = (fastest(app, path, f"limit=100&offset={offset}") for offset in (0, max(0, total - 100)))
         print(f"| `{path}` | {total:,} | {first:.2f} ms | {last:.2f} ms | {last / first:.2f} |")
+    print_formats(app, data)
 
 
 if __name__ == "__main__":
