@@ -55,11 +55,12 @@ Round = tuple[str, str]  # season and round of a race
 # The first and the last line of a component.
 CALENDAR_END = Calendar().to_ical().splitlines(keepends=True)[-1]
 EVENT, EVENT_END = Event().to_ical().splitlines(keepends=True)
+ANY = Component()  # its content_line() does not depend on what is in it
 
 
 def line(name: str, value: object) -> bytes:
     """A line of a component: `value` is one of icalendar's types."""
-    written: bytes = Component().content_line(name, value).to_ical()
+    written: bytes = ANY.content_line(name, value).to_ical()
     return written + b"\r\n"
 
 
@@ -68,26 +69,26 @@ class Calendars:
 
     def __init__(self, data: Snapshot, catalogue: Catalogue, series: str) -> None:
         self.series = series
-        self.built_at = datetime.fromisoformat(data.build()["builtAt"])
-        self.sources = sources_in_words(data)
-        self.stamp = line("DTSTAMP", vDDDTypes(self.built_at)) + line("LAST-MODIFIED", vDDDTypes(self.built_at))
+        built_at = datetime.fromisoformat(data.build()["builtAt"])
+        self.head = head(built_at, f"{sources_in_words(data)} Served by racedata {__version__}.")
+        self.stamp = line("DTSTAMP", vDDDTypes(built_at)) + line("LAST-MODIFIED", vDDDTypes(built_at))
+        self.categories = {
+            session: line("CATEGORIES", vCategory([series.upper(), session.name])) for session in SESSIONS.values()
+        }
         self.slugs = dict(slugs_of(catalogue.races.values()))
         self._events: dict[Round, list[tuple[str, bytes]]] = {}
 
     def write(self, races: Iterable[Json], address: Address, kinds: Collection[str]) -> bytes:
         """The calendar of races that an address selects, with their sessions of these kinds."""
-        calendar = Calendar.new(
-            uid=f"{self.series}/{address.path}@racedata",  # else a random one
-            name=name_of(self.series, address),
-            description=f"{self.sources} Served by racedata {__version__}.",
-            prodid=f"-//racedata//racedata {__version__}//EN",
-            last_modified=self.built_at,
-        )
-        # RFC 7986 requires the parameter; the other name is for Outlook and older clients.
-        calendar.add("REFRESH-INTERVAL", vDuration(REFRESH), parameters={"VALUE": "DURATION"})
-        calendar.add("X-PUBLISHED-TTL", vDuration(REFRESH))
-        events = [text for race in races for kind, text in self.events(race) if kind in kinds]
-        return b"".join([calendar.to_ical().removesuffix(CALENDAR_END), *events, CALENDAR_END])
+        name = vText(name_of(self.series, address))
+        lines = [
+            self.head,
+            line("UID", vText(f"{self.series}/{address.path}@racedata")),
+            line("NAME", name),
+            line("X-WR-CALNAME", name),  # as clients without RFC 7986 call it
+        ]
+        lines += (text for race in races for kind, text in self.events(race) if kind in kinds)
+        return b"".join([*lines, CALENDAR_END])
 
     def events(self, race: Json) -> list[tuple[str, bytes]]:
         """The kinds and events of the sessions of a race, in the order of SESSIONS."""
@@ -115,12 +116,29 @@ class Calendars:
                             line("DTSTART", vDDDTypes(start)),
                             line("DTEND", vDDDTypes(end)),
                             line("SUMMARY", vText(f"{race['raceName']}: {session.name}")),
-                            line("CATEGORIES", vCategory([self.series.upper(), session.name])),
+                            self.categories[session],
                             common,
                             EVENT_END,
                         ]
                     ),
                 )
+
+
+def head(built_at: datetime, description: str) -> bytes:
+    """The first lines of all calendars."""
+    calendar = Calendar()
+    for name, value, parameters in [
+        ("PRODID", vText(f"-//racedata//racedata {__version__}//EN"), {}),
+        ("VERSION", vText("2.0"), {}),
+        ("LAST-MODIFIED", vDDDTypes(built_at), {}),
+        ("REFRESH-INTERVAL", vDuration(REFRESH), {"VALUE": "DURATION"}),  # RFC 7986 requires the parameter
+        ("X-PUBLISHED-TTL", vDuration(REFRESH), {}),  # the same for Outlook
+        ("DESCRIPTION", vText(description), {}),
+        ("X-WR-CALDESC", vText(description), {}),
+    ]:
+        calendar.add(name, value, parameters=parameters)
+    written: bytes = calendar.to_ical()
+    return written.removesuffix(CALENDAR_END)
 
 
 def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:

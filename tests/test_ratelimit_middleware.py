@@ -76,6 +76,8 @@ def test_the_sustained_limit_holds_for_a_client_that_stays_within_the_burst_limi
         ("OPTIONS", ADDRESS, {}, 200),
         ("GET", "/ergast/f1", {}, 200),
         ("GET", "/ergast/F1.json", {}, 200),
+        ("GET", "/ergast/f1.CSV", {}, 200),
+        ("GET", "/ergast/f1.ics", {}, 200),
     ],
 )
 def test_every_request_under_the_base_address_counts(app, method, address, headers, status):
