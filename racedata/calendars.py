@@ -106,7 +106,7 @@ class Calendars:
             if "date" in at and at["date"] < "9999":
                 start, end = period(at["date"], at.get("time"), session.minutes)
                 # Neither the round nor the date, so that an event can move.
-                uid = f"{self.series}-{slug}-{slug_of(session.name)}@racedata"
+                uid = f"{self.series}/{slug}/{slug_of(session.name)}@racedata"
                 yield (
                     session.kind,
                     b"".join(
@@ -165,9 +165,9 @@ def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
     """What the UIDs of each race have: the season and its name, with a number if another race has the same name."""
     seen = Counter[str]()
     for race in races:
-        slug = f"{race['season']}-{slug_of(race['raceName'])}"
+        slug = f"{race['season']}/{slug_of(race['raceName'])}"
         seen[slug] += 1
-        yield (race["season"], race["round"]), f"{slug}-{seen[slug]}" if seen[slug] > 1 else slug
+        yield (race["season"], race["round"]), f"{slug}/{seen[slug]}" if seen[slug] > 1 else slug
 
 
 def slug_of(name: str) -> str:

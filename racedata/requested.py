@@ -15,7 +15,8 @@ from racedata.calendars import KINDS
 from racedata.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")
-# The parameters that each ending accepts. Others are ignored, but for these, which would change the answer elsewhere.
+# The parameters that each ending accepts, and those that it refuses: a client that sends them expects another answer.
+# All others are ignored.
 PARAMETERS = {JSON: ("limit", "offset"), CSV: ("limit", "offset"), ICS: ("limit", "offset", "sessions")}
 REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
@@ -118,7 +119,7 @@ def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, 
 
 
 def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:
-    """Raises HTTPBadRequest if there is a parameter that another ending accepts and this one does not."""
+    """Raises HTTPBadRequest if there is a parameter that the ending refuses."""
     for name in REFUSED[ending]:
         if name in parameters:
             raise falcon.HTTPBadRequest(

@@ -68,7 +68,7 @@ class Endpoint:
         except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         ending = requested.address.ending
-        if ending == CSV:  # in the others, the answer itself says it, or a client cannot use it
+        if ending == CSV:  # JSON has it in the envelope
             resp.set_header("x-total-count", str(body.total))
         self.validators.send(resp, body.content, CONTENT_TYPES[ending])
 
