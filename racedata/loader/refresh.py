@@ -58,8 +58,6 @@ DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 # fetched with the results of the race.
 NOT_OF_AN_API, NOT_OF_F1DB = ("practice", "sprint_qualifying"), ("lap_times",)
 LAPS = 1200  # of a race that is not here, to tell how many requests it takes
-
-
 LAST_SEASON = 9999  # that a date can have
 
 

@@ -2,13 +2,13 @@
 
 import os
 import sqlite3
-import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
 from racedata.loader.archives import Dump, opened
+from racedata.loader.download import HTTP
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.f1db_download import is_release, published_release
@@ -38,16 +38,16 @@ LAYOUTS = (
     Layout(f1db.RECOGNISED_BY, f1db.read),
     Layout(ergast.RECOGNISED_BY, ergast.read),
 )
+RECOGNISED_BY = [layout.recognised_by for layout in LAYOUTS]
 
 
 def open_dump(address: str, jolpica_token: str | None, progress: Progress) -> AbstractContextManager[Dump]:
     """The dump at an address, which may be one of PUBLISHED. Raises LoadError."""
-    known = [layout.recognised_by for layout in LAYOUTS]
     if address == "jolpica":
-        return published_dump(jolpica_token, known, progress)
+        return published_dump(jolpica_token, RECOGNISED_BY, progress)
     if is_release(address):
-        return published_release(address, known, progress)
-    return opened(address, known, progress)
+        return published_release(address, RECOGNISED_BY, progress)
+    return opened(address, RECOGNISED_BY, progress)
 
 
 def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
@@ -83,12 +83,14 @@ def addresses_in(text: str) -> list[str]:
 def name_of(address: str) -> str:
     """The name of the source at an address, as far as the address tells: see the table `sources`."""
     named = {published: name for name, published in PUBLISHED.items()}
-    files: Sequence[str] = ()
-    with suppress(OSError, zipfile.BadZipFile):
-        files = os.listdir(address) if os.path.isdir(address) else zipfile.ZipFile(address).namelist()
-    is_f1db = is_release(address) or f1db.RECOGNISED_BY in map(os.path.basename, files)
-    is_jolpica = jolpica.RECOGNISED_BY in map(os.path.basename, files)
-    return named.get(address) or ("f1db" if is_f1db else "jolpica" if is_jolpica else address)
+    if address in named or is_release(address):
+        return named.get(address, "f1db")
+    if not HTTP.match(address):
+        with suppress(LoadError, OSError), opened(address, RECOGNISED_BY, lambda text: None) as dump:
+            for name, file in (("jolpica", jolpica.RECOGNISED_BY), ("f1db", f1db.RECOGNISED_BY)):
+                if (dump.folder / file).exists():
+                    return name
+    return address
 
 
 def utc_now() -> str:
