@@ -837,6 +837,11 @@ def expected(kind, is_stored):
     return Expected(2023, 18, "race", kind, datetime(2023, 10, 22, 19, tzinfo=UTC), is_stored)
 
 
+def test_follow_asks_the_preferred_source_last_as_a_refresh_does(api, behind, followed):
+    sources, _ = followed(behind, "--from", api.url, "--from", str(F1DB))
+    assert ["lap_times" in source.kinds for source in sources] == [False, True]
+
+
 def test_an_api_has_news_if_it_has_missing_records_or_other_results(api, behind, complete, followed):
     (source,), load = followed(behind, "--from", f"{api.url}/")
     assert load is None

@@ -12,7 +12,7 @@ import argparse
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import NamedTuple
 from racedata.database import OLDEST_VERSION, SCHEMA, default_path, file_state, is_older, write_checksum
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.merge import Part, Rule, filled_apart, merge
+from racedata.loader.merge import Addition, Part, filled_apart, merge
 from racedata.loader.replacement import add_database_argument, replacement, run
 from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
 from racedata.loader.stage import Stage
@@ -44,17 +44,6 @@ CONSTRUCTORS_SO_FAR = (
                  GROUP BY year, driverId, constructorId)""",
     "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, number)",
 )
-
-
-class Addition(NamedTuple):
-    """What is merged into the base, and the arguments of `merge`."""
-
-    fill: Callable[[Stage], list[str]]  # returns lines for the report
-    rule: Rule | None = None
-    years: Collection[int] | None = None
-    has_calendars: bool = False
-    may_shrink: bool = True
-    updates_lists: bool = False
 
 
 class Report(NamedTuple):
@@ -91,7 +80,7 @@ def build(
             # A further source may have errors too. With the right date, a race matches.
             with filled_apart(corrected(addition.fill, corrections), progress) as (staged, remarks):
                 progress("merging")
-                merged += [*remarks, *merge(stage, staged, *addition[1:])]
+                merged += [*remarks, *merge(stage, staged, addition)]
         for statement in CONSTRUCTORS_SO_FAR:
             db.execute(statement)
         for table in TABLES:

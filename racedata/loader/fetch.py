@@ -104,33 +104,15 @@ class OldDatabase:
         found = self.db.execute("SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)).fetchone()
         return int(found[0]) if found else None
 
-    def filled_in(self) -> set[int]:
-        """Seasons with results that a refresh fetched, but from no API, so there are no laps."""
+    def without_laps(self, also_from_apis: bool) -> dict[int, int]:
+        """The seasons of races, by raceId, whose results a refresh gave, but from no API, and that have no laps."""
         found = self.db.execute(
-            """SELECT DISTINCT year FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
-               WHERE kind = 'results' AND fetchedAt NOT NULL AND sources.name NOT LIKE 'http%'
-                   AND raceId NOT IN (SELECT raceId FROM lap_times)"""
+            """SELECT raceId, year FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+               WHERE kind = 'results' AND fetchedAt NOT NULL AND (sources.name NOT LIKE 'http%' OR ?)
+                   AND raceId NOT IN (SELECT raceId FROM lap_times)""",
+            (also_from_apis,),
         )
-        return {year for (year,) in found}
-
-    def lacks_laps(self, race_id: int | None) -> bool:
-        """Whether a refresh gave the results of a race, and there are no laps."""
-        found = self.db.execute(
-            """SELECT 1 FROM origins WHERE raceId = ?1 AND kind = 'results' AND fetchedAt NOT NULL
-                   AND raceId NOT IN (SELECT raceId FROM lap_times WHERE raceId = ?1)""",
-            (race_id,),
-        )
-        return found.fetchone() is not None
-
-    def was_filled_in(self, race_id: int | None) -> bool:
-        """Whether a refresh from no API gave the results of a race, and there are no laps."""
-        found = self.db.execute(
-            """SELECT 1 FROM origins JOIN sources USING (sourceId)
-               WHERE raceId = ?1 AND kind = 'results' AND fetchedAt NOT NULL AND name NOT LIKE 'http%'
-                   AND raceId NOT IN (SELECT raceId FROM lap_times WHERE raceId = ?1)""",
-            (race_id,),
-        )
-        return found.fetchone() is not None
+        return dict(found.fetchall())
 
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
@@ -190,6 +172,7 @@ class SeasonFetch:
         ]
         ids = match_calendars(fetched, calendar(old.db, "main", self.year))
         self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
+        self.filled_in = old.without_laps(also_from_apis=False)
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
         self.chosen: list[FetchedRace] = []  # races whose records are taken
@@ -213,7 +196,8 @@ class SeasonFetch:
         changed = [race for race in self.races if race.records and (self.all_details or self.has_news(race))]
         # What changes the standings after a race changes them after each later one too. Laps may come a race later.
         first = min([index for index, race in enumerate(self.completed) if race in changed], default=-1)
-        late = [race for race in self.completed[-LATE:] if self.old.lacks_laps(race.id)]
+        without_laps = self.old.without_laps(also_from_apis=True)
+        late = [race for race in self.completed[-LATE:] if race.id in without_laps]
         again = [*self.completed[first:], *late]
         self.chosen = [race for race in self.races if race in changed or (race in again and race.records)]
         for race in self.chosen:
@@ -247,7 +231,7 @@ class SeasonFetch:
         return any(
             self.seen.get(f"{self.year}/{race.round}/{endpoint}") != digest_of(records)
             and (
-                self.old.was_filled_in(race.id)
+                race.id in self.filled_in
                 or is_changed(self.rows(race, endpoint), self.old.rows(RACE_TABLES[endpoint], race.id))
             )
             for endpoint, records in race.records.items()

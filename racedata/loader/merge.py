@@ -49,6 +49,17 @@ class Part(NamedTuple):
 Rule = Callable[[Part, Part], bool]
 
 
+class Addition(NamedTuple):
+    """What is merged, and how. At least, it adds what is lacking."""
+
+    fill: Callable[[Stage], list[str]]  # fills a Stage with it, and returns lines for the report
+    rule: Rule | None = None  # which of its records take the place of those here; None: no records do
+    years: Collection[int] | None = None  # the seasons of which it is merged; None: all
+    has_calendars: bool = False  # whether its calendars may take the place of those here, by the same rule
+    may_shrink: bool = True  # whether its records may take the place of those of more drivers
+    updates_lists: bool = False  # whether what it says of a driver, constructor or circuit is taken too
+
+
 @contextmanager
 def filled_apart(fill: Callable[[Stage], list[str]], progress: Progress) -> Iterator[tuple[Path, list[str]]]:
     """A Stage in a file of its own, for `merge`: the path of that file, and what `fill`, which fills it, returns."""
@@ -119,31 +130,17 @@ def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRac
     return [CalendarRace(*row) for row in found]
 
 
-def merge(
-    stage: Stage,
-    path: Path,
-    rule: Rule | None = None,
-    years: Collection[int] | None = None,
-    has_calendars: bool = False,
-    may_shrink: bool = True,
-    updates_lists: bool = False,
-) -> list[str]:
-    """Merges the Stage in the file at `path` into `stage`. Returns lines for the report.
-
-    It adds what is lacking. By the `rule`, its records may also take the place of those here; and with `has_calendars`,
-    its calendars. `years` limits it to some seasons. Unless the merge `may_shrink`, no records take the place of those
-    of more drivers. If it `updates_lists`, what it says of a driver, constructor or circuit is taken too.
-    """
+def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
+    """Merges the Stage in a file, which the addition has filled, into `stage`. Returns lines for the report."""
     db = stage.db
     db.execute("COMMIT")  # no file can be attached in a transaction
     db.execute("ATTACH ? AS added", (str(path),))
     db.execute("ATTACH ':memory:' AS work")
     db.execute("BEGIN")
-    work = Merge(db, rule, may_shrink, updates_lists)
-    found = db.execute("SELECT DISTINCT year FROM added.races ORDER BY year").fetchall()
-    for (year,) in found:
-        if years is None or year in years:
-            work.match_season(year, has_calendars)
+    work = Merge(db, addition)
+    for (year,) in db.execute("SELECT DISTINCT year FROM added.races ORDER BY year").fetchall():
+        if addition.years is None or year in addition.years:
+            work.match_season(year)
     work.copy_records()
     db.execute("COMMIT")
     db.execute("DETACH work")
@@ -155,8 +152,8 @@ def merge(
 class Merge:
     """The merge of the attached Stage `added` into `dump`. In `work` are the ids here of what is in `added`."""
 
-    def __init__(self, db: sqlite3.Connection, rule: Rule | None, may_shrink: bool, updates_lists: bool) -> None:
-        self.db, self.rule, self.may_shrink, self.updates_lists = db, rule, may_shrink, updates_lists
+    def __init__(self, db: sqlite3.Connection, addition: Addition) -> None:
+        self.db, self.addition = db, addition
         self.unmatched: list[str] = []  # races that are not here
         self.smaller: list[str] = []  # parts with fewer drivers than here
         for name in (*LISTS, "races", "sources"):
@@ -181,26 +178,30 @@ class Merge:
 
     def add_sources(self) -> None:
         """Adds the sources that a load has read, or of which a part is taken, or updates what is said of them here."""
-        rows = self.db.execute(
-            """SELECT * FROM added.sources WHERE isLoaded OR sourceId IN (
-                   SELECT sourceId FROM work.taken JOIN added.origins USING (kind) WHERE added = raceId)"""
-        ).fetchall()
-        for there, name, *facts, is_loaded, gave in rows:
-            old = self.db.execute("SELECT * FROM dump.sources WHERE name = ?", (name,)).fetchone()
-            here = old[0] if old else self.next_id("sources", "sourceId")
-            if old:
-                address = old[2] if old[6] and not is_loaded else facts[0]  # a later load reads what a load was given
-                facts = max(facts, [*old[2:6]], key=lambda row: str(row[3]))  # that was read later
-                facts = [address, *facts[1:]]
-            values = (here, name, *facts, is_loaded or bool(old and old[6]), gave)
-            self.db.execute(f"INSERT OR REPLACE INTO dump.sources VALUES ({', '.join('?' * len(values))})", values)
-            self.db.execute("INSERT INTO work.sources VALUES (?, ?)", (there, here))
+        # What was read later counts; but the next load reads what this load was given.
+        self.db.execute(
+            """INSERT INTO dump.sources (name, address, licence, checksum, readAt, isLoaded, gave)
+               SELECT name, address, licence, checksum, readAt, isLoaded, gave FROM added.sources
+               WHERE isLoaded OR sourceId IN (
+                   SELECT sourceId FROM work.taken JOIN added.origins USING (kind) WHERE added = raceId)
+               ORDER BY sourceId
+               ON CONFLICT (name) DO UPDATE SET
+                   address = iif(isLoaded AND NOT excluded.isLoaded, address, excluded.address),
+                   licence = iif(excluded.readAt >= readAt, excluded.licence, licence),
+                   checksum = iif(excluded.readAt >= readAt, excluded.checksum, checksum),
+                   readAt = max(excluded.readAt, readAt),
+                   isLoaded = max(excluded.isLoaded, isLoaded)"""
+        )
+        self.db.execute(
+            """INSERT INTO work.sources
+               SELECT new.sourceId, old.sourceId FROM added.sources AS new JOIN dump.sources AS old USING (name)"""
+        )
 
     # Races.
 
-    def match_season(self, year: int, has_calendars: bool) -> None:
+    def match_season(self, year: int) -> None:
         """Finds the races of a season here."""
-        if has_calendars and self.may_replace_calendar(year) and not self.would_lose(year):
+        if self.addition.has_calendars and self.may_replace_calendar(year) and not self.would_lose(year):
             ids = self.replace_calendar(year)
         else:
             ids = same_races(self.db, year)
@@ -227,17 +228,22 @@ class Merge:
             }
             for schema in ("added", "dump")
         )
-        return bool(new) and all(self.rule and self.rule(mine, other) for mine in new for other in old)
+        return bool(new) and all(self.may_replace(mine, other) for mine in new for other in old)
 
     def would_lose(self, year: int) -> bool:
-        """Whether a race that has results here is not in the new calendar, and the merge may not shrink."""
+        """Whether a race that has results here is not in the new calendar, although nothing may shrink."""
+        if self.addition.may_shrink:
+            return False
         old = calendar(self.db, "dump", year)
         kept = match_calendars(calendar(self.db, "added", year), old).values()
         results = {race for (race,) in self.db.execute("SELECT DISTINCT raceId FROM dump.results")}
         lost = [race for race in old if race.id not in kept and race.id in results]
-        if lost and not self.may_shrink:
+        if lost:
             self.smaller.append(f"the calendar of {year}, without {lost[0].name},")
-        return bool(lost) and not self.may_shrink
+        return bool(lost)
+
+    def may_replace(self, new: Part, old: Part) -> bool:
+        return bool(self.addition.rule and self.addition.rule(new, old))
 
     def part(self, schema: str, source: str, fetched_at: str | None) -> Part:
         base = next(iter(self.newest[schema].values()), "")  # for a source that gave no results
@@ -323,15 +329,16 @@ class Merge:
         ).fetchall()
         taken = self.db.execute("SELECT added FROM work.taken WHERE kind = 'results'")
         with_results = {there for (there,) in taken}
-        for there, here, *names in found:
-            is_here = names[2] is not None
-            if is_here and not (self.rule and self.rule(self.part("added", *names[:2]), self.part("dump", *names[2:]))):
-                continue
-            # With its results, a source's fastest laps come too: it may not count the lap of one who drove no other.
-            may_shrink = self.may_shrink or (kind == "fastest_laps" and there in with_results)
-            if is_here and not may_shrink and self.entrants(kind, "added", there) < self.entrants(kind, "dump", here):
-                self.smaller.append(f"{kind} of {self.name_of(here)}")
-                continue
+        for there, here, source, fetched_at, old_source, old_fetched_at in found:
+            if old_source is not None:
+                new, old = self.part("added", source, fetched_at), self.part("dump", old_source, old_fetched_at)
+                if not self.may_replace(new, old):
+                    continue
+                # With its results, a source's fastest laps come too: it may not count those of one who drove no other.
+                may_shrink = self.addition.may_shrink or (kind == "fastest_laps" and there in with_results)
+                if not may_shrink and self.entrants(kind, "added", there) < self.entrants(kind, "dump", here):
+                    self.smaller.append(f"{kind} of {self.name_of(here)}")
+                    continue
             self.db.execute("INSERT INTO work.taken VALUES (?, ?, ?)", (kind, there, here))
 
     def entrants(self, kind: str, schema: str, race: int) -> int:
@@ -364,7 +371,7 @@ class Merge:
                 )
                 here = there if is_free else self.next_id(name, id)
                 db.execute(f"INSERT INTO dump.{name} VALUES ({', '.join('?' * len(table.names))})", (here, *values))
-            elif self.updates_lists and name != "status":
+            elif self.addition.updates_lists and name != "status":
                 known = {column: value for column, value in row.items() if value is not None and column != names[0]}
                 changes = ", ".join(f"{column} = ?" for column in known)
                 db.execute(f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", (*known.values(), here))

@@ -20,13 +20,13 @@ from racedata.database import CHECKSUM_BYTES, OLDEST_VERSION, is_older, read_ref
 from racedata.loader import values
 from racedata.loader.api import JOLPICA, PACE, Api
 from racedata.loader.api_rows import rows_of
-from racedata.loader.build import Addition, build, load, load_or_rebuild, make_default_folder
+from racedata.loader.build import build, load, load_or_rebuild, make_default_folder
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.download import HTTP
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.fetch import RACES, OldDatabase, SeasonFetch, digest_of, fetch_calendar, is_changed
 from racedata.loader.follow import Source, follow
-from racedata.loader.merge import Part, Rule
+from racedata.loader.merge import Addition, Part, Rule
 from racedata.loader.replacement import (
     FAULTS,
     add_database_argument,
@@ -160,7 +160,8 @@ class Refresh:
         rule = self.rule(api.url)
         with closing(OldDatabase(self.path)) as old:
             # Laps are to come in seasons that a less preferred source has filled in.
-            filled_in = old.filled_in() if rule(Part(api.url, True, ""), Part("f1db", True, "")) else ()
+            is_preferred = rule(Part(api.url, True, ""), Part("f1db", True, ""))
+            filled_in = old.without_laps(also_from_apis=False).values() if is_preferred else ()
             first = self.season or min([self.first, old.first_season(list(seasons)), *filled_in])
         seen = self.seen(api.url)
         years = [self.season] if self.season else [year for year in seasons if year >= first]
@@ -349,7 +350,8 @@ def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None
         return load(configured, path, corrections, progress)[-1]
 
     is_needed = configured and not has_more_than_the_sample(Path(path))
-    sources = [Followed(address, refresh, said).source() for address in refresh.addresses]
+    # As in Refresh.run, the preferred source has the last word: first, all are due at once.
+    sources = [Followed(address, refresh, said).source() for address in reversed(refresh.addresses)]
     follow(path, sources, load_configured if is_needed else None)
 
 
