@@ -104,14 +104,16 @@ image:  ## build the container image `racedata` with buildah: BASE=image (a Pyth
 		$(if $(value BASE),--build-arg BASE="$$BASE") --tag racedata --file deploy/Containerfile . >build/image.log 2>&1 \
 		|| { tail -n 20 build/image.log >&2; exit 1; }
 
-# No registry is needed: Debian's packages make a base. nginx is in it because the same image stands in for nginx's own.
+# No registry is needed: Debian's packages make a base. The same image stands in for that of nginx.
 test-base:
 	@podman image exists localhost/racedata-base || { mkdir -p build && \
 		mmdebstrap --quiet --variant=minbase --include=ca-certificates,nginx-light,python3,python3-venv \
+			--customize-hook='cd "$$1" && rm etc/nginx/sites-enabled/default && cd var/log/nginx && ln -sf /dev/stderr error.log && ln -sf /dev/stdout access.log' \
 			"$$(. /etc/os-release && echo "$$VERSION_CODENAME")" build/base.tar && \
-		podman import --quiet build/base.tar localhost/racedata-base && rm build/base.tar; }
+		podman import --quiet build/base.tar localhost/racedata-base >build/image.log && rm build/base.tar; }
+	@podman tag localhost/racedata-base localhost/nginx:stable
 
-test-image: .venv/installed-test test-base  ## build the container image on a base made here, and run its tests: needs buildah, podman, runc, mmdebstrap
+test-image: .venv/installed-test .venv/installed-image test-base  ## build the container image on a base made here, and run its tests: needs buildah, podman, runc, mmdebstrap
 	@$(MAKE) --no-print-directory image BASE=localhost/racedata-base
 	@.venv/bin/pytest tests/system/test_image.py
 

@@ -7,6 +7,8 @@ import os
 import re
 import shutil
 import subprocess
+import sys
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -16,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from support import ROOT, SAMPLE
 from support.answers import client
-from support.apis import answers_of, served
+from support.apis import Answer, answers_of, served
 from support.loads import rows_of, without
 from support.processes import OFF, Site, free_port, listens, until
 from support.traffic import Client, traffic
@@ -99,7 +101,7 @@ def container(
 def test_the_image_is_small_and_has_neither_tools_nor_tests() -> None:
     assert inspect("racedata")["Size"] - inspect("racedata-base")["Size"] < 25_000_000
     added = {line.split()[1] for line in podman("diff", "racedata", "racedata-base").stdout.splitlines()}
-    folders = ("/opt/racedata", "/data")
+    folders = ("/opt/racedata", "/data", "/socket")
     assert {path for path in added if not path.startswith(folders)} == {"/opt"}
     assert not {"pip", "setuptools", "tests"} & {name for path in added for name in path.split("/")}
 
@@ -223,3 +225,49 @@ def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path: Path) ->
     with container(data=tmp_path) as ended:
         assert ended.status() == 3
         assert "/data/racedata: Permission denied; let user 12345 write /data/racedata; " in ended.says()[1]
+
+
+# deploy/compose.yaml. In a sandbox, only the network of the machine is there, so its two addresses must be free.
+
+
+@pytest.fixture
+def compose(tmp_path: Path) -> Iterator[Callable[..., None]]:
+    """Runs podman-compose with deploy/compose.yaml; at the end, removes what it has made."""
+    changes: dict[str, Any] = {name: {"network_mode": "host"} for name in ("serve", "follow", "proxy")}
+    changes["proxy"]["tmpfs"] = ["/var/lib/nginx"]  # where Debian's nginx has its temporary files
+    (tmp_path / "changes.json").write_text(json.dumps({"services": changes}))
+    limits = 'default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]'
+    (tmp_path / "containers.conf").write_text(f'[engine]\nruntime = "runc"\n[containers]\n{limits}\n')
+    environ = {**os.environ, "CONTAINERS_CONF": str(tmp_path / "containers.conf"), **OFF}
+    files = [f"--file={path}" for path in (ROOT / "deploy" / "compose.yaml", tmp_path / "changes.json")]
+
+    def compose(*arguments: str, **more: str) -> None:
+        command = [Path(sys.executable).with_name("podman-compose"), "--project-name=racedata-test", *files, *arguments]
+        subprocess.run(command, env={**environ, **more}, check=True, capture_output=True, timeout=60)
+
+    try:
+        yield compose
+    finally:
+        compose("--profile=proxy", "down", "--volumes")
+
+
+def test_one_command_starts_what_serves_at_once_then_loads_everything_and_stays_fresh(
+    compose: Callable[..., None], data: Path, sample_database: Path
+) -> None:
+    zipped = Path(shutil.make_archive(str(data / "dump"), "zip", data / "dump")).read_bytes()
+    loads = threading.Event()
+
+    def release(path: str) -> Answer:
+        loads.wait(60)
+        return 200, {}, zipped
+
+    with served(answers_of(client(sample_database))) as api, served(release) as published:
+        names = {"FROM": api.url, "RACEDATA_SOURCE": f"{published.url}/dump.zip"}
+        compose("--profile=proxy", "up", "--detach", "--no-build", **names)
+        service, nginx = Container("", 8000), Container("", 80)
+        for each in (service, nginx):
+            until(lambda address=each.address: listens(address), 60)
+            assert each.get("/healthz")["sources"][0]["name"] == "sample"
+        loads.set()
+        until(lambda: "dump.zip" in nginx.get("/healthz")["sources"][0]["name"], 60)
+        until(lambda: results(nginx) == "20", 60)
