@@ -110,10 +110,12 @@ def test_parsing_long_requests_takes_no_memory(sample_database, change):
 
 
 WORDS = st.sampled_from(["ergast", "f1", "2023", "1957", "18", "races", "results", "laps", "sprint", "..", ""])
+ENDINGS = st.sampled_from(["", "", ".json", ".csv", ".ics", ".CSV", ".xml", "."])
 SEGMENTS = st.one_of(WORDS, st.from_regex("[0-9]{1,20}", fullmatch=True), st.text(max_size=12))
-PATHS = st.tuples(st.sampled_from(["/", "/ergast/f1/"]), st.lists(SEGMENTS, max_size=6).map("/".join)).map("".join)
-VALUES = st.one_of(st.integers().map(str), st.text(max_size=8), st.just("9" * 400))
-PARAMETERS = st.tuples(st.sampled_from(["limit", "offset", "Limit", "x"]), VALUES).map("=".join)
+STARTS = st.sampled_from(["/", "/ergast/f1/"])
+PATHS = st.tuples(STARTS, st.lists(SEGMENTS, max_size=6).map("/".join), ENDINGS).map("".join)
+VALUES = st.one_of(st.integers().map(str), st.text(max_size=8), st.just("9" * 400), st.just("race,sprint"))
+PARAMETERS = st.tuples(st.sampled_from(["limit", "offset", "sessions", "callback", "x"]), VALUES).map("=".join)
 QUERIES = st.one_of(st.text(max_size=40), st.lists(PARAMETERS, max_size=4).map("&".join))
 HOSTS = st.one_of(st.just("example.org"), st.sampled_from(["[::1]:80", "a:b", "a b"]), st.text(max_size=20))
 
