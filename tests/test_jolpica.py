@@ -337,6 +337,14 @@ def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_colum
         source.load()
 
 
+def test_a_driver_who_is_twice_in_a_session_is_refused(source):
+    source.change("roundentry", 102, team_driver_id="80")
+    with pytest.raises(
+        LoadError, match=r"source: two rows have the same qualifying\.raceId, qualifying\.driverId; exp"
+    ):
+        source.load()
+
+
 def test_a_dump_that_lacks_a_table_or_has_an_empty_one_is_refused(source):
     table = source.tables.pop("team")
     with pytest.raises(LoadError, match=r"source: no formula_one_team\.csv in it; expected formula_one_season\.csv, "):

@@ -85,7 +85,7 @@ class Refresh:
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.new_api = progress, say, new_api
         self.order = [name_of(address) for address in self.addresses]
-        self.first = LAST_SEASON
+        self.first = LAST_SEASON  # to bring; `run` sets it before any source has changed the database
         self.digests: dict[str, dict[str, str]] = {}  # of what was fetched from APIs, by address
 
     def run(self) -> int:
@@ -114,23 +114,19 @@ class Refresh:
     def ask(self, address: str) -> int:
         """Brings what a source has. Returns how many changes were stored."""
         self.check_database()
-        changes, release, checksum = 0, None, self.checksum()
+        before = self.checksum()
+        release = release_checksum(address, self.progress) if is_release(address) else None
         if is_api(address):
             api = self.new_api(address, self.progress)
-            before = api.requests
+            requests = api.requests
             changes = self.ask_api(api)
-            asked = f"{api.requests - before} requests to {api.url}"
+            why = f" after {api.requests - requests} requests to {api.url}"
+        elif release and not self.season and release == self.known_release(name_of(address)):
+            changes, why = 0, f": no later release at {address}"
         else:
-            asked = address
-            if is_release(address):
-                release = release_checksum(address, self.progress)
-                if not self.season and release == self.known_release(name_of(address)):
-                    self.note(address, release, checksum)
-                    self.say(f"{self.path}: nothing new: no later release at {address}")
-                    return 0
-            changes = self.ask_dump(address)
-        self.note(address, release, checksum)
-        self.say(f"{self.path}: {'new data' if changes else 'nothing new'} after {asked}")
+            changes, why = self.ask_dump(address), f" after {address}"
+        self.note(address, release, before)
+        self.say(f"{self.path}: {'new data' if changes else 'nothing new'}{why}")
         return changes
 
     def ask_dump(self, address: str) -> int:

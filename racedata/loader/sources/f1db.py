@@ -350,7 +350,8 @@ def read(dump: Dump, stage: Stage) -> Origin:
     db.execute(FASTEST_LAPS)
     for of, (id, counts) in STANDINGS_OF.items():
         for statement in FILL_STANDINGS:
-            stage.rows[f"{of}_standings"] = db.execute(statement.format(of=of, id=id, counts=counts)).rowcount
+            filled = db.execute(statement.format(of=of, id=id, counts=counts))
+        stage.rows[f"{of}_standings"] = filled.rowcount  # of the last
     return Origin("f1db", dump.address, LICENCE, dump.checksum(files.values()), list(remarks(db, rules)))
 
 
