@@ -65,10 +65,10 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Pat
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (["load-data", f"SOURCE={WORD}.zip f1db"], f"racedata load: {WORD}.zip: "),
+        (["load-data", f"SOURCE={WORD}.zip f1db"], f"/{WORD}.zip: not found; "),
         (["load-data", f"SOURCE={NAME}", f"CORRECTIONS={NAME}.csv"], f"racedata load: {NAME}.csv: "),
         (["refresh", f"DATABASE={NAME}.none"], f"{NAME}.none is missing; "),
-        (["refresh", f"FROM={WORD}.zip", f"DATABASE={NAME}.db"], f"racedata refresh: {WORD}.zip: "),
+        (["refresh", f"FROM={WORD}.zip", f"DATABASE={NAME}.db"], f"/{WORD}.zip: not found; "),
         (["check-data", f"DATABASE={NAME}.none"], f"racedata check: {NAME}.none is missing; "),
         (["serve", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
         (["routes", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
