@@ -515,6 +515,15 @@ def test_the_constructor_of_each_row_is_that_of_the_dump(both, table, compared):
     assert {key: ours[key] - theirs[key] for key in common if ours[key] - theirs[key]} == OTHER_CONSTRUCTORS[table]
 
 
+def test_a_driver_in_practice_has_the_constructor_of_the_race_but_for_one_who_was_lent_on_friday(both):
+    for table, compared, lent in (("practice", 39_465, [("de_vries", "aston_martin")]), ("sprint_qualifying", 340, [])):
+        rows = f"""FROM main.{table} AS list JOIN main.results AS raced USING (raceId, driverId)
+                   JOIN main.drivers USING (driverId) JOIN main.constructors AS own USING (constructorId)"""
+        assert both.execute(f"SELECT count(*) {rows}").fetchone() == (compared,)
+        others = f"SELECT driverRef, constructorRef {rows} WHERE list.constructorId <> raced.constructorId"
+        assert both.execute(others).fetchall() == lent
+
+
 # How often f1db and the dump say the same, how often something else, and how often only the dump or only f1db says
 # anything: by season, table and column. Drivers with several rows in a race do not count.
 TO_2023, SINCE_2024 = ("2010-01-01", "2024-01-01"), ("2024-01-01", "2025-10-18")
