@@ -30,7 +30,7 @@ class Check(NamedTuple):
     sql: str  # the doubts, the most doubtful first; its column names head the report's columns
 
 
-# What the checks read beside the tables: `entries` are the rows of `results` with names instead of ids.
+# What the checks read beside the tables: `named` are the rows of `results` with names instead of ids.
 VIEWS = """
 CREATE TEMP VIEW race AS SELECT raceId, year, round, year || '/' || round || ' ' || name AS race FROM races;
 
@@ -41,7 +41,7 @@ CREATE TEMP VIEW classified AS  -- all sessions with a result
     SELECT 'sprint', raceId, driverId, constructorId, number, grid, positionText, positionOrder, points, laps,
         milliseconds, statusId FROM sprint_results;
 
-CREATE TEMP VIEW entries AS
+CREATE TEMP VIEW named AS
     SELECT classified.*, race, year, round, driverRef AS driver, status,
         CASE WHEN positionText GLOB '[1-9]*' THEN CAST(positionText AS INTEGER) END AS place,
         ifnull(classified.number, 'of ' || driverRef) AS car
@@ -104,10 +104,10 @@ LACKS_ROUND = """
 
 # The sum of a driver's lap timings, if they are complete, and the race time.
 LAP_SUMS = """
-    SELECT race, driver, entries.milliseconds AS "race time", total AS "sum of laps",
-        entries.milliseconds - total AS difference
-    FROM entries JOIN timed USING (raceId, driverId)
-    WHERE session = 'race' AND entries.laps = timed.laps AND timed.laps = times AND timed.laps = lastLap
+    SELECT race, driver, named.milliseconds AS "race time", total AS "sum of laps",
+        named.milliseconds - total AS difference
+    FROM named JOIN timed USING (raceId, driverId)
+    WHERE session = 'race' AND named.laps = timed.laps AND timed.laps = times AND timed.laps = lastLap
 """
 
 CHECKS = (
@@ -131,7 +131,7 @@ CHECKS = (
         "A race or sprint was run, but nobody won it.",
         "The winner is missing, or has another place.",
         """
-        SELECT race, session, count(*) AS drivers, min(place) AS "best place" FROM entries
+        SELECT race, session, count(*) AS drivers, min(place) AS "best place" FROM named
         GROUP BY raceId, session HAVING ifnull(min(place), 0) <> 1 ORDER BY year, round
         """,
     ),
@@ -139,7 +139,7 @@ CHECKS = (
         "Two cars have the same place.",
         "One of the two places is wrong.",
         """
-        SELECT race, session, place, group_concat(driver || ' (' || car || ')', ', ') AS "drivers (cars)" FROM entries
+        SELECT race, session, place, group_concat(driver || ' (' || car || ')', ', ') AS "drivers (cars)" FROM named
         WHERE place IS NOT NULL GROUP BY raceId, session, place HAVING count(DISTINCT car) > 1
         ORDER BY year, round, place
         """,
@@ -148,7 +148,7 @@ CHECKS = (
         "A place of a classification is empty.",
         "A driver is missing or has another place; or the stewards took a place from a driver and promoted nobody.",
         """
-        WITH places AS (SELECT DISTINCT raceId, session, place FROM entries WHERE place IS NOT NULL)
+        WITH places AS (SELECT DISTINCT raceId, session, place FROM named WHERE place IS NOT NULL)
         SELECT race, session, place AS "place", place - previous - 1 AS "empty places before it" FROM (
             SELECT *, lag(place, 1, 0) OVER (PARTITION BY raceId, session ORDER BY place) AS previous FROM places)
         JOIN race USING (raceId) WHERE place > previous + 1 AND previous > 0 ORDER BY year, round
@@ -160,7 +160,7 @@ CHECKS = (
         """
         SELECT race, number AS car,
             group_concat(driver || ' ' || positionText || ' (' || laps || ' laps)', ', ') AS results
-        FROM entries WHERE laps > 0 AND number > 0
+        FROM named WHERE laps > 0 AND number > 0
         GROUP BY raceId, session, number HAVING count(DISTINCT positionText) > 1 ORDER BY year DESC, round
         """,
     ),
@@ -185,7 +185,7 @@ CHECKS = (
         FROM (
             SELECT *, lead(driver) OVER results AS next, lead(laps) OVER results AS next_laps,
                 lead(milliseconds) OVER results AS next_milliseconds
-            FROM entries WHERE place IS NOT NULL WINDOW results AS (PARTITION BY raceId, session ORDER BY place))
+            FROM named WHERE place IS NOT NULL WINDOW results AS (PARTITION BY raceId, session ORDER BY place))
         WHERE next_laps > laps OR next_laps = laps AND next_milliseconds < milliseconds ORDER BY year, round, place
         """,
     ),
@@ -193,23 +193,23 @@ CHECKS = (
         "A status says how many laps the driver is behind the winner, and the laps say otherwise.",
         "The laps or the status is wrong.",
         """
-        SELECT race, session, driver, status, entries.laps, winner.laps AS "winner's laps"
-        FROM entries JOIN (SELECT raceId, session, max(laps) AS laps FROM classified WHERE positionText = '1'
+        SELECT race, session, driver, status, named.laps, winner.laps AS "winner's laps"
+        FROM named JOIN (SELECT raceId, session, max(laps) AS laps FROM classified WHERE positionText = '1'
                            GROUP BY raceId, session) AS winner USING (raceId, session)
-        WHERE (status GLOB '+[0-9]* Lap*' AND CAST(status AS INTEGER) <> winner.laps - entries.laps)
-        OR (status = 'Finished' AND entries.laps <> winner.laps)
-        ORDER BY entries.laps > winner.laps DESC, status = 'Finished' DESC, year DESC, round, place
+        WHERE (status GLOB '+[0-9]* Lap*' AND CAST(status AS INTEGER) <> winner.laps - named.laps)
+        OR (status = 'Finished' AND named.laps <> winner.laps)
+        ORDER BY named.laps > winner.laps DESC, status = 'Finished' DESC, year DESC, round, place
         """,
     ),
     Check(
         "A driver's laps are not as many as the lap timings.",
         "A timing is missing or there is one too many, or the laps are wrong.",
         """
-        SELECT race, driver, entries.laps, timed.laps AS timings, lastLap AS "last timed lap"
-        FROM entries LEFT JOIN timed USING (raceId, driverId)
+        SELECT race, driver, named.laps, timed.laps AS timings, lastLap AS "last timed lap"
+        FROM named LEFT JOIN timed USING (raceId, driverId)
         WHERE session = 'race' AND raceId IN (SELECT raceId FROM timed)
-        AND (entries.laps <> ifnull(timed.laps, 0) OR timed.laps <> lastLap)
-        ORDER BY abs(entries.laps - ifnull(timed.laps, 0)) DESC, year, round, driver
+        AND (named.laps <> ifnull(timed.laps, 0) OR timed.laps <> lastLap)
+        ORDER BY abs(named.laps - ifnull(timed.laps, 0)) DESC, year, round, driver
         """,
     ),
     Check(
@@ -227,7 +227,7 @@ CHECKS = (
         """
         SELECT race, session, grid, places AS "empty places",
             group_concat(driver || ' (qualified ' || ifnull(position, '-') || ')', ', ') AS drivers
-        FROM entries LEFT JOIN qualifying USING (raceId, driverId) LEFT JOIN empty_grid_places USING (raceId, session)
+        FROM named LEFT JOIN qualifying USING (raceId, driverId) LEFT JOIN empty_grid_places USING (raceId, session)
         WHERE grid > 0 GROUP BY raceId, session, grid HAVING count(DISTINCT car) > 1 ORDER BY year DESC, round, grid
         """,
     ),
@@ -265,17 +265,17 @@ CHECKS = (
         "A driver has another car number or constructor in the qualifying or sprint than in the race.",
         "One of the two is wrong; the driver's other races tell which. Before 1979 drivers had spare cars.",
         """
-        SELECT race, driver, other.session, other.number AS "car", entries.number AS "car in the race",
+        SELECT race, driver, other.session, other.number AS "car", named.number AS "car in the race",
             there.constructorRef AS constructor, here.constructorRef AS "in the race"
-        FROM entries JOIN (
+        FROM named JOIN (
             SELECT 'qualifying' AS session, raceId, driverId, constructorId, number FROM qualifying
             UNION ALL SELECT 'sprint', raceId, driverId, constructorId, number FROM sprint_results
         ) AS other USING (raceId, driverId)
-        JOIN constructors AS here ON here.constructorId = entries.constructorId
+        JOIN constructors AS here ON here.constructorId = named.constructorId
         JOIN constructors AS there ON there.constructorId = other.constructorId
-        WHERE entries.session = 'race' AND year > 1978
-        AND (other.number <> entries.number OR other.constructorId <> entries.constructorId)
-        ORDER BY other.constructorId <> entries.constructorId, year DESC, round, driver
+        WHERE named.session = 'race' AND year > 1978
+        AND (other.number <> named.number OR other.constructorId <> named.constructorId)
+        ORDER BY other.constructorId <> named.constructorId, year DESC, round, driver
         """,
     ),
     Check(
@@ -336,7 +336,7 @@ CHECKS = (
         "A driver has a pit stop or a fastest lap after the last lap driven.",
         "The laps are wrong (some dumps have 0 for disqualified drivers), or the stop or lap is another driver's.",
         """
-        SELECT race, driver, positionText AS place, laps, max(lap) AS "lap of the stop or fastest lap" FROM entries
+        SELECT race, driver, positionText AS place, laps, max(lap) AS "lap of the stop or fastest lap" FROM named
         JOIN (SELECT raceId, driverId, lap FROM pit_stops
               UNION ALL SELECT raceId, driverId, fastestLap FROM results) USING (raceId, driverId)
         WHERE session = 'race' AND lap > laps
@@ -356,7 +356,7 @@ CHECKS = (
         "A driver has a result, but is not in the driver standings after the race.",
         "With points, the dump is wrong. Without, these standings list drivers only from their first finish on.",
         """
-        SELECT race, count(*) AS drivers, sum(points) AS points, group_concat(driver, ', ') AS "who" FROM entries
+        SELECT race, count(*) AS drivers, sum(points) AS points, group_concat(driver, ', ') AS "who" FROM named
         WHERE session = 'race' AND raceId IN (SELECT raceId FROM driver_standings)
         AND (raceId, driverId) NOT IN (SELECT raceId, driverId FROM driver_standings)
         GROUP BY raceId ORDER BY sum(points) DESC, year DESC, round
@@ -384,7 +384,7 @@ CHECKS = (
         "Drivers share a place.",
         "History: until 1961 drivers shared cars, and all drivers of a car have its place, also the first.",
         """
-        SELECT race, place, number AS car, group_concat(driver, ', ') AS drivers FROM entries
+        SELECT race, place, number AS car, group_concat(driver, ', ') AS drivers FROM named
         WHERE place IS NOT NULL GROUP BY raceId, session, place HAVING count(*) > 1 AND count(DISTINCT car) = 1
         ORDER BY place > 1, year DESC, round, place
         """,
