@@ -97,8 +97,8 @@ def test_the_table_of_every_address_has_the_facts_of_its_json_and_the_columns_of
     assert_same_facts_everywhere(sample, ["", "?limit=7&offset=13", "?limit=2000", "?limit=0"])
 
 
-def test_the_tables_of_a_full_dump_have_the_facts_of_the_json(full_database):
-    app = client(full_database)
+def test_the_tables_of_a_full_dump_have_the_facts_of_the_json(dump_database):
+    app = client(dump_database)
     for endpoint in ENDPOINTS:
         assert_same_facts(app, f"/2023/18/{endpoint.name}", "?limit=2000")
         if not endpoint.rules.needs_round:
