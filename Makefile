@@ -17,11 +17,11 @@ endif
 # More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data serve python routes test test-system test-wheel test-base test-image image bench lint coverage check dist lock audit clean
+.PHONY: help install load-data refresh check-data serve python routes test test-system test-wheel test-base test-image image bench lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s  %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 install: .venv/installed  ## install the service into .venv
 
@@ -117,17 +117,35 @@ test-image: .venv/installed-test .venv/installed-image test-base  ## build the c
 	@$(MAKE) --no-print-directory image BASE=localhost/racedata-base
 	@.venv/bin/pytest tests/system/test_image.py
 
-lock: python  ## take the newest versions of what the image installs into deploy/requirements.lock (needs the network)
-	@test -e build/lock/bin/uv || { $(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet --disable-pip-version-check uv; }
-	@$(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' \
-		>build/lock/build.in
-	@build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --extra redis --generate-hashes --upgrade \
-		--custom-compile-command "make lock" --output-file deploy/requirements.lock setup.cfg build/lock/build.in
+build/lock/bin/uv: | python
+	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet --disable-pip-version-check uv
+	@touch $@
 
-audit: install  ## look up known vulnerabilities of the installed packages (needs the network)
+# The versions that are in the file already stay, without --upgrade.
+LOCK = build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --extra redis --generate-hashes \
+	--no-annotate --custom-compile-command "make lock" setup.cfg build/lock/build.in --output-file
+
+build/lock/build.in: pyproject.toml build/lock/bin/uv
+	@build/lock/bin/python -c 'import tomllib; \
+		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' >$@
+
+lock: build/lock/build.in  ## take the newest versions of what the image installs into deploy/requirements.lock (needs the network)
+	@$(LOCK) deploy/requirements.lock --upgrade
+
+# The tests compare the version with that of README.md and of the image, and the lock with setup.cfg.
+release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: version, changelog, documents, lock, wheel, audit, image (needs the network)
+	@grep -m 1 "^## " CHANGELOG.md | grep -qF "[$$(.venv/bin/racedata version | cut -d " " -f 2)] - 2" || \
+		{ echo "CHANGELOG.md: expected the version of racedata/__init__.py and its date at the top" >&2; exit 1; }
+	@.venv/bin/pytest --quiet tests/test_readme.py tests/test_makefile.py
+	@cp deploy/requirements.lock build/lock/new.lock && $(LOCK) build/lock/new.lock
+	@cmp -s deploy/requirements.lock build/lock/new.lock || \
+		{ echo "deploy/requirements.lock is not what setup.cfg needs; run: make lock" >&2; exit 1; }
+	@$(MAKE) --no-print-directory dist test-image audit
+	@git diff --quiet HEAD || { echo "there are changes that are not committed" >&2; exit 1; }
+
+audit: python  ## look up known vulnerabilities of what the image installs (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
-	@.venv/bin/python -m pip freeze --exclude-editable > build/installed.txt
-	@build/audit/bin/pip-audit --strict --disable-pip --no-deps --requirement build/installed.txt 2>build/audit.log \
+	@build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement deploy/requirements.lock 2>build/audit.log \
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything that was built, also the database
