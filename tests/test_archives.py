@@ -18,6 +18,7 @@ from support import SAMPLE
 from racedata.loader import archives, download
 from racedata.loader.errors import LoadError
 
+REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
 PORTS = ("port", "0", "65536", "99999999999999999999")
 
 
@@ -122,8 +123,8 @@ def server(tmp_path):
                 with suppress(OSError):
                     while True:
                         self.wfile.write(bytes(1 << 16))
-            elif self.path in ("/ftp", "/file"):
-                self.redirect(f"{self.path[1:]}://127.0.0.1:1/data.zip?secret")
+            elif self.path in REDIRECTS:
+                self.redirect(f"{REDIRECTS[self.path]}data.zip?secret")
             elif self.path == "/babble":
                 self.wfile.write(b"\0\1\2\x1b[31m not HTTP\r\n\r\n")
                 self.close_connection = True
@@ -174,12 +175,19 @@ def test_a_redirect_with_an_endless_body_is_followed_at_once(server):
     assert contents(f"{address}/endless") == contents(SAMPLE)
 
 
-@pytest.mark.parametrize("scheme", ["ftp", "file"])
-def test_a_redirect_away_from_http_is_refused_without_showing_what_may_have_a_key(server, scheme):
+@pytest.mark.parametrize("path", REDIRECTS)
+def test_a_redirect_away_from_http_is_refused_without_showing_what_may_have_a_key(server, path):
     _, address = server
-    with refused(f"{address}/{scheme}: redirects to '{scheme}'; followed are http and https") as error:
-        contents(f"{address}/{scheme}")
+    with refused(f"{address}{path}: redirects to ") as error:
+        contents(f"{address}{path}")
     assert "secret" not in str(error.value)
+
+
+def test_a_full_disk_of_temporary_files_is_named(server):
+    folder, address = server
+    zipped(folder / "data.zip")
+    with open("/dev/full", "wb", buffering=0) as full, refused(": no space left for temporary files; TMPDIR names an"):
+        download.download(f"{address}/data.zip", full, lambda text: None)
 
 
 def test_a_redirect_from_https_to_http_is_refused():
