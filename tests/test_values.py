@@ -106,4 +106,4 @@ def test_messages_say_what_is_expected_without_docstrings_too(tmp_path):
     command = ["-m", "racedata", "load", source, "--database", tmp_path / "x.db"]
     ends = [subprocess.run([sys.executable, *flags, *command], capture_output=True) for flags in ([], ["-OO"])]
     said = b"races.csv, line 2, column date: 'soon'; expected a date such as 2023-07-02; nothing was changed\n"
-    assert [ended.stderr for ended in ends] == [b"racedata load: " + said] * 2
+    assert [ended.stderr for ended in ends] == [f"racedata load: {source}: ".encode() + said] * 2
