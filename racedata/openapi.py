@@ -188,7 +188,7 @@ OPENAPI["components"]["schemas"]["Table"]["properties"] |= {
 OPENAPI["components"]["responses"] = {
     "races-answer.ics": response(
         "An iCalendar with one event for each session whose date is known.",
-        ("Content-Encoding", *CACHEABLE, *COUNTED),
+        ("Content-Encoding", "X-Total-Count", *CACHEABLE, *COUNTED),
         {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
     ),
     "304": response(NOT_MODIFIED, (*CACHEABLE, *COUNTED)),

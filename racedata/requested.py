@@ -73,7 +73,10 @@ class RequestParser:
             raise falcon.HTTPBadRequest(description=str(error)) from None
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
         check_parameters(parameters, address.ending)
-        limit = min(page_parameter(parameters, "limit", self.settings.default_limit), self.settings.max_limit)
+        # A program that subscribes to a calendar fetches no second page.
+        largest = self.settings.max_limit
+        default = largest if address.ending == ICS else self.settings.default_limit
+        limit = min(page_parameter(parameters, "limit", default), largest)
         offset = page_parameter(parameters, "offset", 0)
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
         sessions = sessions_parameter(parameters) if address.ending == ICS else KINDS

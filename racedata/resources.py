@@ -68,7 +68,7 @@ class Endpoint:
         except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         ending = requested.address.ending
-        if ending == CSV:  # JSON has it in the envelope
+        if ending != JSON:  # which has it in the envelope
             resp.set_header("x-total-count", str(body.total))
         self.validators.send(resp, body.content, CONTENT_TYPES[ending])
 
@@ -193,12 +193,27 @@ class Races(Endpoint):
         super().__init__(data, catalogue, settings, validators, cache)
         self.calendars = calendars.Calendars(data, catalogue, settings.series)
 
+    def select_page(self, selection: Selection, requested: Requested) -> Page:
+        address, filters = requested.address, selection.filters
+        if filters and address.ending == ICS and address.season == "current" and address.round is None:
+            # The seasons after it count too: else a subscriber would see no race that is to come in winter.
+            others = {name: value for name, value in filters.items() if name != "season"}
+            rows = self.catalogue.race_rows
+            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= filters["season"]]
+            return self.page_of_ids(ids, requested.limit, requested.offset)
+        return super().select_page(selection, requested)
+
     def page(self, filters: Filters, limit: int, offset: int) -> Page:
-        catalogue = self.catalogue
-        ids = (
-            catalogue.in_order_of_races(queries.ids_of_races(self.data, filters)) if filters else list(catalogue.races)
-        )
-        return len(ids), [catalogue.calendar[id] for id in ids[offset : offset + limit]]
+        return self.page_of_ids(self.ids_that_match(filters), limit, offset)
+
+    def ids_that_match(self, filters: Filters) -> Sequence[int]:
+        """The raceIds that match, in the order of answers."""
+        if not filters:
+            return list(self.catalogue.races)
+        return self.catalogue.in_order_of_races(queries.ids_of_races(self.data, filters))
+
+    def page_of_ids(self, ids: Sequence[int], limit: int, offset: int) -> Page:
+        return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
     def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
         if requested.address.ending == ICS:

@@ -130,6 +130,33 @@ def test_limit_and_offset_count_races(sample):
     assert [event["SUMMARY"] for event in found.values()] == [f"{race['raceName']}: Race" for race in races]
 
 
+@pytest.mark.parametrize(
+    ("address", "seasons"),
+    [
+        ("/current.ics", {"2023", "2024"}),
+        ("/CURRENT/circuits/interlagos/races.ics", {"2024"}),
+        ("/current/drivers/alonso/races.ics", {"2023"}),
+        ("/current/drivers/nobody/races.ics", set()),
+        ("/current/last.ics", {"2023"}),
+        ("/current/next.ics", {"2024"}),
+        ("/2023.ics", {"2023"}),
+    ],
+)
+def test_current_also_has_the_seasons_after_it_in_calendars_but_not_in_other_formats(database, address, seasons):
+    app = client(changed(database, "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"))
+    assert {uid.split("/")[1] for uid in events(app, address)} == seasons
+    assert app.get("/ergast/f1/current.json").json["MRData"]["total"] == "18"
+    assert app.get("/ergast/f1/current.csv").headers["X-Total-Count"] == "18"
+
+
+def test_a_calendar_without_a_limit_has_all_races(database):
+    copies = "SELECT raceId + 1000, year, round + 50, circuitId, name, date, time, url FROM races"
+    app = client(changed(database, f"INSERT INTO races {copies}"))
+    answer = app.get("/ergast/f1/races.ics?sessions=race")
+    assert answer.body.count(b"BEGIN:VEVENT") == int(answer.headers["X-Total-Count"]) == 176
+    assert app.get("/ergast/f1/races.csv").body.count(b"\n") == 101
+
+
 def test_a_subscriber_sees_events_move_get_a_time_and_go_but_none_twice(database):
     def starts(*changes):
         if changes:
