@@ -73,10 +73,10 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
     app.add_route("/healthz", Health(data))
     document = openapi.document(settings, data, endpoints, grammar)
-    app.add_route("/openapi.json", Document(validators, document))
+    app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
     html = page.html(settings, data, catalogue, endpoints, grammar)
     page_validators = validators_of(settings, data, "every answer", "the page")
-    app.add_route("/", page.Page(page_validators, settings, html))
+    app.add_route("/", Document(page_validators, html, "text/html; charset=utf-8"))
     app.add_sink(parser.not_found)
 
     app.set_error_serializer(errors.write_problem)

@@ -1,6 +1,7 @@
 """What the page at `/` says of the season: the next race, the last result and both championships, as HTML.
 
-It asks the endpoints, as a client does. So what is next depends on the data, not on a clock.
+It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the script in page.html
+says so if that race is over.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -21,48 +22,60 @@ def next_race(ask: Ask) -> str:
     """The next race, with its sessions."""
     races = ask("/current/next", 1)
     if not races:
-        return "<h2>Next race</h2>\n<p>All races that are loaded have results.</p>"
+        return "<h2>Next</h2>\n<p>No later race is loaded.</p>"
     (race,) = races
     sessions = [(session.name, race.get(key, {}) if key else race) for key, session in SESSIONS.items()]
     known = [(name, at) for name, at in sessions if "date" in at]
     in_order = sorted(known, key=lambda each: (each[1]["date"], each[1].get("time", "~")))
     rows = ((name, moment(at)) for name, at in in_order)
-    return heading("Next", race) + table('Sessions, in <span id="zone">UTC</span>', ("Session", "Start"), rows)
+    return f"""{heading("Next", race)}
+<p id="over" hidden>This race is over, but its result is not loaded yet.</p>
+{table('Sessions, in <span id="zone">UTC</span>', ("Session", "Start"), rows)}"""
 
 
-def last_race(ask: Ask) -> str:
-    """The last race with results: its first places."""
-    (race,) = ask("/current/last/results", PLACES)
+def last_race(ask: Ask, base: str) -> str:
+    """The last race with results: its first places. `base` is a link to the base address."""
+    address = "/current/last/results"
+    (race,) = ask(address, PLACES)
     winner = race["Results"][0].get("Time")
-    rows = (
-        (each["positionText"], entrant(each), time(each, winner), each.get("points", "")) for each in race["Results"]
-    )
-    return heading("Last", race) + table("Result", ("Pos", "Driver", "Time", "Points"), rows)
+    rows = ((position(each), entrant(each), time(each, winner), each.get("points", "")) for each in race["Results"])
+    caption = f"Result, {moment({'date': race['date']})} {whole(base + address)}"
+    return heading("Last", race) + table(caption, ("Pos", "Driver", "Time", "Points"), rows)
 
 
-def championships(ask: Ask) -> Iterator[str]:
-    """The leaders of each championship."""
+def championships(ask: Ask, base: str) -> Iterator[str]:
+    """The leaders of each championship after the last race; if that has no standings yet, after an earlier one."""
     for endpoint, objects, name in (
         ("driverstandings", "DriverStandings", "Driver"),
         ("constructorstandings", "ConstructorStandings", "Constructor"),
     ):
-        for standings in ask(f"/current/{endpoint}", LEADERS):
+        for standings in ask(f"/current/last/{endpoint}", LEADERS) or ask(f"/current/{endpoint}", LEADERS):
             rows = (
-                (each.get("positionText", ""), entrant(each), each.get("points", ""), each.get("wins", ""))
+                (position(each), entrant(each), each.get("points", ""), each.get("wins", ""))
                 for each in standings[objects]
             )
-            caption = f"{name}s after round {standings['round']} of {standings['season']}"
+            season, round = standings["season"], standings["round"]
+            caption = f"{name}s after round {round} {whole(f'{base}/{season}/{round}/{endpoint}')}"
             yield table(caption, ("Pos", name, "Points", "Wins"), rows)
 
 
 def heading(which: str, race: Json) -> str:
-    """The name of a race as a heading, with its round, circuit and day."""
-    circuit, day = race["Circuit"], moment({"date": race["date"]})
+    """The name of a race as a heading, with its round and circuit."""
+    circuit = race["Circuit"]
     places = circuit["Location"]
     place = ", ".join([circuit["circuitName"], *(places[key] for key in ("locality", "country") if key in places)])
     return f"""<h2>{which}: {escape(race["raceName"])}</h2>
-<p>Round {race["round"]} of {race["season"]}, {day}. {escape(place)}.</p>
+<p>Round {race["round"]} of {race["season"]}. {escape(place)}.</p>
 """
+
+
+def whole(link: str) -> str:
+    """Links to a whole list."""
+    return f'(all: <a href="{escape(link)}.json">JSON</a>, <a href="{escape(link)}.csv">CSV</a>)'
+
+
+def position(record: Json) -> str:
+    return escape(record.get("positionText", ""))
 
 
 def moment(session: Json) -> str:

@@ -7,19 +7,15 @@ import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
-from functools import lru_cache
 from html import escape
 from importlib.resources import files
 from string import Template
 
-import falcon
-
 from racedata import latest, queries
 from racedata.addresses import FILTERS, FORMS, Grammar, Rules
-from racedata.caching import Validators, accepts_gzip, compressed
 from racedata.catalogue import Catalogue
 from racedata.openapi import PARAMETERS
-from racedata.requested import Requested, host_of
+from racedata.requested import Requested
 from racedata.resources import Endpoint
 from racedata.serializers import Json
 from racedata.settings import Settings
@@ -29,7 +25,6 @@ SOURCE = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
 # Content-Security-Policy allows only this script.
 SCRIPT_HASH = hashlib.sha256(re.findall("<script>(.*?)</script>", SOURCE, re.DOTALL)[0].encode()).digest()
 PAGE = Template(SOURCE)
-BASE = "{base}"  # stands for the base URL without its scheme
 
 # The names on the page of tables whose rows are counted, and of the kinds of records that races have.
 COUNTED = {"races": "Races", "circuits": "Circuits", "drivers": "Drivers", "constructors": "Constructors"}
@@ -80,7 +75,10 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/{season}/{round}/qualifying": "one qualifying",
             "/{season}/qualifying/1": "first places of {season}",
         },
-        "sprint": {"/{season}/{round}/sprint": "one sprint", "/{season}/sprint/1": "the winners of sprints"},
+        "sprint": {
+            "/{season}/{round}/sprint": "one sprint",
+            "/{season}/sprint/1": "sprint winners of {season}",
+        },
         "sprintqualifying": {
             "/{season}/{round}/sprintqualifying": "one sprint qualifying",
             "/{season}/sprintqualifying/1": "first places of {season}",
@@ -114,33 +112,10 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 
-class Page:
-    """The resource `/`. The link to subscribe to the calendar has the host of the request, if no setting names one."""
-
-    def __init__(self, validators: Validators, settings: Settings, html: str) -> None:
-        self.validators, self.settings, self.html = validators, settings, html
-        self.bodies = lru_cache(maxsize=8)(self.make_bodies)  # nearly all requests have the same host
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        if self.validators.match(req.env):
-            self.validators.send_not_modified(resp)
-            return
-        base_url = self.settings.base_url or f"//{host_of(req)}{self.settings.base_address}"
-        body, gzip = self.bodies(base_url.partition("//")[2])
-        self.validators.send(resp, gzip if accepts_gzip(req.env) else body, "text/html; charset=utf-8")
-
-    on_head = on_get
-
-    def make_bodies(self, base: str) -> tuple[bytes, bytes]:
-        """The page, plain and compressed."""
-        body = self.html.replace(BASE, escape(base)).encode()
-        return body, compressed(body)
-
-
 def html(
     settings: Settings, data: Snapshot, catalogue: Catalogue, endpoints: Sequence[Endpoint], grammar: Grammar
 ) -> str:
-    """The page, as HTML text in which `BASE` stands for the host."""
+    """The page, as HTML text."""
 
     def ask(address: str, limit: int) -> list[Json]:
         requested = Requested(grammar.parse(address), limit, 0, "")
@@ -156,9 +131,8 @@ def html(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
         script_hash=b64encode(SCRIPT_HASH).decode(),
         next_race=latest.next_race(ask),
-        last_race=latest.last_race(ask),
-        championships="\n".join(latest.championships(ask)),
-        calendar=f"{BASE}/current.ics",
+        last_race=latest.last_race(ask, settings.base_link),
+        championships="\n".join(latest.championships(ask, settings.base_link)),
         base=escape(settings.base_link),
         facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)),
         coverage="\n".join(coverage_rows(data.coverage())),

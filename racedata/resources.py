@@ -552,16 +552,16 @@ class Health:
 
 
 class Document:
-    """`/openapi.json`, outside the base address: made once per database."""
+    """`/` and `/openapi.json`, outside the base address: a text made once per database."""
 
-    def __init__(self, validators: Validators, text: str) -> None:
-        self.validators, self.body = validators, text.encode()
+    def __init__(self, validators: Validators, text: str, content_type: str) -> None:
+        self.validators, self.body, self.content_type = validators, text.encode(), content_type
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
         else:
-            self.validators.send(resp, self.compressed if accepts_gzip(req.env) else self.body)
+            self.validators.send(resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type)
 
     on_head = on_get

@@ -75,9 +75,9 @@ def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_
 @pytest.mark.parametrize(
     ("zone", "off", "shown"),
     [
-        ("Asia/Tokyo", False, ["Asia/Tokyo", "Sun, Oct 29, 2023, 02:30 AM"]),
-        ("America/Mexico_City", False, ["America/Mexico_City", "Sat, Oct 28, 2023, 11:30 AM"]),
-        ("Asia/Tokyo", True, ["UTC", "Sat 28 Oct 2023, 17:30"]),
+        ("Asia/Tokyo", False, ["Asia/Tokyo", "Sun, Oct 29, 2023, 02:30 AM", "This race is over", "webcal"]),
+        ("America/Mexico_City", False, ["America/Mexico_City", "Sat, Oct 28, 2023, 11:30 AM", "This", "webcal"]),
+        ("Asia/Tokyo", True, ["UTC", "Sat 28 Oct 2023, 17:30", "", "http"]),
     ],
 )
 def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(browser, site, zone, off, shown):
@@ -86,10 +86,17 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
     try:
         browser.get(site)
-        times = [browser.find_element(By.CSS_SELECTOR, css).text for css in ("#zone", 'time[datetime$="28T17:30:00Z"]')]
+        zone, time, over, subscribe, calendar = (
+            browser.find_element(By.CSS_SELECTOR, selector)
+            for selector in ("#zone", 'time[datetime$="28T17:30:00Z"]', "#over", "#subscribe", "#calendar")
+        )
+        found = [zone.text, time.text, over.text, subscribe.get_attribute("href")]
+        address = calendar.text
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
-    assert times == shown
+    assert [text[: len(start)] for text, start in zip(found, shown, strict=True)] == shown
+    assert bool(found[2]) == bool(shown[2])
+    assert address == ("/" if off else site) + "ergast/f1/current.ics"
 
 
 def test_on_a_desk_the_last_result_is_beside_the_next_race_and_on_a_phone_below_it(browser, site):

@@ -57,7 +57,7 @@ print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(result
 
     assert str(races) == answer("races?limit=0")["total"]
     assert str(laps) == answer("2023/18/laps?limit=0")["total"]
-    assert str(results) == answer("drivers/alonso/results?limit=0")["total"]
+    assert str(results) == answer("results?limit=0")["total"]
     for driver, count in wins.items():
         assert str(count) == answer(f"drivers/{driver}/results/1?limit=0")["total"]
     (standings,) = answer("2023/9/drivers/alonso/driverstandings")["StandingsTable"]["StandingsLists"]
@@ -74,7 +74,7 @@ def is_part(part, whole):
 
 def test_the_answer_shown_to_developers_is_part_of_the_real_one(base):
     (shown,) = code(CLIENTS, "json")
-    (address,) = re.findall("curl (.*limit=1)", CLIENTS)
+    (address,) = re.findall("curl '(.*limit=1)'", CLIENTS)
     answer = requests.get(address.replace(HOST, base)).text.replace(base, HOST)
     assert is_part(json.loads(shown), json.loads(answer))
 
@@ -91,19 +91,18 @@ globalThis.fetch = async (...args) => {
 }
 """
     shown = "console.log(JSON.stringify([[...(await laps(2023, 18))], statuses]))"
-    settings = {**OFF, "RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_MAX_LIMIT": "70"}
+    settings = {**OFF, "RACEDATA_BURST_LIMIT": "10/minute", "RACEDATA_MAX_LIMIT": "93"}
     with service(sample_database, tmp_path / "log", **settings) as limited:
         script = script.replace(HOST, "http://{}:{}".format(*limited.address))
         read, statuses = json.loads(run("node", "--input-type=module", "--eval", counted + script + shown))
     answer = requests.get(f"{base}/ergast/f1/2023/18/laps?limit=2000").json()["MRData"]
     assert read == [[lap["number"], lap["Timings"]] for lap in answer["RaceTable"]["Races"][0]["Laps"]]
-    assert statuses.count(200) == 15 and 429 in statuses
-    assert "429 429" not in " ".join(map(str, statuses))
+    assert statuses == [200] * 10 + [429, 200]
 
 
 @pytest.mark.parametrize(("curl", "status", "text"), [("nobody", 200, '"total":"0"'), ("many", 400, "whole number")])
 def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, curl, status, text):
-    (address,) = re.findall(f"curl (.*{curl}.*)", CLIENTS)
+    (address,) = re.findall(f"curl '?(.*{curl}[^'\n]*)", CLIENTS)
     answer = requests.get(address.replace(HOST, base))
     assert answer.status_code == status and text in answer.text
 
@@ -111,19 +110,8 @@ def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, c
 @pytest.mark.skipif(not shutil.which("npx"), reason="needs npx")
 def test_the_types_for_developers_fit_their_use(base, tmp_path):
     (command,) = re.findall("^    npx (.*)$", CLIENTS, re.MULTILINE)
-    packages = ["--yes", "--package=openapi-typescript", "--package=typescript@5"]
+    packages = ["--yes", "--package=openapi-typescript@7", "--package=typescript@5"]
     run("npx", *packages, "--", *command.replace(HOST, base).split(), folder=tmp_path)
     (tmp_path / "use.ts").write_text("\n".join(code(CLIENTS, "ts")), encoding="utf-8")
-    tsc = [
-        "tsc",
-        "--noEmit",
-        "--strict",
-        "--target",
-        "es2022",
-        "--module",
-        "esnext",
-        "--moduleResolution",
-        "bundler",
-        "use.ts",
-    ]
-    run("npx", *packages, "--", *tsc, folder=tmp_path)
+    options = "--noEmit --strict --target es2022 --module esnext --moduleResolution bundler"
+    run("npx", *packages, "--", "tsc", *options.split(), "use.ts", folder=tmp_path)
