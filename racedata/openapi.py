@@ -1,7 +1,7 @@
 """The OpenAPI document of the service, made once per database.
 
 Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the classes of
-resources.py. Tables and calendars are described without filters, because every address can have their endings.
+resources.py. Tables and calendars are described without filters: these are the same as for JSON.
 """
 
 import json
@@ -12,10 +12,9 @@ from typing import Any
 
 from racedata import __version__, queries
 from racedata.addresses import CSV, FILTERS, ICS, JSON, Grammar
-from racedata.requested import PARAMETERS as ACCEPTED
-from racedata.requested import Requested
+from racedata.requested import ACCEPTED, Requested
 from racedata.resources import Endpoint
-from racedata.schemas import OPENAPI
+from racedata.schemas import OPENAPI, name_of
 from racedata.serializers import ECHO
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
@@ -24,11 +23,13 @@ PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
 # Headers of all responses, of responses that the rate limits count, and of responses that a client may cache.
 EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
-COUNTED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
+RATE_LIMITED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
 CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
+# The schema of a filter's value in an answer, which repeats it, by its schema in a request.
+ECHOED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
 
 def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
@@ -36,11 +37,15 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
     made = deepcopy(OPENAPI)
     made["info"]["version"] = __version__
     made["servers"][0]["url"] = settings.base_link
+    made["components"]["schemas"]["Table"]["properties"] |= {
+        key: reference("schemas", ECHOED[str(name_of(PARAMETERS[name]["schema"]))]) for name, key in ECHO.items()
+    }
+    made["components"]["responses"] = dict(RESPONSES)
     race = "/{}/{}".format(*queries.example_race(data))
     for endpoint in endpoints:
         answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
         made["components"]["responses"][response_name(endpoint)] = answer
-        made["components"]["responses"][response_name(endpoint, CSV)] = table_response(endpoint)
+        made["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(endpoint)
         made["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
         for path in paths_of(endpoint):
             made["paths"][path] = operation(endpoint, path)
@@ -103,7 +108,7 @@ def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[
     answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
     return response(
         endpoint.summary + ".",
-        ("Content-Encoding", *CACHEABLE, *COUNTED),
+        ("Content-Encoding", *CACHEABLE, *RATE_LIMITED),
         {
             "application/json": {
                 "schema": reference("schemas", response_name(endpoint)),
@@ -113,11 +118,13 @@ def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[
     )
 
 
-def table_response(endpoint: Endpoint) -> dict[str, Any]:
-    """The 200 response of an endpoint as a table."""
-    columns = ", ".join(f"`{name}`" for name in endpoint.spreadsheet.columns)
-    headers = ("Content-Encoding", "X-Total-Count", *CACHEABLE, *COUNTED)
-    return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": {"type": "string"}}})
+def spreadsheet_response(endpoint: Endpoint) -> dict[str, Any]:
+    """The 200 response of an endpoint as a spreadsheet."""
+    names = endpoint.spreadsheet.columns
+    columns = ", ".join(f"`{name}`" for name in names)
+    schema = {"type": "string", "pattern": f"^{re.escape(','.join(names))}\r\n"}
+    headers = ("Content-Encoding", "X-Total-Count", *CACHEABLE, *RATE_LIMITED)
+    return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": schema}})
 
 
 def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
@@ -166,7 +173,7 @@ def response(description: str, headers: Sequence[str], content: Mapping[str, Any
 
 def problem(description: str, *headers: str) -> dict[str, Any]:
     content = {"application/problem+json": {"schema": reference("schemas", "Problem")}}
-    return response(description, (*headers, *COUNTED), content)
+    return response(description, (*headers, *RATE_LIMITED), content)
 
 
 TOO_LONG = {
@@ -177,24 +184,20 @@ TOO_LONG = {
     },
 }
 
-# The schema of a filter's value in an answer, which repeats it, by its schema in a request.
-REPEATED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
-OPENAPI["components"]["schemas"]["Table"]["properties"] |= {
-    key: reference("schemas", REPEATED[PARAMETERS[name]["schema"]["$ref"].rpartition("/")[2]])
-    for name, key in ECHO.items()
-}
-
 # The responses of all endpoints other than 200, by status; and the calendar, which only one endpoint has.
-OPENAPI["components"]["responses"] = {
+RESPONSES = {
     "races-answer.ics": response(
         "An iCalendar with one event for each session whose date is known.",
-        ("Content-Encoding", "X-Total-Count", *CACHEABLE, *COUNTED),
+        ("Content-Encoding", "X-Total-Count", *CACHEABLE, *RATE_LIMITED),
         {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
     ),
-    "304": response(NOT_MODIFIED, (*CACHEABLE, *COUNTED)),
+    "304": response(NOT_MODIFIED, (*CACHEABLE, *RATE_LIMITED)),
     "400": problem("The endpoint does not accept a filter, or needs a season and round; or a parameter is wrong."),
     "404": problem("No endpoint has this address, or there is no last round yet."),
-    "429": problem("A rate limit is reached. The same request succeeds after Retry-After seconds.", "Retry-After"),
+    "429": problem(
+        "A rate limit is reached. The same request succeeds after Retry-After seconds, if no other is sent in between.",
+        "Retry-After",
+    ),
     "414": TOO_LONG,
     "431": TOO_LONG,
 }

@@ -17,7 +17,7 @@ from racedata.settings import Settings
 METHODS = ("GET", "HEAD", "OPTIONS")
 # The parameters that each ending accepts, and those that it refuses: a client that sends them expects another answer.
 # All others are ignored.
-PARAMETERS = {JSON: ("limit", "offset"), CSV: ("limit", "offset"), ICS: ("limit", "offset", "sessions")}
+ACCEPTED = {JSON: ("limit", "offset"), CSV: ("limit", "offset"), ICS: ("limit", "offset", "sessions")}
 REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
 
@@ -126,7 +126,7 @@ def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> 
     for name in REFUSED[ending]:
         if name in parameters:
             raise falcon.HTTPBadRequest(
-                description=f"{ending} does not accept {name}; accepted are {', '.join(PARAMETERS[ending])}."
+                description=f"{ending} does not accept {name}; accepted are {', '.join(ACCEPTED[ending])}."
             )
 
 

@@ -27,7 +27,7 @@ RESULT_FILTERS = queries.RESULTS.filters
 
 CONTENT_TYPES = {JSON: falcon.MEDIA_JSON, CSV: spreadsheets.CONTENT_TYPE, ICS: calendars.CONTENT_TYPE}
 
-Page = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
+TotalAndPage = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
 
 
 class Endpoint:
@@ -49,7 +49,7 @@ class Endpoint:
     ) -> None:
         self.data, self.catalogue, self.settings = data, catalogue, settings
         self.validators, self.cache = validators, cache
-        self.spreadsheet = spreadsheets.Table(self.schema, self.container, self.key)
+        self.spreadsheet = spreadsheets.Spreadsheet(self.schema, self.container, self.key)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         requested: Requested = req.context.requested
@@ -99,7 +99,7 @@ class Endpoint:
         selection = self.catalogue.select(requested.address)
         return self.envelope(requested, selection, *self.select_page(selection, requested))
 
-    def select_page(self, selection: Selection, requested: Requested) -> Page:
+    def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
         """The page that a request selects."""
         if selection.filters is None:
             return 0, []
@@ -113,7 +113,7 @@ class Endpoint:
         url = f"{base_url}/{address.path}.json"
         return serializers.mrdata(self.settings.series, url, limit, offset, total, **{self.table: table})
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         raise NotImplementedError
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
@@ -136,7 +136,7 @@ class Seasons(Endpoint):
     schema = "SeasonObject"
     table, objects = "SeasonTable", "Seasons"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         seasons = self.catalogue.seasons
         if not filters:
             return page_of(list(seasons.values()), limit, offset)
@@ -170,7 +170,7 @@ class Circuits(Endpoint):
     schema = "Circuit"
     table, objects = "CircuitTable", "Circuits"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         circuits, rows = self.catalogue.circuits, self.catalogue.race_rows
         if not filters:
             return page_of(list(circuits.values()), limit, offset)
@@ -193,7 +193,7 @@ class Races(Endpoint):
         super().__init__(data, catalogue, settings, validators, cache)
         self.calendars = calendars.Calendars(data, catalogue, settings.series)
 
-    def select_page(self, selection: Selection, requested: Requested) -> Page:
+    def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
         address, filters = requested.address, selection.filters
         if filters and address.ending == ICS and address.season == "current" and address.round is None:
             # The seasons after it count too: else a subscriber would see no race that is to come in winter.
@@ -203,7 +203,7 @@ class Races(Endpoint):
             return self.page_of_ids(ids, requested.limit, requested.offset)
         return super().select_page(selection, requested)
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         return self.page_of_ids(self.ids_that_match(filters), limit, offset)
 
     def ids_that_match(self, filters: Filters) -> Sequence[int]:
@@ -212,7 +212,7 @@ class Races(Endpoint):
             return list(self.catalogue.races)
         return self.catalogue.in_order_of_races(queries.ids_of_races(self.data, filters))
 
-    def page_of_ids(self, ids: Sequence[int], limit: int, offset: int) -> Page:
+    def page_of_ids(self, ids: Sequence[int], limit: int, offset: int) -> TotalAndPage:
         return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
     def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
@@ -230,7 +230,7 @@ class Entrants(Endpoint):
         """All of them by id, in the order of answers."""
         raise NotImplementedError
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         ids = self.ids_that_match(filters)
         return page_of([each for id, each in self.all().items() if ids is None or id in ids], limit, offset)
 
@@ -285,7 +285,7 @@ class RaceRecords(Endpoint):
     container = "Race"
     record_table: ClassVar[RecordTable]
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         total, rows = self.record_table.page(self.data, filters, limit, offset)
         races = self.catalogue.races
         return total, [
@@ -411,7 +411,7 @@ class Standings(Endpoint):
     container = "StandingsList"
     record_table: ClassVar[RecordTable]
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         lists = self.catalogue.standings_filters(self.record_table.name, filters)
         if lists is None:
             return 0, []
@@ -475,13 +475,13 @@ class Status(Endpoint):
     schema = "Status"
     table, objects = "StatusTable", "Status"
 
-    def page(self, filters: Filters, limit: int, offset: int) -> Page:
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         texts = self.catalogue.statuses
         counts = sorted(queries.status_counts(self.data, filters), key=lambda each: (-each[1], texts[each[0]]))
         return page_of([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
 
 
-def page_of(objects: list[Json], limit: int, offset: int) -> Page:
+def page_of(objects: list[Json], limit: int, offset: int) -> TotalAndPage:
     """One page of a complete list."""
     return len(objects), objects[offset : offset + limit]
 

@@ -1,4 +1,4 @@
-"""Tables: the records of an answer as CSV (RFC 4180), a line for each. The columns follow from openapi.json.
+"""Spreadsheets: the records of an answer as CSV (RFC 4180), a line for each. The columns follow from openapi.json.
 
 Values are those of the JSON, character for character, also those that begin with `+` or `-`, such as `+1 Lap`.
 """
@@ -15,7 +15,7 @@ from racedata.serializers import Json
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # Objects that many lines repeat. A line has only what their schema requires, which identifies and names them.
-REPEATED = {"Circuit", "Constructor", "Driver"}
+SHORTENED = {"Circuit", "Constructor", "Driver"}
 
 Values = list[str | None]  # those of a line; None if unknown
 
@@ -48,7 +48,7 @@ class Columns:
             elif items:
                 self._add(name, Ids(items), [name])
             elif schemas.properties_of(properties[name])[0]:
-                nested = Columns(properties[name], is_repeated or schemas.name_of(properties[name]) in REPEATED)
+                nested = Columns(properties[name], is_repeated or schemas.name_of(properties[name]) in SHORTENED)
                 self._add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
                 self._last.append(name)
@@ -75,8 +75,8 @@ class Columns:
         return values
 
 
-class Table:
-    """The table of an endpoint, from the names of the schemas of a record and of the object that has it under `key`."""
+class Spreadsheet:
+    """Writes the answers of an endpoint, by the schemas of a record and of the object that has it under `key`."""
 
     def __init__(self, schema: str, container: str, key: str) -> None:
         record = Columns(schemas.named(schema))
