@@ -13,7 +13,7 @@ from icalendar import Calendar, Component, Event
 from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
 
 from racedata import __version__
-from racedata.addresses import Address
+from racedata.addresses import SESSION_KINDS, Address, Value
 from racedata.catalogue import Catalogue, without_accents
 from racedata.serializers import Json
 from racedata.snapshot import Snapshot, public_name
@@ -21,34 +21,25 @@ from racedata.snapshot import Snapshot, public_name
 CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
-# The kinds of sessions, as the parameter `sessions` names them.
-KINDS = PRACTICE, QUALIFYING, SPRINT_QUALIFYING, SPRINT, RACE = (
-    "practice",
-    "qualifying",
-    "sprintqualifying",
-    "sprint",
-    "race",
-)
-
 
 class Session(NamedTuple):
     """A session of a weekend, and how long it usually takes."""
 
-    kind: str
+    kind: str  # one of SESSION_KINDS
     name: str
     minutes: int
 
 
-# By their names in a race; the race itself has none.
-SESSIONS = {
-    "FirstPractice": Session(PRACTICE, "Practice 1", 60),
-    "SecondPractice": Session(PRACTICE, "Practice 2", 60),
-    "ThirdPractice": Session(PRACTICE, "Practice 3", 60),
-    "Qualifying": Session(QUALIFYING, "Qualifying", 60),
-    "SprintShootout": Session(SPRINT_QUALIFYING, "Sprint Shootout", 45),
-    "SprintQualifying": Session(SPRINT_QUALIFYING, "Sprint Qualifying", 45),
-    "Sprint": Session(SPRINT, "Sprint", 60),
-    "": Session(RACE, "Race", 120),
+# The sessions of a weekend, by their names in a race; the race itself has none.
+WEEKEND = {
+    "FirstPractice": Session("practice", "Practice 1", 60),
+    "SecondPractice": Session("practice", "Practice 2", 60),
+    "ThirdPractice": Session("practice", "Practice 3", 60),
+    "Qualifying": Session("qualifying", "Qualifying", 60),
+    "SprintShootout": Session("sprintqualifying", "Sprint Shootout", 45),
+    "SprintQualifying": Session("sprintqualifying", "Sprint Qualifying", 45),
+    "Sprint": Session("sprint", "Sprint", 60),
+    "": Session("race", "Race", 120),
 }
 
 Round = tuple[str, str]  # season and round of a race
@@ -73,25 +64,33 @@ class Calendars:
         self.head = head(built_at, f"{sources_in_words(data)} Served by racedata {__version__}.")
         self.stamp = line("DTSTAMP", vDDDTypes(built_at)) + line("LAST-MODIFIED", vDDDTypes(built_at))
         self.categories = {
-            session: line("CATEGORIES", vCategory([series.upper(), session.name])) for session in SESSIONS.values()
+            session: line("CATEGORIES", vCategory([series.upper(), session.name])) for session in WEEKEND.values()
         }
+        self.names = names_of(catalogue)
         self.slugs = dict(slugs_of(catalogue.races.values()))
         self._events: dict[Round, list[tuple[str, bytes]]] = {}
 
     def write(self, races: Iterable[Json], address: Address, kinds: Collection[str]) -> bytes:
         """The calendar of races that an address selects, with their sessions of these kinds."""
-        name = vText(name_of(self.series, address))
-        lines = [
-            self.head,
-            line("UID", vText(f"{self.series}/{address.path}@racedata")),
-            line("NAME", name),
-            line("X-WR-CALNAME", name),  # as clients without RFC 7986 call it
-        ]
+        name = vText(" ".join([self.series.upper(), *self.words_of(address, kinds)]))
+        # No UID: pages and choices of sessions would share it, and clients may take them for copies (RFC 7986, 5.3).
+        lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]  # the last for clients without RFC 7986
         lines += (text for race in races for kind, text in self.events(race) if kind in kinds)
         return b"".join([*lines, CALENDAR_END])
 
+    def words_of(self, address: Address, kinds: Collection[str]) -> Iterator[str]:
+        """What the name of a calendar has: it is the same from season to season if the address is."""
+        if address.season not in (None, "current"):
+            yield str(address.season)
+        if address.round is not None:
+            yield f"round {address.round}" if isinstance(address.round, int) else f"{address.round} race"
+        for filter, value in address.filters.items():
+            yield self.names.get((filter, value), f"{filter} {value}")
+        if len(kinds) < len(SESSION_KINDS):
+            yield f"({' + '.join(kinds)})"  # some clients do not read a comma, which is written as `\,`
+
     def events(self, race: Json) -> list[tuple[str, bytes]]:
-        """The kinds and events of the sessions of a race, in the order of SESSIONS."""
+        """The kinds and events of the sessions of a race, in the order of WEEKEND."""
         round = race["season"], race["round"]
         if round not in self._events:
             self._events[round] = list(self.written(race, self.slugs[round]))
@@ -99,11 +98,10 @@ class Calendars:
 
     def written(self, race: Json, slug: str) -> Iterator[tuple[str, bytes]]:
         """Writes the events of a race."""
-        common = self.stamp + b"".join(place(race))
-        for key, session in SESSIONS.items():
-            at = race.get(key, {}) if key else race
+        common = self.stamp + b"".join(common_lines(race))
+        for session, at in sessions_of(race):
             # The last year of a date: its end might be none.
-            if "date" in at and at["date"] < "9999":
+            if at["date"] < "9999":
                 start, end = period(at["date"], at.get("time"), session.minutes)
                 # Neither the round nor the date, so that an event can move.
                 uid = f"{self.series}/{slug}/{slug_of(session.name)}@racedata"
@@ -150,8 +148,8 @@ def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
     return begin, begin + timedelta(minutes=minutes)
 
 
-def place(race: Json) -> Iterator[bytes]:
-    """The lines that all events of a race have."""
+def common_lines(race: Json) -> Iterator[bytes]:
+    """The lines that all events of a race have: where it is, and its URL."""
     circuit, location = race["Circuit"], race["Circuit"]["Location"]
     names = [circuit["circuitName"], location.get("locality"), location.get("country")]
     yield line("LOCATION", vText(", ".join(name for name in names if name)))
@@ -161,8 +159,19 @@ def place(race: Json) -> Iterator[bytes]:
         yield line("URL", vUri(race["url"]))
 
 
+def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
+    """The sessions of a race whose date is known, each with the object that has its date and time."""
+    for key, session in WEEKEND.items():
+        at = race.get(key, {}) if key else race
+        if "date" in at:
+            yield session, at
+
+
 def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
-    """What the UIDs of each race have: the season and its name, with a number if another race has the same name."""
+    """What the UIDs of each race have: the season and its name, with a number if an earlier race has the same name.
+
+    So if the first of two such races goes, the other one gets its UIDs. No season has had two.
+    """
     seen = Counter[str]()
     for race in races:
         slug = f"{race['season']}/{slug_of(race['raceName'])}"
@@ -181,9 +190,11 @@ def sources_in_words(data: Snapshot) -> str:
     return re.sub(r"[\x00-\x20\x7f]+", " ", f"Data: {', '.join(sources)}.")  # a folder may have any name
 
 
-def name_of(series: str, address: Address) -> str:
-    """The name of a calendar, which stays the same from season to season if the address does."""
-    season = "" if address.season in (None, "current") else str(address.season)
-    words = {"None": "", "last": "last race", "next": "next race"}
-    round = words.get(str(address.round), f"round {address.round}")
-    return " ".join(filter(None, [series.upper(), season, round, *map(str, address.filters.values())]))
+def names_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
+    """The names of circuits, constructors and drivers, by the filter and its value."""
+    names = {
+        "circuits": {id: circuit["circuitName"] for id, circuit in catalogue.circuits.items()},
+        "constructors": {id: constructor["name"] for id, constructor in catalogue.constructors.items()},
+        "drivers": {id: f"{each['givenName']} {each['familyName']}" for id, each in catalogue.drivers.items()},
+    }
+    return {(filter, ref): names[filter][id] for filter, ids in catalogue.ids.items() for ref, id in ids.items()}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime
 from html import escape
 
-from racedata.calendars import SESSIONS
+from racedata.calendars import sessions_of
 from racedata.serializers import Json, gap_time
 
 # Returns the objects in the answer to an address: `ask("/current/last/results", limit)`.
@@ -24,10 +24,8 @@ def next_race(ask: Ask) -> str:
     if not races:
         return "<h2>Next</h2>\n<p>No later race is loaded.</p>"
     (race,) = races
-    sessions = [(session.name, race.get(key, {}) if key else race) for key, session in SESSIONS.items()]
-    known = [(name, at) for name, at in sessions if "date" in at]
-    in_order = sorted(known, key=lambda each: (each[1]["date"], each[1].get("time", "~")))
-    rows = ((name, moment(at)) for name, at in in_order)
+    in_order = sorted(sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~")))
+    rows = ((session.name, moment(at)) for session, at in in_order)
     return f"""{heading("Next", race)}
 <p id="over" hidden>This race is over, but its result is not loaded yet.</p>
 {table('Sessions, in <span id="zone">UTC</span>', ("Session", "Start"), rows)}"""

@@ -10,8 +10,17 @@ from typing import NamedTuple
 
 import falcon
 
-from racedata.addresses import CSV, ICS, JSON, Address, AddressError, Grammar, UnknownAddress, after_base
-from racedata.calendars import KINDS
+from racedata.addresses import (
+    CSV,
+    ICS,
+    JSON,
+    SESSION_KINDS,
+    Address,
+    AddressError,
+    Grammar,
+    UnknownAddress,
+    after_base,
+)
 from racedata.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")
@@ -28,7 +37,7 @@ class Requested(NamedTuple):
     limit: int  # records of the page
     offset: int  # records before it
     base_url: str  # what `MRData.url` begins with
-    sessions: tuple[str, ...] = KINDS  # those that a calendar has
+    sessions: tuple[str, ...] = SESSION_KINDS  # those that a calendar has
 
 
 class RequestParser:
@@ -79,7 +88,7 @@ class RequestParser:
         limit = min(page_parameter(parameters, "limit", default), largest)
         offset = page_parameter(parameters, "offset", 0)
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
-        sessions = sessions_parameter(parameters) if address.ending == ICS else KINDS
+        sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_KINDS
         return Requested(address, limit, offset, base_url, sessions)
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
@@ -107,18 +116,18 @@ def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, 
     """The kinds of sessions that `sessions` chooses. Raises HTTPBadRequest if it is anything but names of some."""
     value = parameters.get("sessions")
     if value is None:
-        return KINDS
+        return SESSION_KINDS
     if isinstance(value, list):
         raise falcon.HTTPBadRequest(
             description=f"sessions is given {len(value)} times; it is accepted once, as in sessions=race,qualifying."
         )
     names = value.lower().split(",")
     for name in names:
-        if name not in KINDS:
+        if name not in SESSION_KINDS:
             raise falcon.HTTPBadRequest(
-                description=f"sessions has {name[:50]!r}; accepted are {', '.join(KINDS)}, separated by commas."
+                description=f"sessions has {name[:50]!r}; accepted are {', '.join(SESSION_KINDS)}, separated by commas."
             )
-    return tuple(kind for kind in KINDS if kind in names)
+    return tuple(kind for kind in SESSION_KINDS if kind in names)
 
 
 def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:

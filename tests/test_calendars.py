@@ -9,17 +9,16 @@ from support.answers import client
 from support.loads import changed
 
 from racedata import __version__
+from racedata.addresses import SESSION_KINDS
+from racedata.calendars import WEEKEND
+from racedata.schemas import OPENAPI, named
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies
     from ical.calendar_stream import IcsCalendarStream
 
-SESSIONS = (
-    *("FirstPractice", "SecondPractice", "ThirdPractice", "Qualifying"),
-    *("SprintShootout", "SprintQualifying", "Sprint"),
-)
 AUSTIN = {"location": "Circuit of the Americas, Austin, USA", "geo": (30.1328, -97.6411)}
-WEEKEND = [
+OF_AUSTIN = [
     ("practice-1", "Practice 1", "2023-10-20T17:30", 60),
     ("qualifying", "Qualifying", "2023-10-20T21:00", 60),
     ("sprint-shootout", "Sprint Shootout", "2023-10-21T18:00", 45),
@@ -47,10 +46,10 @@ def events(app, address):
 
 def test_a_weekend_has_an_event_for_each_session(sample):
     found = events(sample, "/2023/18.ics")
-    assert len(found) == len(WEEKEND)
+    assert len(found) == len(OF_AUSTIN)
     built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"])
     race = sample.get("/ergast/f1/2023/18").json["MRData"]["RaceTable"]["Races"][0]
-    for event, (slug, name, start, minutes) in zip(found.values(), WEEKEND, strict=True):
+    for event, (slug, name, start, minutes) in zip(found.values(), OF_AUSTIN, strict=True):
         starts = datetime.fromisoformat(f"{start}Z")
         assert event["UID"] == f"f1/2023/united-states-grand-prix/{slug}@racedata"
         assert (event.start, event.end) == (starts, starts + timedelta(minutes=minutes))
@@ -75,17 +74,26 @@ def test_a_calendar_names_itself_its_sources_and_when_to_fetch_it_again(sample, 
 @pytest.mark.parametrize(
     ("address", "name"),
     [
-        ("races", "F1"),
-        ("current", "F1"),
-        ("current/next", "F1 next race"),
-        ("2023", "F1 2023"),
-        ("2023/18", "F1 2023 round 18"),
-        ("2023/drivers/alonso/results/1/races", "F1 2023 alonso 1"),
+        ("races.ics", "F1"),
+        ("current.ics?sessions=race,sprint,practice,qualifying,sprintqualifying", "F1"),
+        ("current/next.ics", "F1 next race"),
+        ("2023.ics?sessions=race,qualifying", "F1 2023 (qualifying + race)"),
+        ("2023/18.ics", "F1 2023 round 18"),
+        ("2023/grid/1/races.ics", "F1 2023 grid 1"),
+        ("current/last/drivers/Alonso/results/1/races.ics", "F1 last race Fernando Alonso results 1"),
+        ("circuits/monza/constructors/none/races.ics", "F1 Autodromo Nazionale di Monza constructors none"),
     ],
 )
 def test_the_name_of_a_calendar_follows_from_its_address(sample, address, name):
-    calendar = Calendar.from_ical(sample.get(f"/ergast/f1/{address}.ics").body)
+    calendar = Calendar.from_ical(sample.get(f"/ergast/f1/{address}").body)
     assert calendar["NAME"] == calendar["X-WR-CALNAME"] == name
+    assert "UID" not in calendar
+
+
+def test_the_sessions_are_those_of_the_schema():
+    assert {*WEEKEND} == {*named("ScheduledRace")["properties"], ""}
+    assert {session.kind for session in WEEKEND.values()} == {*SESSION_KINDS}
+    assert OPENAPI["components"]["parameters"]["sessions"]["schema"]["items"]["enum"] == [*SESSION_KINDS]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +104,7 @@ def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
     """Also the base address, and a calendar without any."""
     starts = []
     for race in sample.get(f"/ergast/f1{address}.json").json["MRData"]["RaceTable"]["Races"]:
-        for session in [race.get(name) for name in SESSIONS] + [race]:
+        for session in [race.get(name) for name in WEEKEND] + [race]:
             if session and "date" in session:
                 day, time = session["date"], session.get("time")
                 starts.append(datetime.fromisoformat(f"{day}T{time}") if time else date.fromisoformat(day))
@@ -116,7 +124,7 @@ def test_a_session_without_a_time_is_an_all_day_event(sample):
         ("race", ["race"]),
         ("race,qualifying", ["qualifying", "race"]),
         ("Practice,SPRINTqualifying,practice", ["practice-1", "sprint-shootout"]),
-        ("practice,qualifying,sprintqualifying,sprint,race", [slug for slug, *_ in WEEKEND]),
+        ("practice,qualifying,sprintqualifying,sprint,race", [slug for slug, *_ in OF_AUSTIN]),
     ],
 )
 def test_sessions_can_be_chosen(sample, sessions, slugs):
