@@ -6,6 +6,7 @@ expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, an
 
 import lzma
 import shutil
+import signal
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,9 @@ from support.answers import bodies, client
 from support.apis import answers_of, refreshed, served
 from support.loads import assert_refused, built, changed, edited, rows_of, run_loader, select
 
-from racedata.loader.build import rebuild
+from racedata.cli import needed_at
+from racedata.loader.build import provide, rebuild
+from racedata.loader.replacement import END_SIGNALS
 
 EXPECTED = Path(__file__).resolve().parent / "expected"
 # What makes the table `build` that of an earlier version.
@@ -139,3 +142,20 @@ def test_a_driver_who_is_twice_in_a_session_of_a_database_counts_once(database):
 def test_a_database_of_a_newer_program_is_refused(old):
     path = changed(old(3), "PRAGMA user_version = 9")
     assert_refused("", path, f"{path} has schema version 9, newer than this program's, 6")
+
+
+def test_the_service_begins_with_an_older_database_built_again_or_with_the_sample(old, sample_database):
+    handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
+    try:
+        path = old(3)
+        assert "from its own tables" in needed_at(str(path))
+        provide(str(path))
+        assert needed_at(str(path)) == ""
+        assert select(path, "SELECT name FROM sources") == [("dump",)]
+        path.unlink()
+        assert "from the sample" in needed_at(str(path))
+        provide(str(path))
+        assert rows_of(path) == rows_of(sample_database)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
