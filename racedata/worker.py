@@ -35,6 +35,7 @@ if gunicorn.__version__ not in TESTED:
     raise ImportError(f"gunicorn {gunicorn.__version__} was not tested, only {' and '.join(TESTED)}")
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
+LINGER_SECONDS = 1  # for clients that send nothing while a worker stops; gunicorn's own time is two seconds
 HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
 # The request line of a page of more than 100 records, if there are so many; or of a calendar, which may have hundreds
 # of events.
@@ -174,6 +175,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     def _cap_keepalive(self, deadline: float) -> None:
         # gunicorn calls this when the worker stops, so that clients who send nothing do not delay that. New and closing
         # connections are like kept-alive ones. A client that still receives a response has more time.
+        deadline = min(deadline, time.monotonic() + LINGER_SECONDS)
         super()._cap_keepalive(deadline)
         for conn in self.pending_conns:
             if not conn.unsent:
