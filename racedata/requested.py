@@ -36,7 +36,7 @@ class Requested(NamedTuple):
     address: Address
     limit: int  # records of the page
     offset: int  # records before it
-    base_url: str  # what `MRData.url` begins with
+    base_url: str  # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
     sessions: tuple[str, ...] = SESSION_KINDS  # those that a calendar has
 
 
@@ -88,6 +88,8 @@ class RequestParser:
         limit = min(page_parameter(parameters, "limit", default), largest)
         offset = page_parameter(parameters, "offset", 0)
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
+        if address.ending != JSON:
+            base_url = ""
         sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_KINDS
         return Requested(address, limit, offset, base_url, sessions)
 

@@ -5,6 +5,7 @@ SQL is in queries.py, the JSON objects are in serializers.py.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
@@ -187,11 +188,9 @@ class Races(Endpoint):
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 
-    def __init__(
-        self, data: Snapshot, catalogue: Catalogue, settings: Settings, validators: Validators, cache: Cache
-    ) -> None:
-        super().__init__(data, catalogue, settings, validators, cache)
-        self.calendars = calendars.Calendars(data, catalogue, settings.series)
+    @cached_property
+    def calendar_writer(self) -> calendars.Calendars:
+        return calendars.Calendars(self.data, self.catalogue, self.settings.series)
 
     def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
         address, filters = requested.address, selection.filters
@@ -217,7 +216,7 @@ class Races(Endpoint):
 
     def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
         if requested.address.ending == ICS:
-            return self.calendars.write(objects, requested.address, requested.sessions)
+            return self.calendar_writer.write(objects, requested.address, requested.sessions)
         return super().write(requested, selection, total, objects)
 
 
