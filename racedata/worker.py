@@ -3,7 +3,7 @@
 With a version of gunicorn that was not tested, importing this raises ImportError. Then gunicorn_conf.py falls back to
 gunicorn's own threaded worker, which sends the same answers. What is lost:
 
-- Slow clients and large pages can delay others, and requests take more CPU time.
+- Slow clients and slow answers can delay others, and requests take more CPU time.
 - A killed worker can leave half of an answer. A worker told to stop while it starts ends only after `graceful_timeout`.
 - Malformed requests can fill the log.
 - gunicorn's `certfile` is accepted. `on_starting` below refuses it, because Worker has no TLS.
@@ -37,9 +37,9 @@ if gunicorn.__version__ not in TESTED:
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 LINGER_SECONDS = 1  # for clients that send nothing while a worker stops; gunicorn's own time is two seconds
 HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
-# The request line of a page of more than 100 records, if there are so many; or of a calendar, which may have hundreds
-# of events.
-LARGE_PAGE = re.compile(rb"(?i)[^\r\n]*([?&]limit=0*(?!100\b)[1-9][0-9]{2}|\.ics[? ])")
+# The request line of a slow answer: a calendar, which may have all races, or a page of more than 100 records. No usual
+# client escapes these letters with %; if one does, others wait for its answer. `*+` does not read a path twice.
+SLOW = re.compile(rb"\S+ [^?\s]*+(?:(?<=\.[iI][cC][sS])[? ]|\?(?:\S*&)?limit=0*(?!100\b)[1-9][0-9]{2})")
 REUSABLE = futures.Future[bool]()
 REUSABLE.set_result(True)
 
@@ -67,15 +67,15 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
     sends, reads and closes. The pool is used only if the setting `threads` is more than 1.
 
-    A page of 2,000 records takes as long as a hundred usual answers. A thread makes such pages and calendars, one after
-    the other, so that other clients need not wait for them.
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as long as two
+    thousand. A thread makes such slow answers, one after the other, so that other clients need not wait for them.
 
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
     killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
     """
 
     def init_process(self) -> None:
-        self.large_pages = futures.ThreadPoolExecutor(1)
+        self.slow_answers = futures.ThreadPoolExecutor(1)
         # gunicorn looks up 20 settings per request, each with a call of __getattr__. As attributes they need none.
         self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
         super().init_process()
@@ -107,9 +107,9 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             except OSError:
                 closed = True
         unreader.unread(data)
-        large = LARGE_PAGE.match(data)
-        if HEAD_END in data and (large or self.cfg.threads > 1):
-            future = (self.large_pages if large else self.tpool).submit(self.handle, conn)
+        slow = SLOW.match(data)
+        if HEAD_END in data and (slow or self.cfg.threads > 1):
+            future = (self.slow_answers if slow else self.tpool).submit(self.handle, conn)
             future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
         elif HEAD_END in data or closed or is_malformed(data, self.cfg.limit_request_line):
             self.handle(conn)
