@@ -3,6 +3,8 @@
 The further source is the sample with other ids, rounds and dates, so that nothing can be matched by those.
 """
 
+import shutil
+
 import pytest
 from support import SAMPLE
 from support.answers import client
@@ -94,6 +96,78 @@ def test_one_fastest_lap_that_is_there_keeps_all_others_out(other, tmp_path):
     source = lacking(tmp_path, results=lambda row: row if row["positionOrder"] == "7" else row | unknown)
     load(tmp_path / "x.db", source, other)
     assert select(tmp_path / "x.db", f"SELECT count(rank) FROM results WHERE raceId = {US_GRAND_PRIX}") == [(1,)]
+
+
+SESSIONS = [f"{name}_{what}" for name in ("fp1", "fp2", "fp3", "quali", "sprint") for what in ("date", "time")]
+SCHEDULE = "SELECT raceId, session, date, time FROM sessions ORDER BY 1, 2"
+TIMES = "SELECT raceId, time FROM races WHERE date <> '2023-10-22' ORDER BY 1"  # of the others, `other` has the dates
+
+
+def unscheduled(row):
+    """A race without the times of the race and of sessions, of which it has none."""
+    return row | dict.fromkeys(["time", *SESSIONS], r"\N")
+
+
+def without_sessions(row):
+    return unscheduled(row) | {"time": row["time"]}
+
+
+def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(other, sample_database, tmp_path):
+    said = load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", races=unscheduled), other)
+    for sql in (SCHEDULE, TIMES):
+        assert select(tmp_path / "x.db", sql) == select(sample_database, sql)
+    us_grand_prix = f"SELECT time FROM races WHERE raceId = {US_GRAND_PRIX}"
+    assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]  # at another date, it may be another time
+    assert f"{other}: sessions of 44 races (2021 to 2023)" in said
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "kept"),
+    [
+        ({"quali_date": "2023-10-20"}, {}, [("quali", "2023-10-20", None)]),
+        ({}, {"fp1_date": "2023-10-14"}, []),
+        ({}, dict.fromkeys(SESSIONS[::2], r"\N"), []),
+    ],
+    ids=["some are here", "another weekend", "no dates"],
+)
+def test_sessions_of_a_race_are_of_one_source_and_weekend(other, tmp_path, here, there, kept):
+    def edit(row):
+        return unscheduled(row) | (here if row["raceId"] == US_GRAND_PRIX else {})
+
+    source = edited(SAMPLE, tmp_path / "dump", races=edit)
+    further = edited(other, tmp_path / "other", races=lambda row: row | there if row["raceId"] == "1067" else row)
+    load(tmp_path / "x.db", source, further)
+    found = f"SELECT session, date, time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND date NOT NULL"
+    assert select(tmp_path / "x.db", found) == kept
+
+
+def test_sessions_follow_their_source_and_stay_if_another_has_none(other, sample_database, tmp_path):
+    dump = edited(SAMPLE, tmp_path / "dump", races=unscheduled)
+    database, later = built(dump, tmp_path / "x.db"), {"fp1_time": "16:00:00"}
+    first = f"SELECT time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND session = 'fp1'"
+    further = edited(other, tmp_path / "other", races=lambda row: row | later if row["raceId"] == "1067" else row)
+    for source, time in ((other, "17:30:00"), (further, "16:00:00")):
+        shutil.copytree(source, tmp_path / "source", dirs_exist_ok=True)
+        refreshed(database, str(tmp_path / "source"))
+        assert select(database, first) == [(time,)]
+    sessions = select(database, SCHEDULE)
+    load(database, dump)
+    before = [select(database, sql) for sql in (SCHEDULE, TIMES)]
+    assert before[0] == sessions
+    with served(answers_of(client(built(dump, tmp_path / "api.db")))) as server:
+        refreshed(database, server.url)
+    assert [select(database, sql) for sql in (SCHEDULE, TIMES)] == before
+
+
+def test_sessions_of_a_race_that_moved_do_not_stay(sample_database, tmp_path):
+    def moved(row):
+        return unscheduled(row) | ({"date": "2023-10-29"} if row["raceId"] == US_GRAND_PRIX else {})
+
+    database = built(SAMPLE, tmp_path / "x.db")
+    with served(answers_of(client(built(edited(SAMPLE, tmp_path / "api", races=moved), tmp_path / "api.db")))) as api:
+        refreshed(database, api.url)
+    found = "SELECT DISTINCT raceId FROM sessions JOIN races USING (raceId) WHERE year = 2023"
+    assert {*select(sample_database, found)} - {*select(database, found)} == {(int(US_GRAND_PRIX),)}
 
 
 @pytest.mark.parametrize("change", [{"date": "2023-10-24"}, {"circuitId": "1005"}], ids=str)
@@ -236,7 +310,7 @@ SOURCES_AND_ORIGINS = ("sourceId, name, gave, isLoaded FROM sources", "raceId, k
 
 
 def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(other, sample_database, tmp_path):
-    source, further = lacking(tmp_path, "qualifying"), tmp_path / "further"
+    source, further = lacking(tmp_path, "qualifying", races=without_sessions), tmp_path / "further"
     database = tmp_path / "x.db"
     run = run_loader(further, built(source, database), source)
     assert (run.returncode, run.stdout) == (1, "")

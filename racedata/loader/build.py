@@ -147,7 +147,8 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
         """INSERT INTO coverage SELECT kind, min(year), max(year), count(*), (
                SELECT count(DISTINCT raceId) FROM origins AS other JOIN races AS run USING (raceId)
                WHERE other.kind IN ('results', origins.kind) AND run.year BETWEEN min(races.year) AND max(races.year))
-           FROM origins JOIN races USING (raceId) WHERE kind <> 'races' GROUP BY kind"""
+           FROM origins JOIN races USING (raceId)
+           WHERE kind NOT IN ('races', 'sessions') GROUP BY kind"""
     )
 
 
@@ -162,7 +163,7 @@ def gave(db: sqlite3.Connection, source: int) -> str:
         )
     }
     texts = []
-    for kind in KINDS[1:]:
+    for kind in ("sessions", *KINDS[1:]):
         if kind in counts:
             races, first, last = counts[kind]
             seasons = f"{first} to {last}" if first < last else f"{first}"

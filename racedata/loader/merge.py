@@ -1,7 +1,8 @@
 """Merges a Stage into another: what a further source, a refresh or the database from before adds to what was loaded.
 
 The unit is a kind of records of a race (KINDS in tables.py): it is from one source as a whole. A Rule decides from
-which. Drivers and the like are matched by reference, races by circuit and date, and never by an id or a round.
+which. Sessions are from the source of the race, or from another if that has none. Drivers and the like are matched by
+reference, races by circuit and date, and never by an id or a round.
 """
 
 import re
@@ -26,6 +27,7 @@ LISTS = {
     "drivers": ["driverRef = :driverRef", "dob = :dob AND lower(surname) = lower(:surname)"],
     "status": ["lower(status) = lower(:status)"],
 }
+WEEKEND = 4  # days that a session is away from the race, at most
 SHOWN = 5  # races that a line of the report names
 
 # A source may have the date in UTC or that of the place.
@@ -251,38 +253,86 @@ class Merge:
         return Part(source, fetched_at is not None, fetched_at[:10] if fetched_at else loaded)
 
     def replace_calendar(self, year: int) -> dict[int, int]:
-        """Replaces the races of a season and their sessions. Returns the ids here, by those in `added`."""
+        """Replaces the races of a season. Returns the ids here, by those in `added`."""
         db = self.db
         old, new = calendar(db, "dump", year), calendar(db, "added", year)
         ids = match_calendars(new, old)
         for race in {race.id for race in old} - set(ids.values()):
-            for table in (*KINDS[1:-1], "entries", "origins"):
+            for table in (*KINDS[1:-1], "entries", "sessions", "origins"):
                 db.execute(f"DELETE FROM dump.{table} WHERE raceId = ?", (race,))
         free = self.next_id("races", "raceId")
         for race_there in new:
             if race_there.id not in ids:
                 ids[race_there.id], free = free, free + 1
         self.add_to_list("circuits", f"SELECT circuitId FROM added.races WHERE year = {year}")
-        for table in ("sessions", "races"):
-            db.execute(
-                f"DELETE FROM dump.{table} WHERE raceId IN (SELECT raceId FROM dump.races WHERE year = ?)", (year,)
-            )
+        # Sessions and times stay if the new calendar has none: see take_sessions.
+        db.execute(
+            """INSERT OR IGNORE INTO dump.origins SELECT raceId, 'sessions', sourceId, fetchedAt
+               FROM dump.origins JOIN dump.races USING (raceId)
+               WHERE kind = 'races' AND year = ? AND raceId IN (SELECT raceId FROM dump.sessions)""",
+            (year,),
+        )
         for there, here in ids.items():
             db.execute("INSERT INTO work.taken VALUES ('races', ?, ?)", (there, here))
+        same = "work.taken JOIN dump.races AS here ON here.raceId = taken.id"
+        db.execute(
+            f"""UPDATE added.races AS new SET time = here.time FROM {same}
+                WHERE taken.kind = 'races' AND taken.added = new.raceId AND new.time IS NULL AND new.date = here.date"""
+        )
+        for table in ("sessions", "origins"):  # of races that moved to other days
+            db.execute(
+                f"""DELETE FROM dump.{table} WHERE {"kind = 'sessions' AND" * (table == "origins")} raceId IN (
+                        SELECT taken.id FROM {same} JOIN added.races AS new ON new.raceId = taken.added
+                        WHERE taken.kind = 'races' AND abs(julianday(new.date) - julianday(here.date)) > 1)"""
+            )
+        db.execute("DELETE FROM dump.races WHERE year = ?", (year,))
         db.execute("INSERT OR IGNORE INTO dump.seasons (year) VALUES (?)", (year,))
         db.execute(
             """UPDATE dump.seasons SET url = ifnull((SELECT url FROM added.seasons AS new WHERE new.year = ?1), url)
                WHERE year = ?1""",
             (year,),
         )
-        for name in ("races", "sessions"):
-            self.copy(BY_NAME[name], "races", year)
+        self.copy(BY_NAME["races"], "races", year)
         return ids
+
+    def take_sessions(self) -> None:
+        """Notes the races whose sessions are taken: with the race, or if those here have no date, or by the rule.
+
+        Sessions that came with the race stay with it. Also sets the times of races that have none.
+        """
+        db = self.db
+        db.execute(
+            """INSERT OR IGNORE INTO added.origins SELECT raceId, 'sessions', sourceId, fetchedAt FROM added.origins
+               WHERE kind = 'races' AND raceId IN (SELECT raceId FROM added.sessions)"""
+        )
+        db.execute(
+            """DELETE FROM dump.origins WHERE kind = 'sessions' AND raceId IN (
+                   SELECT taken.id FROM work.taken JOIN added.origins AS new ON new.raceId = added
+                   WHERE taken.kind = 'races' AND new.kind = 'sessions')"""
+        )
+        db.execute(
+            f"""DELETE FROM added.origins
+                WHERE kind = 'sessions' AND raceId NOT IN (SELECT added FROM work.taken WHERE kind = 'races')
+                    AND raceId IN (
+                        SELECT matched.added FROM work.races AS matched JOIN dump.races AS here ON here.raceId = id
+                        WHERE ifnull((SELECT max(abs(julianday(there.date) - julianday(here.date)))
+                                      FROM added.sessions AS there WHERE there.raceId = added) > {WEEKEND}, 1)
+                            OR (id IN (SELECT raceId FROM dump.sessions WHERE date NOT NULL)
+                                AND id NOT IN (SELECT raceId FROM dump.origins WHERE kind = 'sessions')))"""
+        )
+        self.take("sessions")
+        db.execute(
+            """UPDATE dump.races AS here SET time = there.time
+               FROM added.races AS there JOIN work.races AS matched ON matched.added = there.raceId
+               WHERE here.raceId = matched.id AND here.time IS NULL AND here.date = there.date
+                   AND there.raceId IN (SELECT raceId FROM added.origins WHERE kind IN ('races', 'sessions'))"""
+        )
 
     # Records.
 
     def copy_records(self) -> None:
         """Copies all parts that are lacking here, or take the place of those here."""
+        self.take_sessions()
         for kind in KINDS[1:]:
             self.take(kind)
         self.add_sources()
@@ -302,7 +352,7 @@ class Merge:
                 )
             self.add_to_list(name, " UNION ".join(needed))
         self.note_fastest_laps()
-        for kind in KINDS[1:-1]:
+        for kind in ("sessions", *KINDS[1:-1]):
             self.copy(BY_NAME[kind], kind)
         # With its results, a source gives the entries without one. If it knows of none, those here stay.
         self.db.execute(
@@ -315,6 +365,11 @@ class Merge:
             """INSERT OR REPLACE INTO dump.origins
                SELECT taken.id, kind, sources.id, fetchedAt FROM work.taken JOIN added.origins USING (kind)
                JOIN work.sources ON sources.added = sourceId WHERE taken.added = raceId"""
+        )
+        self.db.execute(
+            """DELETE FROM dump.origins AS old WHERE kind = 'sessions' AND EXISTS (
+                   SELECT 1 FROM dump.origins AS race WHERE race.raceId = old.raceId AND race.kind = 'races'
+                       AND race.sourceId = old.sourceId AND race.fetchedAt IS old.fetchedAt)"""
         )
 
     def take(self, kind: str) -> None:
@@ -335,7 +390,9 @@ class Merge:
                 if not self.may_replace(new, old):
                     continue
                 # With its results, a source's fastest laps come too: it may not count those of one who drove no other.
-                may_shrink = self.addition.may_shrink or (kind == "fastest_laps" and there in with_results)
+                may_shrink = (
+                    self.addition.may_shrink or kind == "sessions" or (kind == "fastest_laps" and there in with_results)
+                )
                 if not may_shrink and self.entrants(kind, "added", there) < self.entrants(kind, "dump", here):
                     self.smaller.append(f"{kind} of {self.name_of(here)}")
                     continue

@@ -10,8 +10,16 @@ from support.loads import select
 
 from racedata.loader import build
 
-LISTS = ("seasons", "circuits", "constructors", "drivers", "status", "races", "sessions")
-RECORDS = ("qualifying", "sprint_results", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
+LISTS = ("seasons", "circuits", "constructors", "drivers", "status", "races")
+RECORDS = (
+    "sessions",
+    "qualifying",
+    "sprint_results",
+    "lap_times",
+    "pit_stops",
+    "driver_standings",
+    "constructor_standings",
+)
 FASTEST = ("rank", "fastestLap", "fastestLapTime")  # of results: where no row of a race has one, f1db's are added
 
 # Of each driver, the pole positions and fastest laps that are published.
@@ -60,6 +68,16 @@ def test_added_rows_are_of_races_that_had_none_of_their_kind(both: Path, dump_da
             rows = f"SELECT raceId, count(*) FROM {{}}.{table} GROUP BY raceId"
             before, after = (dict(db.execute(rows.format(name))) for name in ("dump", "main"))
             assert {race: after[race] for race in before} == before, table
+
+
+def test_each_race_since_2021_has_its_sessions_with_times_since_2022(both: Path) -> None:
+    with_times = "SELECT year, count(*), count(sessions.time) FROM sessions JOIN races USING (raceId) GROUP BY year"
+    assert [(year, rows == times) for year, rows, times in select(both, with_times)] == [
+        (year, year > 2021) for year in range(2021, 2026)
+    ]
+    without = "SELECT year FROM races WHERE year > 2020 AND raceId NOT IN (SELECT raceId FROM sessions)"
+    assert select(both, without) == []
+    assert client(both).get("/ergast/f1/2025.ics").text.count("BEGIN:VEVENT") == 5 * 24
 
 
 def test_poles_and_fastest_laps_are_as_many_as_published(both: Path) -> None:

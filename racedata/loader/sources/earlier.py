@@ -157,8 +157,9 @@ def was_refreshed(db: sqlite3.Connection) -> bool:
 def keep(stage: Stage, address: str | None) -> None:
     """Of a stage that `read` has filled, keeps what was loaded from a source; if None, what refreshes have fetched."""
     stage.db.execute("UPDATE dump.sources SET isLoaded = address IS ?", (address,))
+    others = """FROM dump.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL,
+        fetchedAt NOT NULL OR sourceId NOT IN (SELECT sourceId FROM dump.sources WHERE isLoaded))"""
     stage.db.execute(
-        """DELETE FROM dump.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL,
-               fetchedAt NOT NULL OR sourceId NOT IN (SELECT sourceId FROM dump.sources WHERE isLoaded))""",
-        (address,),
+        f"DELETE FROM dump.sessions WHERE raceId IN (SELECT raceId {others} AND kind = 'sessions')", (address,)
     )
+    stage.db.execute(f"DELETE {others}", (address,))
