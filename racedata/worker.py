@@ -67,7 +67,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
     it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
     sends, reads and closes. The pool is used only if the setting `threads` is more than 1.
 
-    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as long as two
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as long as a
     thousand. A thread makes such slow answers, one after the other, so that other clients need not wait for them.
 
     The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
