@@ -101,7 +101,8 @@ dist: python  ## build the source distribution and the wheel into dist/
 image:  ## build the container image `racedata` with buildah: BASE=image (a Python image; see deploy/Containerfile)
 	@mkdir -p build
 	@buildah bud --layers --isolation chroot --network host --format docker --volume /etc/ssl/certs:/etc/ssl/certs:ro \
-		$(if $(value BASE),--build-arg BASE="$$BASE") --tag racedata --file deploy/Containerfile . >build/image.log 2>&1 \
+		$(if $(value BASE),--build-arg BASE="$$BASE") --tag racedata --file deploy/Containerfile \
+		--ignorefile deploy/Containerfile.dockerignore . >build/image.log 2>&1 \
 		|| { tail -n 20 build/image.log >&2; exit 1; }
 
 # No registry is needed: Debian's packages make a base. The same image stands in for that of nginx.
