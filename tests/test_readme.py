@@ -211,5 +211,19 @@ def test_the_page_for_analysts_says_what_a_row_of_every_table_is() -> None:
     assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
 
 
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_every_heading_that_a_document_links_to_exists(document: str) -> None:
+    for name, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", DOCUMENTS[document]):
+        text = ((ROOT / document).parent / name if name else ROOT / document).read_text(encoding="utf-8")
+        headings = [re.sub(r"[^\w -]", "", line).strip().lower() for line in text.splitlines() if line[:1] == "#"]
+        assert anchor in [heading.replace(" ", "-") for heading in headings]
+
+
+def test_the_line_for_https_gives_the_only_server_of_nginx_its_name() -> None:
+    (command,) = re.findall(r"sed -i '(s/server_name.*?)'", DOCUMENTS["deploy/README.md"])
+    site = subprocess.run(["sed", command, ROOT / "deploy" / "nginx.conf"], capture_output=True, text=True).stdout
+    assert re.findall(r"server_name (.*);", site) == ["f1.example.org"]
+
+
 def test_the_readme_is_short_enough_to_read() -> None:
     assert len(README.splitlines()) <= 200
