@@ -1,7 +1,7 @@
 """The OpenAPI document of the service, made once per database.
 
 Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the classes of
-resources.py. Tables and calendars are described without filters: these are the same as for JSON.
+resources.py. Spreadsheets and calendars are described without filters: these are the same as for JSON.
 """
 
 import json

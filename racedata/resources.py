@@ -195,7 +195,7 @@ class Races(Endpoint):
     def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
         address, filters = requested.address, selection.filters
         if filters and address.ending == ICS and address.season == "current" and address.round is None:
-            # The seasons after it count too: else a subscriber would see no race that is to come in winter.
+            # In winter, no race of this season is to come. So that subscribers see some, the seasons after it count too.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
             ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= filters["season"]]
