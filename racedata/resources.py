@@ -195,7 +195,7 @@ class Races(Endpoint):
     def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
         address, filters = requested.address, selection.filters
         if filters and address.ending == ICS and address.season == "current" and address.round is None:
-            # In winter, no race of this season is to come. The seasons after it count too, so that subscribers see some.
+            # In winter, no race of this season is to come: subscribers see those of the seasons after it too.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
             ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= filters["season"]]
