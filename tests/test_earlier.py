@@ -139,6 +139,16 @@ def test_a_driver_who_is_twice_in_a_session_of_a_database_counts_once(database):
     assert len(rows_of(database)["qualifying"]) == before - 1
 
 
+def test_a_shared_car_without_a_number_stays(sample_database, tmp_path):
+    twice = "(raceId, driverId) IN (SELECT raceId, driverId FROM results GROUP BY 1, 2 HAVING count(*) > 1)"
+    path = tmp_path / "racedata.db"
+    path.write_bytes(sample_database.read_bytes())
+    changed(path, f"UPDATE results SET number = NULL WHERE {twice}")
+    before = rows_of(path)
+    rebuild(str(path), None, lambda text: None, "a test")
+    assert rows_of(path) == before
+
+
 def test_a_database_of_a_newer_program_is_refused(old):
     path = changed(old(3), "PRAGMA user_version = 9")
     assert_refused("", path, f"{path} has schema version 9, newer than this program's, 6")

@@ -257,6 +257,16 @@ def test_newer_results_replace_entries_only_if_they_come_with_some(sample_databa
     assert len(select(database, of_2023)) == len(select(sample_database, of_2023)) + 1
 
 
+def test_a_driver_who_has_a_result_now_has_entered_only_with_that(sample_database, tmp_path):
+    alonso = next(row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso")
+    dump = edited(SAMPLE, tmp_path / "dump", results=lambda row: None if row["driverId"] == alonso else row)
+    database = built(entering(dump, alonso), tmp_path / "x.db")
+    with served(answers_of(client(sample_database))) as server:
+        refreshed(database, server.url, season=2023)
+    of_race = f"SELECT * FROM entries WHERE raceId = {US_GRAND_PRIX}"
+    assert select(database, of_race) == select(sample_database, of_race)
+
+
 def test_a_race_that_is_no_more_has_no_entries(sample_database, tmp_path):
     database = built(entering(edited(SAMPLE, tmp_path / "source"), "89"), tmp_path / "x.db")
     tables = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] == US_GRAND_PRIX else row)

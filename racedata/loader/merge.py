@@ -354,10 +354,13 @@ class Merge:
         self.note_fastest_laps()
         for kind in ("sessions", *KINDS[1:-1]):
             self.copy(BY_NAME[kind], kind)
-        # With its results, a source gives the entries without one. If it knows of none, those here stay.
+        # With its results, a source gives the entries without one. If it knows of none, those here stay, except of
+        # drivers who have a result now.
         self.db.execute(
-            """DELETE FROM dump.entries WHERE raceId IN (
-                   SELECT id FROM work.taken JOIN added.entries ON raceId = added WHERE kind = 'results')"""
+            """DELETE FROM dump.entries
+               WHERE raceId IN (SELECT id FROM work.taken JOIN added.entries ON raceId = added WHERE kind = 'results')
+                   OR (raceId IN (SELECT id FROM work.taken WHERE kind = 'results')
+                       AND (raceId, driverId) IN (SELECT raceId, driverId FROM dump.results))"""
         )
         self.copy(BY_NAME["entries"], "results")
         self.set_fastest_laps()

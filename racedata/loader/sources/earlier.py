@@ -75,9 +75,10 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
         if table.id and table.id not in stored:
             is_made = table.name == "results" and schema_version(db) > 1  # version 1 has no standings
             names, columns = [table.id, *names], [RESULT_ID if is_made else "record", *columns]
-        # Before, the loader accepted a driver twice in a session. The first row counts.
+        # Before, the loader accepted a driver twice in a session. The first row counts, but unknown numbers may differ.
         first = f"WHERE rowid IN (SELECT min(rowid) FROM {table.name} GROUP BY {', '.join(table.unique)})"
-        sql = f"SELECT {', '.join(columns)} FROM {table.name} {first if table.id else ''}"
+        unknown = " OR number IS NULL" if "number" in table.unique else ""
+        sql = f"SELECT {', '.join(columns)} FROM {table.name} {first + unknown if table.id else ''}"
         copy(db, sql, stage, table.name, names)
     stage.db.execute(RESULTS_ARE_ENTRIES)
     if schema_version(db) < 4:
