@@ -134,7 +134,7 @@ def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("/none", "/none: not found; expected a folder of CSV files, a zip of them, or the URL of such a zip"),
+        ("/none", "/none: not found; expected a folder of CSV files, a zip of them, the URL of such a zip, or a name"),
         ("", "--against '': expected one source"),
         ("jolpica f1db", "--against 'jolpica f1db': expected one source"),
         (os.devnull, f"{os.devnull}: neither a file nor a folder; expected "),

@@ -14,12 +14,12 @@ CORRECTIONS = ROOT / "racedata" / "loader" / "corrections.csv"
 
 @pytest.fixture
 def load(tmp_path):
-    """Loads the sample with some lines of corrections. Returns the finished loader and the path of the database."""
+    """Loads a dump with some lines of corrections. Returns the finished loader and the path of the database."""
 
-    def load(*lines):
+    def load(*lines, source=SAMPLE):
         corrections = tmp_path / "corrections.csv"
         corrections.write_text("\n".join([HEADER, *lines]) + "\n", encoding="utf-8")
-        return run_loader(SAMPLE, tmp_path / "x.db", "--corrections", corrections), tmp_path / "x.db"
+        return run_loader(source, tmp_path / "x.db", "--corrections", corrections), tmp_path / "x.db"
 
     return load
 
@@ -122,6 +122,16 @@ def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_match
     run = run_loader(source, tmp_path / "x.db", "--corrections", tmp_path / "corrections.csv", base)
     assert (run.returncode, run.stderr) == (0, "") and "match no race" not in run.stdout
     assert select(tmp_path / "x.db", f"SELECT count(*) FROM qualifying {RACE}") == [(20,)]
+
+
+@pytest.mark.parametrize(
+    ("dump", "wrong", "right", "refused"),
+    [("2022-10-22", "2022-10-22", "2023-10-22", False), ("2023-10-22", "2023-10-22", "2022-10-22", True)],
+)
+def test_dates_are_checked_after_corrections(source, load, dump, wrong, right, refused):
+    edit(source / "races.csv", ",2023-10-22,", f",{dump},")
+    run, _ = load(f"races,2023/18,date,{wrong},{right},a test", source=source)
+    assert ("is '2022-10-22'; expected a day of its season, 2023" in run.stderr, bool(run.returncode)) == (refused,) * 2
 
 
 def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list_of_the_project(tmp_path):

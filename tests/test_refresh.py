@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -573,10 +574,40 @@ def test_a_full_stdout_fails_the_command_but_not_the_refresh(api, behind, comple
 
 
 def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(current):
-    refresh = Refresh(str(current), [], None, None, lambda text: None, lambda text: None)
+    addresses = [f"https://{number}.example.org" for number in range(40)]
+    refresh = Refresh(str(current), addresses, None, None, lambda text: None, lambda text: None)
     with ThreadPoolExecutor(20) as threads:
-        list(threads.map(lambda number: refresh.note(f"https://{number}.example.org", None, ""), range(40)))
+        list(threads.map(lambda address: refresh.note(address, None, ""), addresses))
     assert len(read_refreshes(current)) == 40
+
+
+def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(behind, complete, monkeypatch):
+    refreshing = Refresh(str(behind), ["https://example.org"], None, None, lambda text: None, lambda text: None)
+    before = refreshing.checksum()
+
+    @contextmanager
+    def locked(folder, wait):
+        shutil.copy(complete, behind)
+        yield
+
+    monkeypatch.setattr(refresh, "locked", locked)
+    refreshing.note("https://example.org", None, "")
+    assert read_refreshes(behind)["https://example.org"]["database"] == before != refreshing.checksum()
+
+
+def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(current, tmp_path):
+    folder = shutil.copytree(F1DB, tmp_path / "f1db")
+    refresh = Refresh(str(current), [str(folder)], None, None, lambda text: None, lambda text: None)
+    shutil.rmtree(folder)
+    with pytest.raises(LoadError, match="not found"):
+        refresh.run()
+    shutil.copytree(SAMPLE, folder)
+    assert refresh.run() == 0
+
+
+def test_a_source_without_races_has_no_season():
+    with pytest.raises(LoadError, match="x: no season 2023; it has no races"):
+        refresh.check_season(2023, [], "x")
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from support.loads import LOAD, assert_refused, built, edit, is_whole, refused, 
 from support.processes import until
 
 from racedata.loader import replacement
+from racedata.loader.errors import LoadError
 
 
 @contextmanager
@@ -194,6 +195,21 @@ def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, datab
     said = "racedata load: stdout: No space left on device; the new database is in place\n"
     assert (run.returncode, run.stderr) == (1, said)
     assert "Zeltweg" in str(rows_of(database)["circuits"])
+
+
+def test_a_link_or_another_mode_is_not_a_new_database(database, tmp_path):
+    def work(progress):
+        os.link(database, tmp_path / "link")
+        database.chmod(0o600)
+        raise LoadError("a fault")
+
+    handlers = {number: signal.getsignal(number) for number in replacement.END_SIGNALS}
+    try:
+        with pytest.raises(SystemExit, match="a fault; nothing was changed"):
+            replacement.run("load", str(database), work)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def test_a_load_needs_no_stderr(source, tmp_path):

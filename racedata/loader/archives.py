@@ -79,7 +79,8 @@ def opened(source: str, recognised_by: Collection[str], progress: Progress) -> I
             what = "not found"
         except OSError as error:  # such as no permission to enter its folder
             what = str(error.strerror)
-        raise LoadError(f"{source}: {what}; expected a folder of CSV files, a zip of them, or the URL of such a zip")
+        expected = "a folder of CSV files, a zip of them, the URL of such a zip, or a name"
+        raise LoadError(f"{source}: {what}; expected {expected}: tracinginsights, f1db, jolpica")
 
 
 @contextmanager

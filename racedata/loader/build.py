@@ -19,11 +19,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from racedata.database import OLDEST_VERSION, SCHEMA, default_path, file_state, is_older, write_checksum
+from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, Part, filled_apart, merge
-from racedata.loader.replacement import add_database_argument, replacement, run
+from racedata.loader.replacement import add_database_argument, replaced_file, replacement, run
 from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, KINDS, TABLES, Table
@@ -75,6 +75,7 @@ def build(
         lines = fill(stage)
         if corrections:
             lines += apply_corrections(stage, corrections)
+        stage.check_dates()
         merged = []
         for addition in additions:
             # A further source may have errors too. With the right date, a race matches.
@@ -302,7 +303,7 @@ def provide(database: str) -> None:
     def work(progress: Progress) -> list[str]:
         path = Path(os.path.realpath(database))
         path.parent.mkdir(parents=True, exist_ok=True)
-        before = file_state(database)
+        before = replaced_file(database)
         # The folder is locked while a load is running. In one of its own, no other program disturbs.
         with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
             new = Path(folder) / path.name
@@ -311,7 +312,7 @@ def provide(database: str) -> None:
                 rebuild(str(new), CORRECTIONS, progress, "an earlier version built it")
             else:
                 load([SAMPLE], str(new), CORRECTIONS, progress)
-            if file_state(database) == before:  # else a load has ended, whose data is better
+            if replaced_file(database) == before:  # else a load has ended, whose data is better
                 os.replace(new, path)
         return []
 

@@ -49,6 +49,7 @@ def corrected(fill: Callable[[Stage], list[str]], path: Path | None) -> Callable
         lines = fill(stage)
         if path:
             apply_corrections(stage, path)
+        stage.check_dates()
         return lines
 
     return fill_and_correct

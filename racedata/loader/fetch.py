@@ -307,7 +307,7 @@ class SeasonFetch:
         for race in self.chosen:
             for endpoint, records in race.records.items():
                 season.add_records(race.facts, endpoint, records, self.statuses)
-        stage.check_dates(season.place)
+        stage.place = season.place
         now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # If the clock is wrong: not before any race that has results.
         dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]

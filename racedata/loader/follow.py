@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, say, show_progress
+from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, progress_of_terminal, say
 from racedata.loader.schedule import DAY, Expected, after_race, expected_records, next_look, retry_wait, to_ask
 from racedata.loader.sources.earlier import open_read_only
 
@@ -115,8 +115,7 @@ def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | N
 
     def complain(error: Exception, due: datetime) -> None:
         with suppress(OSError):
-            if sys.stderr and sys.stderr.isatty():
-                show_progress("")
+            progress_of_terminal()("")
             line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
             print(line, file=sys.stderr, flush=True)
 

@@ -10,7 +10,6 @@ import argparse
 import json
 import math
 import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
@@ -33,10 +32,10 @@ from racedata.loader.replacement import (
     copy_attributes,
     fault_text,
     locked,
+    progress_of_terminal,
     replacement,
     run,
     say,
-    show_progress,
 )
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
@@ -84,7 +83,8 @@ class Refresh:
         self.addresses = [address.rstrip("/") if is_api(address) else address for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.new_api = progress, say, new_api
-        self.order = [name_of(address) for address in self.addresses]
+        self.names = {address: name_of(address) for address in self.addresses}  # now: a folder may change or go
+        self.order = list(self.names.values())
         self.first = LAST_SEASON  # to bring; `run` sets it before any source has changed the database
         self.digests: dict[str, dict[str, str]] = {}  # of what was fetched from APIs, by address
 
@@ -121,7 +121,7 @@ class Refresh:
             requests = api.requests
             changes = self.ask_api(api)
             why = f" after {api.requests - requests} requests to {api.url}"
-        elif release and not self.season and release == self.known_release(name_of(address)):
+        elif release and not self.season and release == self.known_release(self.names[address]):
             changes, why = 0, f": no later release at {address}"
         else:
             changes, why = self.ask_dump(address), f" after {address}"
@@ -213,7 +213,7 @@ class Refresh:
 
     def rule(self, address: str) -> Rule:
         """What a source may replace: its own records, those of less preferred sources; an API also those of a dump."""
-        mine = self.order.index(name_of(address))
+        mine = self.order.index(self.names[address])
 
         def may_replace(new: Part, old: Part) -> bool:
             if old.source == new.source:
@@ -243,13 +243,14 @@ class Refresh:
 
     def note(self, address: str, release: str | None, before: str) -> None:
         """Notes that a source was asked. `before` is the checksum that the database had."""
+        checksum = self.checksum()  # not that of what another program stores while this one waits for its lock
         # Without this file, the next refresh only asks for more.
         with suppress(OSError), locked(Path(os.path.realpath(self.path)).parent, wait=True):
-            noted, checksum = read_refreshes(self.path), self.checksum()
+            noted = read_refreshes(self.path)
             for other in noted.values():
                 if other.get("database") == before:  # what other sources gave is still there
                     other["database"] = checksum
-            noted[name_of(address)] = {
+            noted[self.names[address]] = {
                 "refreshedAt": utc_now(),
                 "database": checksum,
                 **({"release": release} if release else {}),
@@ -292,7 +293,7 @@ class Followed:
     def has_news(self, asked: Sequence[Expected]) -> bool:
         """Whether the source has records that are missing here, or other results."""
         if not is_api(self.address):
-            known = self.refresh.known_release(name_of(self.address))
+            known = self.refresh.known_release(self.refresh.names[self.address])
             # Of other dumps, only a download would tell: they are refreshed once a day.
             return is_release(self.address) and release_checksum(self.address, self.refresh.progress) != known
         api = self.refresh.new_api(self.address, self.refresh.progress)
@@ -318,7 +319,8 @@ class Followed:
 def check_season(season: int, found: Sequence[int], place: str) -> None:
     """Raises LoadError, which begins with a place, unless the season is among those found there."""
     if season not in found:
-        raise LoadError(f"{place}: no season {season}; it has {found[0]} to {found[-1]}")
+        seasons = f"{found[0]} to {found[-1]}" if found else "no races"
+        raise LoadError(f"{place}: no season {season}; it has {seasons}")
 
 
 def is_api(address: str) -> bool:
@@ -328,7 +330,7 @@ def is_api(address: str) -> bool:
 
 def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None) -> None:
     """Follows sources, until a signal ends it."""
-    progress = show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
+    progress = progress_of_terminal()
     apis: dict[str, Api] = {}  # each keeps its pace
 
     def new_api(url: str, progress: Progress) -> Api:

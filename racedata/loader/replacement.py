@@ -74,6 +74,12 @@ def copy_attributes(old: Path, new: Path) -> None:
     new.chmod(stat.S_IMODE(status.st_mode))
 
 
+def replaced_file(path: str) -> tuple[int, int, int] | None:
+    """What changes if another file replaces the one at `path`, but not if it gets a link or another mode."""
+    state = file_state(path)
+    return state and (state.device, state.inode, state.modified)
+
+
 @contextmanager
 def locked(folder: Path, wait: bool) -> Iterator[int]:
     """A folder that no other program has locked: its descriptor. Waits for such a program, or raises LoadError."""
@@ -120,7 +126,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]], repl
     If the work `replaces` it, the line says whether it did. Afterwards, signals to end are ignored.
     """
     progress = progress_of_terminal()
-    before = file_state(database)
+    before = replaced_file(database)
     lines: list[str] = []
     fault = ""
     try:
@@ -138,7 +144,7 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]], repl
     if lines and not fault:
         fault = say("\n".join(lines))
     if fault:
-        outcome = "nothing was changed" if file_state(database) == before else "the new database is in place"
+        outcome = "nothing was changed" if replaced_file(database) == before else "the new database is in place"
         sys.exit(f"racedata {program}: {fault}{f'; {outcome}' if replaces else ''}")
 
 

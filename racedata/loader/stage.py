@@ -40,6 +40,7 @@ class Stage:
     def __init__(self, db: sqlite3.Connection, progress: Progress, path: str = "") -> None:
         """`db` is the new database with its empty tables, outside a transaction. `path` is a file for the stage."""
         self.db, self.progress = db, progress
+        self.place = ""  # where the rows are from, for errors; empty for an existing database, whose dates were checked
         self.rows: dict[str, int] = {}  # how many rows were inserted, by table; without tables that the dump lacks
         db.execute("ATTACH ? AS dump", (path,))
         db.executescript("PRAGMA dump.journal_mode = OFF; PRAGMA dump.synchronous = OFF")
@@ -81,12 +82,13 @@ class Stage:
                 (kind, None if is_loaded else read_at),
             )
 
-    def check_dates(self, place: str) -> None:
-        """Raises LoadError, which begins with a place, for a date outside of the race's season."""
-        if found := self.db.execute(OUT_OF_SEASON).fetchone():
+    def check_dates(self) -> None:
+        """Raises LoadError, which begins with the place, for a date outside of the race's season: after corrections."""
+        if self.place and (found := self.db.execute(OUT_OF_SEASON).fetchone()):
             year, round, name, what, date = found
             raise LoadError(
-                f"{place}: the date of {what}{year}/{round} {name} is {date!r}; expected a day of its season, {year}"
+                f"{self.place}: the date of {what}{year}/{round} {name} is {date!r}; "
+                f"expected a day of its season, {year}"
             )
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:

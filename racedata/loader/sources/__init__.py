@@ -61,12 +61,11 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
         origin = next(found, LAYOUTS[-1]).read(dump, stage)
     except LoadError as error:
         raise LoadError(f"{dump.address}: {error}") from None
-    except (
-        sqlite3.IntegrityError
-    ) as error:  # such as `UNIQUE constraint failed: qualifying.raceId, …`, of several files
-        what = f"two rows have the same {str(error).partition(': ')[2]}"
-        raise LoadError(f"{dump.address}: {what}; expected no two") from None
-    stage.check_dates(dump.address)
+    except sqlite3.IntegrityError as error:  # of rows that several files make: `UNIQUE constraint failed: qualifying.…`
+        what, _, columns = str(error).partition(" constraint failed: ")
+        fault = f"two rows have the same {columns}; expected no two" if what == "UNIQUE" else str(error)
+        raise LoadError(f"{dump.address}: {fault}") from None
+    stage.place = dump.address
     stage.name_origin(origin, utc_now(), is_loaded)
     return list(origin.remarks)
 
