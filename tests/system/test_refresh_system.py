@@ -239,7 +239,7 @@ def test_f1db_brings_the_latest_rounds_until_the_api_has_them(source, complete, 
     of_api, of_f1db = set(), set()
     for kind, is_api in select(database, given):
         (of_api if is_api else of_f1db).add(kind)
-    assert of_f1db == {"practice", "sprint_qualifying"}
+    assert of_f1db == {"practice", "sprint_qualifying", "sessions"}  # the complete dump has no sessions of 2025
     assert of_api == {"races", *RECORDS, "fastest_laps"} - of_f1db
 
 
