@@ -4,11 +4,12 @@ Parameters, headers and schemas are in openapi.json. Paths and responses are mad
 resources.py. Spreadsheets and calendars are described without filters: these are the same as for JSON.
 """
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any
+
+import orjson
 
 from racedata import __version__, queries
 from racedata.addresses import CSV, FILTERS, ICS, JSON, Grammar
@@ -55,7 +56,7 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
     limit = made["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
     limit["schema"]["default"] = settings.default_limit
-    return json.dumps(made, indent=1, ensure_ascii=False)
+    return orjson.dumps(made, option=orjson.OPT_INDENT_2).decode()
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
