@@ -64,15 +64,15 @@ test-system: .venv/installed-test .venv/installed-system  ## run the tests that 
 	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
 		--ignore tests/system/test_image.py tests/system
 
-# A copy of the checkout without the package, so that the tests import the wheel. Two files of tests are about the
-# checkout itself.
+# A copy of the checkout without the package, so that the tests import the wheel. test_makefile.py is about the checkout
+# itself.
 test-wheel: dist  ## run the tests of `make test` against the wheel, without the checkout: PYTHON=python3.13
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && \
 		git ls-files -z -- . ':!racedata' | xargs -0 cp --parents --target-directory="$$folder" && \
 		$(PYTHON) -m venv --without-pip "$$folder/.venv" && \
 		build/dist/bin/pip --python "$$folder/.venv/bin/python" install --quiet --disable-pip-version-check \
 			"$$(echo dist/*.whl)[test]" && \
-		cd "$$folder" && .venv/bin/pytest $(PARALLEL) --ignore tests/test_makefile.py --ignore tests/test_wheel.py
+		cd "$$folder" && .venv/bin/pytest $(PARALLEL) --ignore tests/test_makefile.py
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"

@@ -22,7 +22,7 @@ from support.processes import free_port, listens, until
 
 from racedata import __version__
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.long(45)  # all together
 
 INFO = f"racedata_f1-{__version__}.dist-info"
 PACKAGE = {
