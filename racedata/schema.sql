@@ -151,8 +151,8 @@ CREATE INDEX results_rank ON results (rank);
 CREATE INDEX results_positionText ON results (positionText);
 CREATE INDEX results_statusId ON results (statusId);
 
--- Who entered a race, and for which constructor: all with a result, and those of whom a source knows only that they
--- entered, such as drivers who did not qualify. For filters that are not about a result.
+-- A driver who entered a race, and the constructor: each driver with a result, and each of whom a source says no more
+-- than the entry, such as one who did not qualify. For filters that are not about a result.
 CREATE TABLE entries (
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
