@@ -97,7 +97,7 @@ dist: python  ## build the source distribution and the wheel into dist/
 	@build/dist/bin/python -m build --outdir dist . >build/dist.log 2>&1 || { cat build/dist.log >&2; exit 1; }
 	@build/dist/bin/twine check --strict dist/*
 
-# In the namespaces of the caller, so it also runs inside a container. It trusts whom this machine trusts.
+# `--isolation chroot` and `--network host` also work inside a container. The build uses this machine's CA certificates.
 image:  ## build the container image `racedata` with buildah: BASE=image (a Python image; see deploy/Containerfile)
 	@mkdir -p build
 	@buildah bud --layers --isolation chroot --network host --format docker --volume /etc/ssl/certs:/etc/ssl/certs:ro \
@@ -105,7 +105,7 @@ image:  ## build the container image `racedata` with buildah: BASE=image (a Pyth
 		--ignorefile deploy/Containerfile.dockerignore . >build/image.log 2>&1 \
 		|| { tail -n 20 build/image.log >&2; exit 1; }
 
-# No registry is needed: Debian's packages make a base. The same image stands in for that of nginx.
+# A base image made of Debian's packages, so the tests need no image registry. They also use it as the image of nginx.
 test-base:
 	@podman image exists localhost/racedata-base || { mkdir -p build && \
 		mmdebstrap --quiet --variant=minbase --include=ca-certificates,nginx-light,python3,python3-venv \

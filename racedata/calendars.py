@@ -14,7 +14,7 @@ from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
 
 from racedata import __version__
 from racedata.addresses import SESSION_KINDS, Address, Value
-from racedata.catalogue import Catalogue, without_accents
+from racedata.catalogue import Catalogue, full_name, place_of, without_accents
 from racedata.serializers import Json
 from racedata.snapshot import Snapshot, public_name
 
@@ -150,9 +150,8 @@ def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
 
 def common_lines(race: Json) -> Iterator[bytes]:
     """The lines that all events of a race have: where it is, and its URL."""
-    circuit, location = race["Circuit"], race["Circuit"]["Location"]
-    names = [circuit["circuitName"], location.get("locality"), location.get("country")]
-    yield line("LOCATION", vText(", ".join(name for name in names if name)))
+    location = race["Circuit"]["Location"]
+    yield line("LOCATION", vText(place_of(race["Circuit"])))
     if "lat" in location and "long" in location:
         yield line("GEO", vGeo((location["lat"], location["long"])))
     if "url" in race:
@@ -195,6 +194,6 @@ def names_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
     names = {
         "circuits": {id: circuit["circuitName"] for id, circuit in catalogue.circuits.items()},
         "constructors": {id: constructor["name"] for id, constructor in catalogue.constructors.items()},
-        "drivers": {id: f"{each['givenName']} {each['familyName']}" for id, each in catalogue.drivers.items()},
+        "drivers": {id: full_name(driver) for id, driver in catalogue.drivers.items()},
     }
     return {(filter, ref): names[filter][id] for filter, ids in catalogue.ids.items() for ref, id in ids.items()}

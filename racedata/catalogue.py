@@ -144,6 +144,17 @@ def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable
     return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
 
 
+def full_name(driver: Json) -> str:
+    """`Max Verstappen`."""
+    return f"{driver['givenName']} {driver['familyName']}"
+
+
+def place_of(circuit: Json) -> str:
+    """The names of a circuit, its locality and its country, if they are known."""
+    location = circuit["Location"]
+    return ", ".join([circuit["circuitName"], *(location[key] for key in ("locality", "country") if key in location)])
+
+
 def without_accents(text: str) -> str:
     """A text without letter case and accents, as the key by which names are sorted."""
     decomposed = unicodedata.normalize("NFD", text.casefold())

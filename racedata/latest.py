@@ -9,6 +9,7 @@ from datetime import datetime
 from html import escape
 
 from racedata.calendars import sessions_of
+from racedata.catalogue import full_name, place_of
 from racedata.serializers import Json, gap_time
 
 # Returns the objects in the answer to an address: `ask("/current/last/results", limit)`.
@@ -59,11 +60,8 @@ def championships(ask: Ask, base: str) -> Iterator[str]:
 
 def heading(which: str, race: Json) -> str:
     """The name of a race as a heading, with its round and circuit."""
-    circuit = race["Circuit"]
-    places = circuit["Location"]
-    place = ", ".join([circuit["circuitName"], *(places[key] for key in ("locality", "country") if key in places)])
     return f"""<h2>{which}: {escape(race["raceName"])}</h2>
-<p>Round {race["round"]} of {race["season"]}. {escape(place)}.</p>
+<p>Round {race["round"]} of {race["season"]}. {escape(place_of(race["Circuit"]))}.</p>
 """
 
 
@@ -90,8 +88,7 @@ def entrant(record: Json) -> str:
     names = ", ".join(escape(each["name"]) for each in constructor)
     if "Driver" not in record:
         return names
-    driver = "{givenName} {familyName}".format_map(record["Driver"])
-    return f"{escape(driver)} <small>{names}</small>"
+    return f"{escape(full_name(record['Driver']))} <small>{names}</small>"
 
 
 def time(result: Json, winner: Json | None) -> str:

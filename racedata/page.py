@@ -13,7 +13,7 @@ from string import Template
 
 from racedata import latest, queries
 from racedata.addresses import FILTERS, FORMS, Grammar, Rules
-from racedata.catalogue import Catalogue
+from racedata.catalogue import Catalogue, full_name
 from racedata.openapi import PARAMETERS
 from racedata.requested import Requested
 from racedata.resources import Endpoint
@@ -196,7 +196,7 @@ def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
         "circuit": circuit["circuitId"],
         "circuit_name": circuit["circuitName"],
         "driver": driver["driverId"],
-        "driver_name": "{givenName} {familyName}".format_map(driver),
+        "driver_name": full_name(driver),
         "constructor": constructor["constructorId"],
         "constructor_name": constructor["name"],
     }

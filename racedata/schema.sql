@@ -151,8 +151,8 @@ CREATE INDEX results_rank ON results (rank);
 CREATE INDEX results_positionText ON results (positionText);
 CREATE INDEX results_statusId ON results (statusId);
 
--- A driver who entered a race, and the constructor: each driver with a result, and each of whom a source says no more
--- than the entry, such as one who did not qualify. For filters that are not about a result.
+-- A driver who entered a race, and the constructor. Drivers with a result are here too, and so are drivers without one,
+-- such as those who did not qualify. For filters that are not about a result.
 CREATE TABLE entries (
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,

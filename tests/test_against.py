@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import SAMPLE
-from support.loads import changed, edit
+from support.loads import changed, edit, planted
 
 from racedata.loader import build
 from racedata.loader.against import CONVENTIONS, DOUBTS, compare
@@ -43,9 +43,7 @@ def copy(merged, tmp_path):
     return copy
 
 
-# The beginning of a group's title, SQL that plants a difference, and the row that reports it.
-LINES = (Path(__file__).parent / "expected" / "differences.txt").read_text().splitlines()
-PLANTED = list(zip(*[iter(map(str.strip, LINES))] * 3))
+PLANTED = planted("differences.txt")
 
 
 @pytest.mark.parametrize(("title", "statement", "row"), PLANTED)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import spoiling
-from support.loads import changed
+from support.loads import changed, planted
 
 from racedata.loader.check import CHECKS, ROWS_SHOWN, report
 
@@ -45,9 +45,7 @@ def faulty(sample_database, tmp_path):
     return faulty
 
 
-# The beginning of a check's title, SQL that plants a fault, and the row that reports it.
-LINES = (Path(__file__).parent / "expected" / "doubts.txt").read_text().splitlines()
-FAULTS = list(zip(*[iter(map(str.strip, LINES))] * 3))
+FAULTS = planted("doubts.txt")
 
 
 @pytest.mark.parametrize(("title", "statement", "row"), FAULTS)

@@ -14,6 +14,7 @@ from typing import Any
 from racedata.database import CHECKSUM_BYTES, write_checksum
 from racedata.loader import build
 from racedata.loader.corrections import CORRECTIONS
+from support import ROOT
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
@@ -104,6 +105,12 @@ def changed(database: Path, *statements: str) -> Path:
             assert db.execute(with_ids(statement)).rowcount, statement  # 0: no row is as the test expects
     write_checksum(database)
     return database
+
+
+def planted(name: str) -> list[tuple[str, str, str]]:
+    """From a file in tests/expected/: the beginning of a title, SQL that plants a fault, the row that reports it."""
+    lines = (ROOT / "tests" / "expected" / name).read_text(encoding="utf-8").splitlines()
+    return list(zip(*[iter(map(str.strip, lines))] * 3))
 
 
 def with_ids(statement: str) -> str:

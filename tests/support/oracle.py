@@ -72,7 +72,7 @@ OF_THE_RACE = {
     "laps": OF_AN_ENTRY - {"drivers"},
 }
 
-# What stands for a name, or for a name and its value.
+# Other spellings of a name, or of a name with its value.
 OTHER_SPELLINGS = {
     ("sprint", "qualifying"): ["sprintqualifying"],
     ("sprint", "shootout"): ["sprintqualifying"],
