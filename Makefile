@@ -17,7 +17,7 @@ endif
 # More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data serve python routes test test-system test-wheel test-base test-image image bench lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data refresh check-data serve python test test-system test-wheel test-base test-image image bench lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -52,10 +52,6 @@ serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); bui
 python:
 	@$(PYTHON) -c 'import sqlite3, sys; sys.exit((sys.version_info < (3, 11)) + (sqlite3.sqlite_version_info < (3, 37)))' \
 		2>/dev/null || { echo "racedata needs Python 3.11 or newer, with SQLite 3.37 or newer; name one: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
-
-routes: install  ## list the routes of the service
-	@.venv/bin/python -c "from falcon.inspect import inspect_routes; \
-		from racedata.app import get_app; print(*(route.path for route in inspect_routes(get_app().app)), sep='\n')"
 
 test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest $(PARALLEL)
@@ -135,7 +131,7 @@ lock: build/lock/build.in  ## take the newest versions of what the image install
 
 # The tests compare the version with that of README.md and of the image, and the lock with setup.cfg.
 release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: version, changelog, documents, lock, wheel, audit, image (needs the network)
-	@grep -m 1 "^## " CHANGELOG.md | grep -qF "[$$(.venv/bin/racedata version | cut -d " " -f 2)] - 2" || \
+	@grep -m 1 "^## " CHANGELOG.md | grep -qF "[$$(.venv/bin/racedata --version | cut -d " " -f 2)] - 2" || \
 		{ echo "CHANGELOG.md: expected the version of racedata/__init__.py and its date at the top" >&2; exit 1; }
 	@.venv/bin/pytest --quiet tests/test_readme.py tests/test_makefile.py
 	@cp deploy/requirements.lock build/lock/new.lock && $(LOCK) build/lock/new.lock

@@ -1,13 +1,14 @@
 """The service as a WSGI application: its routes, its middleware and its handling of errors.
 
-`create_app` makes it for one database. `get_app` is for gunicorn: it reads the environment, and the application it
-returns reloads the database file when it changes.
+`create_app` makes it for one database. `application` is for gunicorn: it reloads the database file when it changes.
 """
 
 import gc
 import logging
 import os
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import falcon
 
@@ -15,15 +16,16 @@ from racedata import __version__, errors, openapi, page
 from racedata.addresses import Grammar
 from racedata.caching import Cache, Validators
 from racedata.catalogue import Catalogue
-from racedata.database import DatabaseError
-from racedata.ratelimit.clients import TrustedProxies
 from racedata.ratelimit.middleware import RateLimits
 from racedata.ratelimit.stores import LimitStore, store_for
 from racedata.reload import ReloadingApp
 from racedata.requested import METHODS, RequestParser
 from racedata.resources import ENDPOINTS, Document, Health
-from racedata.settings import Affected, SettingError, Settings, read_settings, stop
+from racedata.settings import Affected, Settings
 from racedata.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 log = logging.getLogger(__name__)
 
@@ -52,7 +54,23 @@ class Cors:
             resp.set_header("Access-Control-Max-Age", "86400")  # seconds
 
 
-App = falcon.App[falcon.Request, falcon.Response]
+class App(falcon.App[falcon.Request, falcon.Response]):
+    """The WSGI application. It makes a slow answer only when the server iterates it, which a thread can do.
+
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as long as a thousand.
+    """
+
+    def __init__(self, parser: RequestParser, middleware: list[Any]) -> None:
+        super().__init__(middleware=middleware)
+        self.parser = parser
+
+    def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        if self.parser.is_slow(env):
+            return self.iterate(env, start_response)
+        return super().__call__(env, start_response)
+
+    def iterate(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
+        yield from super().__call__(env, start_response)
 
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
@@ -64,9 +82,9 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     parser = RequestParser(settings, grammar)
     limits = []
     if limit_store:
-        limits = [RateLimits(limit_store, TrustedProxies(settings.trusted_proxies), settings.base_address)]
+        limits = [RateLimits(limit_store, settings.trusted_proxies, settings.base_address)]
     # The rate limits come first, so that requests which the others answer or refuse count too.
-    app = App(middleware=[*limits, Cors(), parser])
+    app = App(parser, [*limits, Cors(), parser])
 
     endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
@@ -91,20 +109,10 @@ def validators_of(settings: Settings, data: Snapshot, *affected: Affected) -> Va
     return Validators(version, built_at, settings.max_age)
 
 
-def get_app() -> ReloadingApp:
-    """The service with the settings of the environment.
-
-    If it cannot start, this prints one line on stderr and exits with status CANNOT_START.
-    """
-    settings = read_settings()
-    try:
-        limit_store = store_for(settings)
-        app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
-    except (DatabaseError, SettingError) as error:
-        stop(error)
-    like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
-    logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
-    logging.getLogger(__package__).setLevel(logging.INFO)
+def application(settings: Settings) -> ReloadingApp:
+    """The service. It reloads the database file when that changes. Raises DatabaseError or SettingError."""
+    limit_store = store_for(settings)
+    app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := app.data.sample_notice():
         log.warning(notice)
     # gunicorn forks its workers from this process. It looks for a new file before each fork, so a new worker has the

@@ -7,7 +7,6 @@ Python.
 import argparse
 import io
 import os
-import runpy
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from types import FrameType
 from typing import Never
 
 from racedata import __version__
+from racedata.database import default_path, is_older
 
 HEALTH_SECONDS = 5
 
@@ -40,37 +40,16 @@ def check(arguments: Sequence[str]) -> None:
 
 
 def serve(arguments: Sequence[str]) -> None:
-    """Runs gunicorn in this process, with the settings of the options in its environment."""
+    """Runs gunicorn in this process. Builds a database first if the default place needs one."""
     end_at_signals()
-    from dataclasses import fields
+    try:
+        from racedata.settings import CANNOT_START, parse_arguments
 
-    from racedata.settings import CANNOT_START, SettingError, Settings, read_settings, stop, value_of
-
-    parser = argparse.ArgumentParser(
-        prog="racedata serve",
-        usage="racedata serve [SETTING …] [-- OPTION-OF-GUNICORN …]",
-        description="Serve the database over HTTP. Without a database at the default place, build one from the sample.",
-        epilog="Each setting can be an environment variable too; the option wins. "
-        f"Exit status {CANNOT_START}: a setting or the database is wrong.",
-        allow_abbrev=False,
-    )
-    group = parser.add_argument_group("settings")
-    for each in fields(Settings):
-        name, variable, metavar, help = each.name, *(each.metadata[key] for key in ("variable", "metavar", "help"))
-        default = str(each.default).replace("%", "%%") or "empty"
-        group.add_argument(option(name), metavar=metavar, help=f"{help} ({variable}; default: {default})")
-
-    end = arguments.index("--") if "--" in arguments else len(arguments)
-    parsed = parser.parse_args(arguments[:end])
-    for each in fields(Settings):
-        if (text := getattr(parsed, each.name)) is not None:
-            try:
-                value_of(each, option(each.name), text)
-            except SettingError as error:
-                stop(error)
-            os.environ[each.metadata["variable"]] = text
-    settings = read_settings()  # with a wrong WEB_CONCURRENCY, gunicorn would print a traceback
-    if "RACEDATA_DATABASE" not in os.environ and (needed := needed_at(settings.database)):
+        settings, gunicorn_options = parse_arguments(arguments)
+        from racedata import server  # imports gunicorn, which reads WEB_CONCURRENCY without checking it
+    except ImportError as error:
+        sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
+    if settings.database == default_path(os.environ) and (needed := needed_at(settings.database)):
         from racedata.loader.build import provide
 
         with suppress(OSError):
@@ -81,23 +60,11 @@ def serve(arguments: Sequence[str]) -> None:
             print(error, file=sys.stderr)
             sys.exit(CANNOT_START)
         end_at_signals()  # the loader ignores them when it has ended
-    try:
-        folders = {os.getcwd(), os.environ.get("PWD", "")}
-    except FileNotFoundError:
-        sys.exit("racedata serve: the current folder has been deleted; expected one that exists")
-    # gunicorn inserts the current folder at the front of sys.path. None: no module is imported from there.
-    sys.path_importer_cache.update(dict.fromkeys(folders - {*sys.path}))
-    sys.argv[1:] = ["-c", "python:racedata.gunicorn_conf", *arguments[end + 1 :]]
-    try:
-        runpy.run_module("gunicorn", run_name="__main__", alter_sys=True)
-    except ImportError as error:
-        sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
+    server.serve(settings, gunicorn_options)
 
 
 def needed_at(path: str) -> str:
     """What the service must build at the default place before it can begin; empty if there is a usable file."""
-    from racedata.database import is_older
-
     with suppress(OSError):  # the service says why it cannot read the file
         if not os.path.exists(path):
             return "there is no database yet: building one from the sample"
@@ -110,10 +77,6 @@ def end_at_signals() -> None:
     """Ends this process at a signal, also if it is the first of a container, which ignores signals by default."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: os._exit(128 + number))
-
-
-def option(name: str) -> str:
-    return "--" + name.replace("_", "-")
 
 
 def healthcheck(arguments: Sequence[str]) -> None:
@@ -134,7 +97,7 @@ def healthcheck(arguments: Sequence[str]) -> None:
     parser.add_argument("--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)")
     url = parser.parse_args(arguments).url
     try:
-        url = url or Settings.from_environ(os.environ).health_url
+        url = url or Settings.read(os.environ).health_url
         if not url.lower().startswith(("http://", "https://")):
             sys.exit(f"racedata healthcheck: {url}: expected an address that begins with http:// or https://")
         # A timeout of the connection would begin again with each byte.
@@ -163,11 +126,6 @@ def end_of_time(number: int, frame: FrameType | None) -> Never:
     raise TimeoutError(f"no complete answer in {HEALTH_SECONDS} seconds")
 
 
-def version(arguments: Sequence[str]) -> None:
-    argparse.ArgumentParser(prog="racedata version", description="Print the version.").parse_args(arguments)
-    write(f"racedata {__version__}\n")
-
-
 def write(text: str = "") -> None:
     """Writes to stdout, after what argparse has written. Exits with one line if that is not possible."""
     try:
@@ -183,7 +141,6 @@ COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
     "check": (check, "report facts in the database that contradict each other"),
     "serve": (serve, "serve the database over HTTP"),
     "healthcheck": (healthcheck, "ask a running service whether it answers"),
-    "version": (version, "print the version"),
 }
 
 

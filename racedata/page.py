@@ -15,6 +15,7 @@ from racedata import latest, queries
 from racedata.addresses import FILTERS, FORMS, Grammar, Rules
 from racedata.catalogue import Catalogue, full_name
 from racedata.openapi import PARAMETERS
+from racedata.ratelimit.bucket import WINDOWS
 from racedata.requested import Requested
 from racedata.resources import Endpoint
 from racedata.serializers import Json
@@ -249,7 +250,10 @@ def with_code(text: str) -> str:
 
 def limits_in_words(settings: Settings) -> str:
     """The rate limits in words."""
-    named = [f"{quota} request{'s' * (quota != 1)} per {unit}" for quota, unit in settings.rate_limits.values()]
+    units = {seconds: unit for unit, seconds in WINDOWS.items()}
+    named = [
+        f"{limit.quota} request{'s' * (limit.quota != 1)} per {units[limit.window]}" for limit in settings.rate_limits
+    ]
     if not named:
         return "None."
     return f"Each client may send {' and '.join(named)}. Beyond that, the answer is 429 with the seconds to wait."

@@ -6,7 +6,7 @@ The middleware here sets `req.context.requested`. The grammar of addresses is in
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import falcon
 
@@ -92,6 +92,19 @@ class RequestParser:
             base_url = ""
         sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_KINDS
         return Requested(address, limit, offset, base_url, sessions)
+
+    def is_slow(self, env: Mapping[str, Any]) -> bool:
+        """Whether the answer to a request takes long to make: a calendar, or a page with more records than usual."""
+        path, query = env["PATH_INFO"], env["QUERY_STRING"]
+        if not query and path[-4:].lower() != ICS:  # as most requests
+            return False
+        try:
+            requested = self.parse(path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST", ""))
+        except falcon.HTTPError:
+            return False
+        if requested is None:
+            return False
+        return requested.limit > self.settings.default_limit or requested.address.ending == ICS
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""

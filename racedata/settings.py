@@ -4,15 +4,18 @@ No other module of the service parses a setting, and `racedata serve --help` is 
 reads from the environment is in loader/.
 """
 
+import argparse
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_address
 from typing import Any, Literal, Never
 
 from racedata.database import default_path
+from racedata.ratelimit.bucket import WINDOWS, Limit
+from racedata.ratelimit.clients import TrustedProxies
 
 CANNOT_START = 3  # exit status; it tells gunicorn that no other worker can start either, so that it stops
 
@@ -57,36 +60,43 @@ def host_name(text: str) -> str:
         return name
 
 
-def names_in(text: str) -> list[str]:
-    """The names in a comma-separated text."""
-    return [name.strip() for name in text.split(",")] if text else []
-
-
-def proxies(text: str) -> str:
-    """Checks comma-separated addresses and networks, and returns the text."""
+def proxies(text: str) -> TrustedProxies:
+    """Parses comma-separated addresses and networks."""
     try:
-        for name in names_in(text):
-            if name != "unix":
-                ip_network(name)
+        return TrustedProxies.parse(text)
     except ValueError:
         raise ValueError("comma-separated addresses, networks and unix, such as 127.0.0.1,10.0.0.0/8") from None
-    return text
 
 
-RATE = "off|[1-9][0-9]{0,5}/(second|minute|hour|day)"
-RATE_ACCEPTED = "off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second"
+def rate(name: str) -> Parse:
+    """Parses rate limits, which RateLimit headers call `name`. None: there is no such limit."""
+
+    def parse(text: str) -> Limit | None:
+        found = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)
+        if not found and text != "off":
+            raise ValueError("off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second")
+        return Limit(name, int(found[1]), WINDOWS[found[2]]) if found else None
+
+    return parse
 
 
 Affected = Literal["every answer", "the page", "no answer"]
 
 
-def setting(variable: str, parse: Parse, default: Any, metavar: str, help: str, affects: Affected) -> Any:
+def setting(variable: str, parse: Parse, default: str, metavar: str, help: str, affects: Affected) -> Any:
     """A field that the environment's `variable` sets, and an option of `racedata serve`.
 
-    `metavar` and `help` are as in argparse. `affects` says which ETags depend on it.
+    `default` is a text for `parse`. `metavar` and `help` are as in argparse. `affects` says which ETags depend on it.
     """
-    metadata = {"variable": variable, "parse": parse, "metavar": metavar, "help": help, "affects": affects}
-    return field(default=default, metadata=metadata)
+    metadata = {
+        "variable": variable,
+        "parse": parse,
+        "default": default,
+        "metavar": metavar,
+        "help": help,
+        "affects": affects,
+    }
+    return field(default=parse(default), metadata=metadata)
 
 
 @dataclass(frozen=True)
@@ -102,7 +112,7 @@ class Settings:
     port: int = setting(
         "PORT",
         whole_number(1, 65535),
-        8000,
+        "8000",
         "NUMBER",
         "port to listen on",
         affects="no answer",
@@ -110,7 +120,7 @@ class Settings:
     workers: int = setting(
         "WEB_CONCURRENCY",
         whole_number(1, 512),
-        min(os.cpu_count() or 1, 8),
+        str(min(os.cpu_count() or 1, 8)),
         "NUMBER",
         "worker processes",
         affects="no answer",
@@ -161,7 +171,7 @@ class Settings:
     max_limit: int = setting(  # no race has 2000 records
         "RACEDATA_MAX_LIMIT",
         whole_number(1, 100000),
-        2000,
+        "2000",
         "RECORDS",
         "the largest limit; larger values are lowered to it",
         affects="every answer",
@@ -169,7 +179,7 @@ class Settings:
     max_age: int = setting(
         "RACEDATA_MAX_AGE",
         whole_number(0, 31_536_000),
-        300,
+        "300",
         "SECONDS",
         "seconds for which clients and proxies may cache an answer",
         affects="no answer",
@@ -177,23 +187,23 @@ class Settings:
     cache_size: int = setting(
         "RACEDATA_CACHE_SIZE",
         whole_number(0, 100_000),
-        24,
+        "24",
         "MEGABYTES",
         "megabytes of cached answers per worker",
         affects="no answer",
     )
     # A request needs a token of each limit.
-    burst_limit: str = setting(
+    burst_limit: Limit | None = setting(
         "RACEDATA_BURST_LIMIT",
-        matching(RATE, RATE_ACCEPTED),
+        rate("burst"),
         "4/second",
         "NUMBER/TIME",
         "requests per client in a second, minute, hour or day; or off",
         affects="the page",
     )
-    sustained_limit: str = setting(
+    sustained_limit: Limit | None = setting(
         "RACEDATA_SUSTAINED_LIMIT",
-        matching(RATE, RATE_ACCEPTED),
+        rate("sustained"),
         "500/hour",
         "NUMBER/TIME",
         "a second limit of requests per client, usually over a longer time",
@@ -207,7 +217,7 @@ class Settings:
         "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
         affects="no answer",
     )
-    trusted_proxies: str = setting(  # `unix` means every client of a unix socket
+    trusted_proxies: TrustedProxies = setting(  # `unix` means every client of a unix socket
         "RACEDATA_TRUSTED_PROXIES",
         proxies,
         "",
@@ -233,11 +243,9 @@ class Settings:
         return self.base_url.removesuffix(self.base_address) if is_implied else "/"
 
     @property
-    def rate_limits(self) -> Mapping[str, tuple[int, str]]:
-        """The rate limits that are not off, by their names in RateLimit headers: requests, and the unit of time."""
-        texts = {"burst": self.burst_limit, "sustained": self.sustained_limit}
-        parts = {name: text.split("/") for name, text in texts.items() if text != "off"}
-        return {name: (int(quota), unit) for name, (quota, unit) in parts.items()}
+    def rate_limits(self) -> list[Limit]:
+        """The rate limits that are not off."""
+        return [limit for limit in (self.burst_limit, self.sustained_limit) if limit]
 
     def affecting(self, *affected: Affected) -> list[Any]:
         """The values of the settings that affect one of these."""
@@ -255,32 +263,60 @@ class Settings:
         return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
     @classmethod
-    def from_environ(cls, environ: Mapping[str, str]) -> "Settings":
-        """The settings in `environ`. Raises SettingError."""
+    def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> "Settings":
+        """The settings in `environ`, and in options by the name of their field, which win. Raises SettingError."""
         known = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:
             if variable.startswith("RACEDATA_") and variable not in known and variable != SOURCE_OF_A_LOAD:
                 accepted = ", ".join(name for name in known if name.startswith("RACEDATA_"))
-                raise SettingError(f"{variable}={environ[variable]!r}: there is no such setting; there are {accepted}")
+                raise SettingError(f"{variable}={environ[variable]!r}: no such setting; expected one of {accepted}")
         values = {}
         for variable, each in known.items():
-            if variable in environ:
+            if each.name in options:
+                values[each.name] = value_of(each, option(each.name), options[each.name])
+            elif variable in environ:
                 values[each.name] = value_of(each, variable, environ[variable])
         return cls(**values)
+
+
+def option(name: str) -> str:
+    """The option of `racedata serve` for the field of this name: `--base-path`."""
+    return "--" + name.replace("_", "-")
 
 
 def value_of(declared: "Field[Any]", name: str, text: str) -> Any:
     """The value of a setting given as `text` under this name. Raises SettingError."""
     try:
         return declared.metadata["parse"](text)
-    except ValueError as accepted:
-        raise SettingError(f"{name}={text!r}: expected {accepted}") from None
+    except ValueError as expected:
+        raise SettingError(f"{name}={text!r}: expected {expected}") from None
 
 
-def read_settings() -> Settings:
-    """The settings of the environment. If one is wrong, stops."""
+def parse_arguments(arguments: Sequence[str]) -> tuple[Settings, Sequence[str]]:
+    """The settings of the options and the environment, and the options of gunicorn, which follow `--`.
+
+    If a setting is wrong, stops.
+    """
+    parser = argparse.ArgumentParser(
+        prog="racedata serve",
+        usage="racedata serve [SETTING …] [-- OPTION-OF-GUNICORN …]",
+        description="Serve the database over HTTP. Without a database at the default place, build one from the sample.",
+        epilog="Each setting can be an environment variable too; the option wins. "
+        f"Exit status {CANNOT_START}: a setting or the database is wrong.",
+        allow_abbrev=False,
+    )
+    group = parser.add_argument_group("settings")
+    for each in fields(Settings):
+        name, variable, metavar, help, default = (
+            each.name,
+            *(each.metadata[key] for key in ("variable", "metavar", "help", "default")),
+        )
+        shown = default.replace("%", "%%") or "empty"
+        group.add_argument(option(name), metavar=metavar, help=f"{help} ({variable}; default: {shown})")
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    given = {name: text for name, text in vars(parser.parse_args(arguments[:end])).items() if text is not None}
     try:
-        return Settings.from_environ(os.environ)
+        return Settings.read(os.environ, given), arguments[end + 1 :]
     except SettingError as error:
         stop(error)
 

@@ -1,211 +1,310 @@
-"""How a process waits for its clients, and all else that uses internals of gunicorn.
+"""How a process waits for its clients: a gunicorn worker that serves all of them with one selector.
 
-With a version of gunicorn that was not tested, importing this raises ImportError. Then gunicorn_conf.py falls back to
-gunicorn's own threaded worker, which sends the same answers. What is lost:
-
-- Slow clients and slow answers can delay others, and requests take more CPU time.
-- A killed worker can leave half of an answer. A worker told to stop while it starts ends only after `graceful_timeout`.
-- Malformed requests can fill the log.
-- gunicorn's `certfile` is accepted. `on_starting` below refuses it, because Worker has no TLS.
+It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and the response. It does
+not know which requests are slow (the application does), nor gunicorn's settings (gunicorn_conf.py).
 """
 
 import os
-import re
 import selectors
 import signal
 import socket
 import time
+from collections import deque
 from collections.abc import Callable
-from concurrent import futures
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import Any
 
-import gunicorn
-from gunicorn.arbiter import Arbiter
+from gunicorn import http
 from gunicorn.glogging import Logger
-from gunicorn.http.errors import LimitRequestHeaders
-from gunicorn.http.message import Request
-from gunicorn.workers.gthread import STOP_KEEPALIVE_LINGER, TConn, ThreadWorker
-
-from racedata.settings import read_settings, stop
-
-TESTED = ("27.0.1",)
-if gunicorn.__version__ not in TESTED:
-    raise ImportError(f"gunicorn {gunicorn.__version__} was not tested, only {' and '.join(TESTED)}")
+from gunicorn.http import wsgi
+from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
+from gunicorn.workers.base import Worker as BaseWorker
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
-LINGER_SECONDS = 1  # for clients that send nothing while a worker stops; gunicorn's own time is two seconds
-HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
-# The request line of a slow answer: a calendar, which may have all races, or a page of more than 100 records. No usual
-# client escapes these letters with %; if one does, others wait for its answer. `*+` does not read a path twice.
-SLOW = re.compile(rb"\S+ [^?\s]*+(?:(?<=\.[iI][cC][sS])[? ]|\?(?:\S*&)?limit=0*(?!100\b)[1-9][0-9]{2})")
-REUSABLE = futures.Future[bool]()
-REUSABLE.set_result(True)
+HEAD_BYTES = 32_768  # as in deploy/nginx.conf
+LINGER_SECONDS = 1  # while a worker stops, how long it keeps clients that wait for no answer
+STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
+
+
+class Connection:
+    """A client's connection. `proceed` is what to do when the socket is ready for `event`."""
+
+    def __init__(self, sock: socket.socket, client: Any, server: Any) -> None:
+        self.sock, self.client, self.server = sock, client, server
+        self.received = b""  # from the start of the next request on
+        self.unsent = memoryview(b"")
+        self.is_last = False  # whether the connection ends after this response
+        self.event = 0  # 0 while a thread makes the response
+        self.proceed: Callable[[Connection], None] = lambda connection: None
+        self.deadline = 0.0  # for the event, by time.monotonic()
 
 
 class Collector:
-    """A socket that only collects what is to be sent."""
+    """Takes a response as a socket would, so that all of it can be sent at once."""
 
-    def __init__(self, sock: socket.socket) -> None:
-        self.sock, self.parts = sock, list[bytes]()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.sock, name)
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
 
     def sendall(self, part: bytes) -> None:
         self.parts.append(part)
 
     send = sendall
 
+    def gettimeout(self) -> float:
+        return 0.0
 
-class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's threaded worker, which waits for clients without threads.
 
-    gunicorn has a pool of threads, and occupies one from the start of a request until the client has received the
-    response. Handing a request over to the pool and back takes longer than most answers, and four slow clients block
-    it. Here, the main thread handles each request that has arrived completely. It waits with a selector until a client
-    sends, reads and closes. The pool is used only if the setting `threads` is more than 1.
+# What remains to be done for a response, in a thread. It returns the next such step; None if the response is complete.
+Step = Callable[[], Any]
 
-    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as long as a
-    thousand. A thread makes such slow answers, one after the other, so that other clients need not wait for them.
 
-    The headers and the body of a response are sent together. gunicorn sends one after the other, so if a worker is
-    killed in between, a client gets half of an answer. Now it gets none, and nginx sends the request to another worker.
+class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
+    """Waits for all clients with one selector, and handles each request once its head has arrived.
+
+    So clients that send, read or close slowly do not delay others. No answer depends on the body of a request: the
+    body is not read, and the connection ends after the response.
+
+    The application says by what it returns whether an answer is slow. A list is an answer that is ready. Threads
+    iterate all else, one answer after the other, while other clients are served. If the setting `threads` is more than
+    1, so many threads call the application, because the call itself may wait.
+
+    Headers and body are sent together. So a worker that is killed leaves no half of an answer, and nginx sends the
+    request to another one.
     """
 
     def init_process(self) -> None:
-        self.slow_answers = futures.ThreadPoolExecutor(1)
-        # gunicorn looks up 20 settings per request, each with a call of __getattr__. As attributes they need none.
-        self.cfg.__dict__.update({name: setting.get() for name, setting in self.cfg.settings.items()})
+        self.selector = selectors.DefaultSelector()
+        self.connections: set[Connection] = set()
+        self.is_accepting = False
+        self.slow_answers = ThreadPoolExecutor(1)
+        self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
+        self.done_by_threads: deque[tuple[Connection, Step | None]] = deque()
+        self.keepalive: float = self.cfg.keepalive
         super().init_process()
 
     def init_signals(self) -> None:
-        # Since the fork, the handler of the master has put this worker's signals into a copy of the master's queue.
-        # Deliver them: a worker that misses a signal to stop runs until the master kills it after `graceful_timeout`.
-        handler: Any = signal.getsignal(signal.SIGTERM)
-        received = handler.__self__.SIG_QUEUE
         super().init_signals()
-        while not received.empty():
-            if (number := received.get()) in (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT):
-                os.kill(os.getpid(), number)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # see hold_signals_while_forking
 
-    def enqueue_req(self, conn: TConn) -> None:
-        if not (conn.initialized or conn.data_ready):
-            conn.unsent = b""
-            self.wait(conn, selectors.EVENT_READ, self.on_pending_socket_readable)
+    def run(self) -> None:
+        self.selector.register(self.PIPE[0], READ)
+        for listener in self.sockets:
+            listener.setblocking(False)
+        while self.alive and self.ppid == os.getppid():
+            self.accept_if(len(self.connections) < self.cfg.worker_connections)
+            self.handle_events()
+        self.accept_if(False)
+        begin = time.monotonic()
+        while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
+            for connection in self.connections:
+                if not connection.unsent:
+                    connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
+            self.handle_events()
+
+    def accept_if(self, is_accepting: bool) -> None:
+        """Begins or ceases to accept connections."""
+        if is_accepting == self.is_accepting:
             return
-        conn.init()
-        unreader = conn.parser.unreader
-        data, closed = unreader.take_buffered(), False
-        if HEAD_END not in data:
-            try:
-                received = conn.sock.recv(8192, socket.MSG_DONTWAIT)
-                data, closed = data + received, not received
-            except BlockingIOError:
-                pass
-            except OSError:
-                closed = True
-        unreader.unread(data)
-        slow = SLOW.match(data)
-        if HEAD_END in data and (slow or self.cfg.threads > 1):
-            future = (self.slow_answers if slow else self.tpool).submit(self.handle, conn)
-            future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
-        elif HEAD_END in data or closed or is_malformed(data, self.cfg.limit_request_line):
-            self.handle(conn)
-            self.send(conn)
-        elif len(data) > HEAD_SIZE:
-            self.handle(conn, LimitRequestHeaders(f"longer than {HEAD_SIZE} bytes"))
-            self.send(conn)
-        else:
-            self.wait(conn, selectors.EVENT_READ, self.on_pending_socket_readable)
+        self.is_accepting = is_accepting
+        for listener in self.sockets:
+            if is_accepting:
+                self.selector.register(listener, READ)
+            else:
+                self.selector.unregister(listener)
 
-    def handle(self, conn: TConn, refusal: Exception | None = None) -> None:
-        """Handles a request, or refuses it. Sets `conn.unsent` to the response, and `conn.reusable`."""
-        conn.sock = collector = Collector(conn.sock)
+    def handle_events(self) -> None:
+        """Handles what happens within a second, or the first things that happen."""
+        self.notify()
+        for key, _ in self.selector.select(1):
+            if isinstance(key.data, Connection):
+                key.data.proceed(key.data)
+            elif key.fileobj == self.PIPE[0]:  # a signal, or a thread that is done
+                os.read(self.PIPE[0], 4096)
+            else:
+                self.accept(key.fileobj)
+        while self.done_by_threads:
+            self.finish(*self.done_by_threads.popleft())
+        now = time.monotonic()
+        for connection in [each for each in self.connections if each.event and each.deadline < now]:
+            self.close(connection)
+
+    def accept(self, listener: Any) -> None:
         try:
-            if refusal:
-                self.handle_error(None, conn.sock, conn.client, refusal)
-            conn.reusable = not refusal and super().handle(conn)
-        finally:
-            conn.sock = collector.sock
-        conn.unsent = memoryview(b"".join(collector.parts))
+            sock, client = listener.accept()
+        except (BlockingIOError, ConnectionAbortedError):  # another worker was faster, or the client has gone
+            return
+        sock.setblocking(False)
+        connection = Connection(sock, client, listener.getsockname())
+        self.connections.add(connection)
+        self.wait(connection, READ, self.receive)
 
-    def handle_request(self, req: Request, conn: TConn) -> bool:
-        # No answer depends on the body of a request, so it is not read, and the connection ends after the answer.
-        if getattr(req.body.reader, "length", None) != 0:
-            req.force_close()
-        reusable: bool = super().handle_request(req, conn)
-        return reusable
+    def wait(self, connection: Connection, event: int, proceed: Callable[[Connection], None]) -> None:
+        """Proceeds when the client has sent or read something, and closes the connection after `keepalive` seconds."""
+        connection.proceed, connection.deadline = proceed, time.monotonic() + self.keepalive
+        self.watch(connection, event)
 
-    def finish_request(self, conn: TConn, future: object) -> None:
-        self.send(conn)
+    def watch(self, connection: Connection, event: int) -> None:
+        if event == connection.event:
+            return
+        if not event:
+            self.selector.unregister(connection.sock)
+        elif connection.event:
+            self.selector.modify(connection.sock, event, connection)
+        else:
+            self.selector.register(connection.sock, event, connection)
+        connection.event = event
 
-    def send(self, conn: TConn) -> None:
+    def close(self, connection: Connection) -> None:
+        self.watch(connection, 0)
+        self.connections.remove(connection)
+        connection.sock.close()
+
+    def receive(self, connection: Connection) -> None:
+        try:
+            data = connection.sock.recv(8192)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close(connection)
+            return
+        connection.received += data
+        self.handle_received(connection)
+
+    def handle_received(self, connection: Connection) -> None:
+        """Handles the next request if its head has arrived, and refuses what cannot become one."""
+        head, end, rest = connection.received.partition(HEAD_END)
+        if end:
+            connection.received = rest
+            answer = partial(self.answer, connection, head + end)
+            if self.callers:
+                self.do_in_thread(self.callers, connection, answer)
+            else:
+                self.finish(connection, answer())
+        elif is_malformed(head, self.cfg.limit_request_line):
+            self.finish(connection, self.answer(connection, head))
+        elif len(head) > HEAD_BYTES:
+            self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
+            self.send(connection)
+        else:
+            self.wait(connection, READ, self.receive)
+
+    def do_in_thread(self, threads: Executor, connection: Connection, step: Step) -> None:
+        def done(future: "Future[Any]") -> None:
+            self.done_by_threads.append((connection, future.result()))
+            with suppress(BlockingIOError):  # full: then the selector wakes anyway
+                os.write(self.PIPE[1], b".")
+
+        self.watch(connection, 0)
+        threads.submit(step).add_done_callback(done)
+
+    def finish(self, connection: Connection, step: Step | None) -> None:
+        """Sends the response, or lets a thread do what remains."""
+        if step:
+            self.do_in_thread(self.slow_answers, connection, step)
+        else:
+            self.send(connection)
+
+    def answer(self, connection: Connection, head: bytes) -> Step | None:
+        """Calls the application. Returns what remains, if the answer is slow."""
+        request, response = None, Collector()
+        began = datetime.now()
+        try:
+            request = next(http.get_parser(self.cfg, [head], connection.client))
+            writer, environ = wsgi.create(request, response, connection.client, connection.server, self.cfg)
+            environ["wsgi.multithread"] = True
+            has_body = environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
+            if has_body or not self.alive:
+                writer.force_close()
+            body = self.wsgi(environ, writer.start_response)
+        except NoMoreData:
+            connection.is_last = True
+            return None
+        except Exception as error:
+            self.refuse(connection, request, error)
+            return None
+
+        def complete() -> None:
+            try:
+                for part in body:
+                    writer.write(part)
+                writer.close()
+                self.log.access(writer, request, environ, datetime.now() - began)
+                connection.unsent = memoryview(b"".join(response.parts))
+                connection.is_last = writer.should_close()
+            except Exception as error:
+                self.refuse(connection, request, error)
+
+        if not isinstance(body, list):
+            return complete
+        complete()
+        return None
+
+    def refuse(self, connection: Connection, request: Any, error: Exception) -> None:
+        """Sets the response to gunicorn's own for an error."""
+        response = Collector()
+        self.handle_error(request, response, connection.client, error)
+        connection.unsent, connection.is_last = memoryview(b"".join(response.parts)), True
+
+    def send(self, connection: Connection) -> None:
         """Sends as much of the response as the kernel takes, and continues when the client has read some of it."""
         try:
-            conn.unsent = conn.unsent[conn.sock.send(conn.unsent, socket.MSG_DONTWAIT) :]
+            connection.unsent = connection.unsent[connection.sock.send(connection.unsent) :]
         except BlockingIOError:
             pass
         except OSError:  # the client has closed the connection
-            conn.reusable, conn.unsent = False, b""
-        if conn.unsent:
-            self.wait(conn, selectors.EVENT_WRITE, self.on_pending_socket_writable)
+            self.close(connection)
             return
-        conn.unsent = b""  # an empty memoryview would keep the response in memory
-        if not conn.reusable:
+        if connection.unsent:
+            self.wait(connection, WRITE, self.send)
+            return
+        connection.unsent = memoryview(b"")  # an empty view of the response would keep it in memory
+        if connection.is_last:
             with suppress(OSError):
-                conn.sock.shutdown(socket.SHUT_WR)
-            self.wait(conn, selectors.EVENT_READ, self.on_closing_socket_readable)
-        elif conn.parser.unreader.buf.getvalue():
+                connection.sock.shutdown(socket.SHUT_WR)
+            self.wait(connection, READ, self.discard)
+        elif connection.received:
             # The next pipelined request waits for the next round of the selector, so that other clients get their turn.
             # That is soon, because a socket is nearly always writable.
-            self.wait(conn, selectors.EVENT_WRITE, self.on_pending_socket_readable)
+            self.wait(connection, WRITE, self.handle_received)
         else:
-            super().finish_request(conn, REUSABLE)
+            self.wait(connection, READ, self.receive)
 
-    def wait(self, conn: TConn, event: int, callback: Callable[[TConn, socket.socket], None]) -> None:
-        """Calls back when the client has sent or read something. Closes the connection if `keepalive` passes first."""
-        conn.set_timeout()
-        self.pending_conns.append(conn)
-        if not self.alive:
-            self._cap_keepalive(time.monotonic() + STOP_KEEPALIVE_LINGER)
-        self.poller.register(conn.sock, event, partial(callback, conn))
+    def discard(self, connection: Connection) -> None:
+        """Discards what the client still sends until it closes the connection.
 
-    def _cap_keepalive(self, deadline: float) -> None:
-        # gunicorn calls this when the worker stops, so that clients who send nothing do not delay that. New and closing
-        # connections are like kept-alive ones. A client that still receives a response has more time.
-        deadline = min(deadline, time.monotonic() + LINGER_SECONDS)
-        super()._cap_keepalive(deadline)
-        for conn in self.pending_conns:
-            if not conn.unsent:
-                conn.timeout = min(conn.timeout, deadline)
-
-    def on_pending_socket_writable(self, conn: TConn, sock: socket.socket) -> None:
-        self.poller.unregister(sock)
-        self.pending_conns.remove(conn)
-        self.send(conn)
-
-    def on_closing_socket_readable(self, conn: TConn, sock: socket.socket) -> None:
-        # Discard what the client still sends until it closes: if the worker closed first, the system would reset the
-        # connection, and the client might lose the end of the response.
+        If the worker closed it first, the system would reset it, and the client might lose the end of the response.
+        """
         try:
-            if sock.recv(65536, socket.MSG_DONTWAIT):
+            if connection.sock.recv(65536):
                 return
         except BlockingIOError:
             return
         except OSError:
             pass
-        self.poller.unregister(sock)
-        self.pending_conns.remove(conn)
-        self.nr_conns -= 1
-        conn.close()
+        self.close(connection)
 
 
 def is_malformed(data: bytes, limit_request_line: int) -> bool:
     """Whether gunicorn would refuse a request that begins like this, whatever follows."""
     line = data.partition(b"\r\n")[0]
     return len(line) > limit_request_line + 2 or data.count(b"\n") != data.count(b"\r\n")
+
+
+def hold_signals_while_forking() -> None:
+    """Holds signals to stop back until a new worker handles them: gunicorn would lose one that comes before.
+
+    A worker that misses a signal runs until the master kills it after `graceful_timeout`. For the master, so once.
+    """
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS),
+    )
 
 
 class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
@@ -224,29 +323,3 @@ class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
             self.next_malformed = now + 1
             msg = msg[:150]  # time, process and level come before it
         super().warning(msg, *args, **kwargs)
-
-
-def on_starting(server: Arbiter) -> None:
-    """Ends with one line if the service cannot start."""
-    if server.cfg.is_ssl:  # which Worker lacks
-        stop("certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)")
-    if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
-        return  # the sockets are inherited
-    # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it would be reset.
-    for host, port in (address for address in server.cfg.address if isinstance(address, tuple)):
-        try:
-            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
-                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                tried.bind((host, port))
-        except OSError as error:
-            reason = (error.strerror or "").partition(" (")[0]
-            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
-
-
-def when_ready(server: Arbiter) -> None:
-    """Logs two requests to try."""
-    address = str(server.LISTENERS[0])
-    if address.startswith("http"):  # else it is a unix socket
-        base = address + read_settings().base_address
-        server.log.info("Try: curl '%s/2023/races/'", base)
-        server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)

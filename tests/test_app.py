@@ -6,7 +6,7 @@ import sys
 
 import pytest
 import webtest
-from support.answers import client, request
+from support.answers import Counted, client, request
 
 from racedata.app import create_app
 from racedata.settings import Settings
@@ -86,8 +86,9 @@ def test_a_fault_of_ours_is_500_without_details(sample_database, caplog):
     assert "ProgrammingError" in caplog.text
 
 
-def get_app(**environ):
-    code = "from racedata.app import get_app; get_app()"
+def started(**environ):
+    """`racedata serve` up to the point at which it would listen."""
+    code = "import os; from racedata import server, settings; server.application(settings.Settings.read(os.environ))"
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 
@@ -96,8 +97,29 @@ SAMPLE = "Only a sample, with results up to 2023-10-22. To load everything, run:
 
 def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(sample_database, other_database):
     for path, notices in [(sample_database, [SAMPLE]), (other_database, [])]:
-        started, app = get_app(RACEDATA_DATABASE=str(path)), client(path)
-        assert started.returncode == 0
-        assert [line.split("[WARNING] ")[1] for line in started.stderr.splitlines()] == notices
+        ended, app = started(RACEDATA_DATABASE=str(path)), client(path)
+        assert ended.returncode == 0
+        assert ended.stderr.splitlines() == notices
         assert re.findall('<p id="sample">(.*)</p>', app.get("/").text) == notices
         assert [value for key, value in app.get("/healthz").json.items() if key == "sample"] == notices
+
+
+SLOW = ["/2023/18/laps?limit=101", "/2023/18/laps?offset=1&%6cimit=0002000", "/2023/18/laps.csv?limit=" + "9" * 4000]
+SLOW += ["/current.ics", "/2023.IC%53?sessions=race"]
+FAST = ["/2023/18/laps", "/2023/18/laps?offset=2000", "/2023/18/laps?limit=100", "/2023/18/laps?LIMIT=999"]
+FAST += ["/2023/18/laps?limit=", "/2023/18/laps.csv", "/none?limit=200", "/../../healthz?limit=200"]
+
+
+@pytest.mark.parametrize("address", SLOW + FAST)
+def test_a_slow_answer_is_made_only_when_the_server_iterates_it(sample_database, address):
+    data, started = Counted.read(sample_database), []
+    app = create_app(Settings(), data)
+    environ = webtest.TestRequest.blank("/ergast/f1" + address).environ
+    data.queries = 0
+    answer = app(environ, lambda *arguments: started.append(arguments))
+    if address in SLOW:
+        assert (started, data.queries) == ([], 0)
+    else:
+        assert started and isinstance(answer, list)
+    assert b"".join(answer)
+    assert len(started) == 1

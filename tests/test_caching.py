@@ -14,7 +14,7 @@ import webtest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import ROOT
-from support.answers import Counted, request
+from support.answers import Counted, request, settings_of
 from webob.acceptparse import create_accept_encoding_header
 
 from racedata.addresses import Address
@@ -34,7 +34,7 @@ def data(sample_database):
 
 
 def client_over(data, **settings):
-    app = webtest.TestApp(create_app(Settings(**settings), data))
+    app = webtest.TestApp(create_app(settings_of(**settings), data))
     data.queries = 0  # without those at start
     return app
 
@@ -55,7 +55,7 @@ REQUESTS = st.tuples(SCHEMES, HOSTS, st.sampled_from(PATHS.split()), QUERIES, CO
 
 @given(st.lists(REQUESTS, max_size=25))
 def test_no_request_gets_the_answer_of_another(sample_database, requests):
-    apps = [without_cache(sample_database), create_app(Settings(cache_size=32), shared_database(sample_database))]
+    apps = [without_cache(sample_database), create_app(settings_of(cache_size=32), shared_database(sample_database))]
     for scheme, host, path, query, coding, method in requests:
         environ = {
             "wsgi.url_scheme": scheme,
@@ -76,12 +76,12 @@ shared_database = lru_cache(Snapshot.read)
 
 @lru_cache
 def without_cache(path):
-    return create_app(Settings(cache_size=0), shared_database(path))
+    return create_app(settings_of(cache_size=0), shared_database(path))
 
 
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
 def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database, coding):
-    settings = Settings(burst_limit="off", sustained_limit="3/day")
+    settings = settings_of(burst_limit="off", sustained_limit="3/day")
     app = webtest.TestApp(create_app(settings, shared_database(sample_database), store_for(settings)))
     answers = [raw(app, ADDRESS, coding) for _ in range(5)]
     assert [answer.status_int for answer in answers] == [200, 200, 200, 429, 429]
@@ -92,8 +92,8 @@ def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database
 
 def etags(database, **settings):
     """Of an answer, and of the page."""
-    app = webtest.TestApp(create_app(Settings(**settings), database))
-    return [app.get(address).headers["ETag"] for address in (f"{Settings(**settings).base_address}/2023/18", "/")]
+    app = webtest.TestApp(create_app(settings_of(**settings), database))
+    return [app.get(address).headers["ETag"] for address in (f"{settings_of(**settings).base_address}/2023/18", "/")]
 
 
 SHAPING = [{"base_path": "/api"}, {"series": "f2"}, {"base_url": "https://example.org/f1"}, {"finish_times": "gap"}]
@@ -168,7 +168,7 @@ def test_last_modified_is_when_the_database_was_built(sample):
 
 @pytest.mark.parametrize(("max_age", "header"), [(300, "public, max-age=300"), (0, "no-cache")])
 def test_how_long_an_answer_may_be_reused_is_a_setting(sample_database, max_age, header):
-    app = webtest.TestApp(create_app(Settings(max_age=max_age), shared_database(sample_database)))
+    app = webtest.TestApp(create_app(settings_of(max_age=max_age), shared_database(sample_database)))
     assert app.get(ADDRESS).headers["Cache-Control"] == header
 
 
@@ -215,7 +215,7 @@ def raw(app, address, coding, **environ):
 @pytest.mark.parametrize("address", [LAPS, "/", "/openapi.json"])
 @pytest.mark.parametrize("cache_size", [0, 32])
 def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(sample_database, address, cache_size):
-    app = webtest.TestApp(create_app(Settings(cache_size=cache_size), shared_database(sample_database)))
+    app = webtest.TestApp(create_app(settings_of(cache_size=cache_size), shared_database(sample_database)))
     for _ in range(2):
         plain = raw(app, address, "identity")
         assert len(plain.body) == int(plain.headers["Content-Length"])

@@ -71,7 +71,6 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Pat
         (["refresh", f"FROM={WORD}.zip", f"DATABASE={NAME}.db"], f"/{WORD}.zip: not found; "),
         (["check-data", f"DATABASE={NAME}.none"], f"racedata check: {NAME}.none is missing; "),
         (["serve", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
-        (["routes", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
         (["serve", "WEB_CONCURRENCY=many"], "racedata: WEB_CONCURRENCY='many': expected a whole number "),
     ],
 )
@@ -86,7 +85,7 @@ def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(
     assert not (project / "data" / "racedata.db").exists()
 
 
-@pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts from"), ("routes", "/ergast/f1/results")])
+@pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts from")])
 @pytest.mark.parametrize("by_environment", [False, True])
 def test_a_target_uses_the_database_of_any_name(project: Path, target: str, printed: str, by_environment: bool) -> None:
     name = f"{NAME}.db"

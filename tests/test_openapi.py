@@ -5,7 +5,7 @@ import json
 import pytest
 import webtest
 from falcon.inspect import inspect_routes
-from support.answers import Description, client
+from support.answers import Description, client, settings_of
 
 from racedata import __version__
 from racedata.app import create_app
@@ -77,7 +77,7 @@ def test_every_answer_of_the_sample_is_as_described(sample_database, described, 
 @pytest.mark.long
 def test_every_answer_of_a_full_dump_is_as_described(dump_database, described):
     data = Snapshot.read(dump_database)
-    app = webtest.TestApp(create_app(Settings(cache_size=0), data))
+    app = webtest.TestApp(create_app(settings_of(cache_size=0), data))
     races = [tuple(row) for row in data.rows("SELECT year, round FROM races")]
     for path in ADDRESSES:
         if "{round}" in path:
@@ -109,7 +109,7 @@ def test_a_conditional_request_is_answered_as_described(sample, described, path)
 
 
 def test_limited_and_refused_answers_are_as_described(sample_database, described):
-    settings = Settings(sustained_limit="2/hour")
+    settings = settings_of(sustained_limit="2/hour")
     app = webtest.TestApp(create_app(settings, Snapshot.read(sample_database), store_for(settings)))
     for path in ("/{season}/{round}/laps", "/{season}/{round}/laps", "/{season}"):
         answer = app.get(BASE + described.address(path, season=2023, round=18), status="*")

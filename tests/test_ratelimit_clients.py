@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from racedata.ratelimit.clients import TrustedProxies, bucket_key
 
-PROXIES = TrustedProxies("127.0.0.1, 10.0.0.0/8,unix,fd00::/8")
+PROXIES = TrustedProxies.parse("127.0.0.1, 10.0.0.0/8,unix,fd00::/8")
 
 
 @pytest.mark.parametrize(
@@ -40,7 +40,7 @@ def test_the_client_is_the_first_address_from_the_right_that_is_not_a_trusted_pr
 
 
 def test_an_untrusted_unix_socket_is_one_client():
-    proxies = TrustedProxies("127.0.0.1")
+    proxies = TrustedProxies.parse("127.0.0.1")
     assert proxies.client("", "198.51.100.1") is proxies.client("", "") is None
     assert bucket_key(None) == b"unix"
 

@@ -4,10 +4,10 @@ import tracemalloc
 
 import pytest
 import webtest
+from support.answers import settings_of
 from support.limits import SECOND, local_store
 
 from racedata.app import create_app
-from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
 
@@ -15,7 +15,7 @@ from racedata.snapshot import Snapshot
 def app(sample_database):
     """The application with default limits on a clock that stands still, `app.clock`."""
     store = local_store(clients=64)
-    wsgi_app = create_app(Settings(trusted_proxies="127.0.0.1"), Snapshot.read(sample_database), store)
+    wsgi_app = create_app(settings_of(trusted_proxies="127.0.0.1"), Snapshot.read(sample_database), store)
     app = webtest.TestApp(wsgi_app, {"REMOTE_ADDR": "203.0.113.9"})
     app.clock = store.clock
     return app

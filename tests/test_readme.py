@@ -19,9 +19,9 @@ from webtest import TestApp
 
 from racedata import __version__
 from racedata.addresses import FILTERS
-from racedata.cli import COMMANDS, option
+from racedata.cli import COMMANDS
 from racedata.openapi import PARAMETERS
-from racedata.settings import Settings
+from racedata.settings import Settings, option
 
 RACEDATA = [sys.executable, "-m", "racedata"]
 
@@ -102,7 +102,12 @@ def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it() -
     documented = [[cell.replace("`", "") for cell in row] for row in table("Variable", README)[1:]]
     special = {"WEB_CONCURRENCY": "one per core, at most 8", "RACEDATA_DATABASE": "see above"}
     assert documented == [
-        [variable, option(each.name), special.get(variable, str(each.default) or "(empty)"), each.metadata["help"]]
+        [
+            variable,
+            option(each.name),
+            special.get(variable, each.metadata["default"] or "(empty)"),
+            each.metadata["help"],
+        ]
         for each in fields(Settings)
         for variable in [each.metadata["variable"]]
     ]

@@ -26,7 +26,7 @@ RESULTS = "/ergast/f1/2023/9/results.json"
 
 @pytest.fixture(autouse=True)
 def log_level(caplog):
-    caplog.set_level("INFO", "racedata")  # as get_app() sets it
+    caplog.set_level("INFO", "racedata")  # as server.py sets it
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import webtest
 from support import SAMPLE
-from support.answers import Counted, client, request
+from support.answers import Counted, client, request, settings_of
 
 from racedata.addresses import CSV, ICS, JSON
 from racedata.app import create_app
@@ -19,7 +19,6 @@ from racedata.caching import SMALL, decompressed
 from racedata.database import SCHEMA_VERSION, refreshes_path
 from racedata.ratelimit.stores import store_for
 from racedata.resources import ENDPOINTS
-from racedata.settings import Settings
 
 EXPECTED = Path(__file__).parent / "expected"
 
@@ -173,7 +172,7 @@ WRONG_BY_ENDING = {
 def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_the_others(
     sample_database, endpoint, ending
 ):
-    data, settings = Counted.read(sample_database), Settings(burst_limit="off", sustained_limit="99/day")
+    data, settings = Counted.read(sample_database), settings_of(burst_limit="off", sustained_limit="99/day")
     app = webtest.TestApp(create_app(settings, data, store_for(settings)))
     address, sent = f"/ergast/f1/2023/18/{endpoint.name}{ending}", 0
 

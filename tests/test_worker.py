@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -100,37 +101,81 @@ def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_work
             assert next(answers(connection))
 
 
-# An application that answers a query with `wait` only when a file is no longer locked.
+# The service with another application, which answers `/slow` only when a file is no longer locked.
 WAITING = """
-import fcntl
+import fcntl, sys
+from racedata import server, settings
+
+def slow(path):
+    fcntl.flock(open(path), fcntl.LOCK_SH)
+    yield b"OK"
 
 def app(environ, start_response):
-    if "wait" in environ["QUERY_STRING"]:
-        fcntl.flock(open({!r}), fcntl.LOCK_SH)
     start_response("200 OK", [("content-length", "2")])
-    return [b"OK"]
+    return slow({!r}) if environ["PATH_INFO"] == "/slow" else [b"OK"]
+
+server.application = lambda settings: app
+server.serve(*settings.parse_arguments(sys.argv[1:]))
 """
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path: Path, threads: str) -> None:
-    slow = ("?wait&limit=101", "?limit=999&wait", "?limit=002000&wait", "?wait&offset=1&limit=" + "9" * 4000)
-    slow += (".csv?wait&limit=101", ".ics?wait", "/2023.ICS?wait")
-    fast = ("?offset=2000", "?limit=", "?limit=99", "?limit=100", "?limit=0100&offset=200", "?unlimited=200", ".csv")
-    fast += ("?LIMIT=999", "?offset=1&x=limit=999")
-    (tmp_path / "waiting.py").write_text(WAITING.format(str(tmp_path / "lock")))
-    options = ("--pythonpath", str(tmp_path), "--threads", threads, "waiting:app")
-    with gunicorn(*options, environ={"WEB_CONCURRENCY": "1"}) as running, ExitStack() as stack:
-        lock = stack.enter_context((tmp_path / "lock").open("w"))
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        good, *waiting = [connected(running, stack) for _ in range(1 + len(slow))]
-        for connection, query in zip(waiting, slow, strict=True):
-            connection.sendall(request(f"/laps{query}"))
-        for query in fast:
-            good.sendall(request(f"/laps{query}", "Referer: /laps?limit=200"))
+    lock = tmp_path / "lock"
+    (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
+    command = [sys.executable, str(tmp_path / "waiting.py")]
+    with (
+        lock.open("w") as locked,
+        gunicorn("--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command) as running,
+        ExitStack() as stack,
+    ):
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        good, *waiting = [connected(running, stack) for _ in range(40)]
+        for connection in waiting:
+            connection.sendall(request("/slow"))
+        for _ in range(10):
+            good.sendall(request("/"))
             assert next(answers(good)) == b"OK"
-        fcntl.flock(lock, fcntl.LOCK_UN)
-        assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(slow)
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(waiting)
+
+
+FAILING = """
+import sys
+from racedata import server, settings
+
+def answer(environ):
+    yield b"half"
+    1 / 0
+
+def app(environ, start_response):
+    start_response("200 OK", [("content-length", "8")])
+    return list(answer(environ)) if environ["PATH_INFO"] == "/list" else answer(environ)
+
+server.application = lambda settings: app
+server.serve(*settings.parse_arguments(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(
+    tmp_path: Path, threads: str
+) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+    command, log = [sys.executable, str(tmp_path / "failing.py")], tmp_path / "log"
+    with (
+        log.open("w") as output,
+        gunicorn("--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command, output=output) as running,
+        ExitStack() as stack,
+    ):
+        for path in ("/list", "/iterator"):
+            connection = connected(running, stack)
+            connection.sendall(request(path))
+            with connection.makefile("rb") as stream:
+                answer = stream.read()
+            assert answer.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+            assert b"half" not in answer
+    assert log.read_text().count("ZeroDivisionError") == 2
 
 
 def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:

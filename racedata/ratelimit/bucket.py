@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
+
 
 class Limit:
     """`quota` requests in `window` seconds, as a token bucket that starts full and refills continuously.
@@ -17,6 +19,10 @@ class Limit:
         # Microseconds. Rounded up: if the quota does not divide the window, rounding down would allow more than quota.
         self.interval = -(-window * 1_000_000 // quota)
         self.capacity = self.interval * quota
+
+    def __repr__(self) -> str:
+        """`burst 4/1`: what tells it from others."""
+        return f"{self.name} {self.quota}/{self.window}"
 
 
 class Decision(NamedTuple):

@@ -1,23 +1,24 @@
 """Which client a request comes from: its IP address, also behind trusted proxies, and the key of its bucket."""
 
 import ipaddress
+from collections.abc import Sequence
 from functools import lru_cache
-
-from racedata.settings import names_in
+from typing import NamedTuple
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
-class TrustedProxies:
-    """Proxies whose X-Forwarded-For is trusted: IP addresses, networks and `unix`, separated by commas.
+class TrustedProxies(NamedTuple):
+    """Proxies whose X-Forwarded-For is trusted."""
 
-    `unix` means every peer on a unix socket, which has no IP address.
-    """
+    networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
+    unix: bool = False  # whether every peer on a unix socket is one; it has no IP address
 
-    def __init__(self, text: str) -> None:
-        names = names_in(text)
-        self.unix = "unix" in names
-        self.networks = [ipaddress.ip_network(name) for name in names if name != "unix"]
+    @classmethod
+    def parse(cls, text: str) -> "TrustedProxies":
+        """Parses comma-separated IP addresses, networks and `unix`. Raises ValueError."""
+        names = [name.strip() for name in text.split(",")] if text else []
+        return cls([ipaddress.ip_network(name) for name in names if name != "unix"], "unix" in names)
 
     def trusts(self, hop: IP | None) -> bool:
         """Whether `hop` is a trusted proxy; None is a unix socket."""

@@ -1,10 +1,11 @@
 """The limit store for one machine: buckets in memory that all worker processes share, and the locks for it."""
 
-import ctypes
-import errno
+import fcntl
 import hashlib
 import mmap
 import os
+import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
@@ -17,62 +18,14 @@ def monotonic_microseconds() -> int:
     return time.monotonic_ns() // 1000
 
 
-class Mutexes:
-    """Locks shared by threads and processes, which survive the death of their holder: POSIX robust mutexes.
-
-    Python has none, so this calls the C library. Python does have file locks (fcntl.lockf). They take 0.5 µs instead of
-    0.25 µs, but each call also releases the GIL and must then wait to get it back. Under load that cost one request in
-    twelve.
-
-    Raises AttributeError if the C library has no robust mutexes, OSError if they cannot be initialised.
-    """
-
-    SIZE = 64  # bytes per mutex; pthread_mutex_t has 40 to 48, depending on the platform
-    PROCESS_SHARED, ROBUST = 1, 1  # constants of pthread.h, the same in glibc and musl
-
-    def __init__(self, count: int) -> None:
-        self._memory = mmap.mmap(-1, count * self.SIZE)
-        self._first = ctypes.addressof(ctypes.c_char.from_buffer(self._memory))
-        # A PyDLL keeps the GIL during a call, a CDLL releases it: only a call that may block should release it.
-        keeps_gil, releases_gil = ctypes.PyDLL(None), ctypes.CDLL(None)
-        self._try, self._wait = keeps_gil.pthread_mutex_trylock, releases_gil.pthread_mutex_lock
-        self._consistent, self._unlock = keeps_gil.pthread_mutex_consistent, keeps_gil.pthread_mutex_unlock
-        for function in (self._try, self._wait, self._consistent, self._unlock):
-            function.argtypes = [ctypes.c_void_p]
-        attributes = ctypes.create_string_buffer(64)
-        results: list[int] = [
-            keeps_gil.pthread_mutexattr_init(attributes),
-            keeps_gil.pthread_mutexattr_setpshared(attributes, self.PROCESS_SHARED),
-            keeps_gil.pthread_mutexattr_setrobust(attributes, self.ROBUST),
-            *(
-                keeps_gil.pthread_mutex_init(ctypes.c_void_p(self._first + number * self.SIZE), attributes)
-                for number in range(count)
-            ),
-        ]
-        if any(results):
-            raise OSError(max(results), os.strerror(max(results)))
-
-    def lock(self, number: int) -> None:
-        mutex = self._first + number * self.SIZE
-        result = self._try(mutex)
-        if result == errno.EBUSY:
-            result = self._wait(mutex)
-        if result == errno.EOWNERDEAD:
-            # The holder died, and this thread holds the mutex now. The data is valid: see LocalStore.
-            self._consistent(mutex)
-
-    def unlock(self, number: int) -> None:
-        self._unlock(self._first + number * self.SIZE)
-
-
 class LocalStore:
     """The buckets of up to `clients` clients, in memory shared with all processes forked after it is made.
 
     Counts are exact with any number of processes and threads. `clock` returns microseconds.
 
     The memory is a hash table. A client's key is a keyed hash, so that a client cannot cause a collision with another
-    client's key. The key selects a set of WAYS slots, and the client has one of them. One of the mutexes guards each
-    set; the kernel releases a mutex if its holder dies.
+    client's key. The key selects a set of WAYS slots, and the client has one of them. A lock guards each set: a byte of
+    an empty file for processes, which the kernel unlocks if its holder dies, and one lock for the threads of a process.
 
     A process may die at any point while it writes to a slot. So a slot has two states, and a word that says which of
     them is valid. New values go to the other state. Then one atomic write of that word makes the other state valid.
@@ -82,7 +35,6 @@ class LocalStore:
     """
 
     WAYS = 16
-    MUTEXES = 1024  # a mutex guards every 1024th set
     KEY = 16  # bytes
 
     def __init__(
@@ -96,28 +48,32 @@ class LocalStore:
         self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * self._slot_words))
         self._words = memoryview(self._memory)[slots * self.KEY :].cast("q")
         self._secret = os.urandom(16)
-        self._mutexes = Mutexes(self.MUTEXES)
+        self._threads, self._file = threading.Lock(), tempfile.TemporaryFile()  # noqa: SIM115
         self._place = lru_cache(maxsize=4096)(self._hash)
 
-    def _hash(self, client: bytes) -> tuple[bytes, int, int]:
-        """The key of a client, the first slot of its set, and the number of the set's mutex."""
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    def _hash(self, client: bytes) -> tuple[bytes, int]:
+        """The key of a client, and the first slot of its set."""
         key = hashlib.blake2b(client, digest_size=self.KEY, key=self._secret).digest()
-        number = int.from_bytes(key[:8], "little") % self._sets
-        return key, number * self.WAYS, number % self.MUTEXES
+        return key, int.from_bytes(key[:8], "little") % self._sets * self.WAYS
 
     def take(self, client: bytes) -> Decision:
         """Takes a token for `client`."""
-        key, first, mutex = self._place(client)
-        self._mutexes.lock(mutex)
-        try:
-            slot = self._slot(key, first)
-            # The clock is read under the lock, so that moments are in the order of decisions.
-            decision, full_at = take(self.limits, self._read(slot), self.clock())
-            if decision.refused_by is None:
-                self._write(slot, full_at)
-            return decision
-        finally:
-            self._mutexes.unlock(mutex)
+        key, first = self._place(client)
+        with self._threads:
+            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
+            try:
+                slot = self._slot(key, first)
+                # The clock is read under the lock, so that moments are in the order of decisions.
+                decision, full_at = take(self.limits, self._read(slot), self.clock())
+                if decision.refused_by is None:
+                    self._write(slot, full_at)
+                return decision
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, first)
 
     def _slot(self, key: bytes, first: int) -> int:
         """The slot of `key` in the set that begins at slot `first`; a new key is given one."""

@@ -9,8 +9,6 @@ from racedata.ratelimit.bucket import Decision, Limit
 from racedata.ratelimit.local_store import LocalStore
 from racedata.settings import SettingError, Settings
 
-WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
-
 
 class LimitStore(Protocol):
     """Holds the buckets of all clients. `take` may be called by several threads and processes at once."""
@@ -24,14 +22,10 @@ class LimitStore(Protocol):
 
 def store_for(settings: Settings) -> LimitStore | None:
     """The limit store that the settings name; None if all limits are off. Raises SettingError."""
-    limits = [Limit(name, quota, WINDOWS[unit]) for name, (quota, unit) in settings.rate_limits.items()]
+    limits = settings.rate_limits
     if not limits:
         return None
-    try:
-        local = LocalStore(limits)
-    except (AttributeError, OSError):
-        off = " and ".join(f"RACEDATA_{name.upper()}_LIMIT=off" for name in settings.rate_limits)
-        raise SettingError(f"rate limits need a system with robust mutexes, such as Linux: expected {off}") from None
+    local = LocalStore(limits)
     if settings.limit_store == "local":
         return local
     try:

@@ -28,9 +28,14 @@ class Counted(Snapshot):
         return super().rows(sql, values)
 
 
-def client(path: Path, **settings: Any) -> webtest.TestApp:
+def settings_of(**texts: object) -> Settings:
+    """Settings given as options would give them: `settings_of(burst_limit="off", max_age=5)`."""
+    return Settings.read({}, {name: str(text) for name, text in texts.items()})
+
+
+def client(path: Path, **settings: object) -> webtest.TestApp:
     """The application over the database at `path`."""
-    return webtest.TestApp(create_app(Settings(**settings), Snapshot.read(str(path))))
+    return webtest.TestApp(create_app(settings_of(**settings), Snapshot.read(str(path))))
 
 
 def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:

@@ -17,7 +17,7 @@ from typing import IO
 
 from support import ROOT
 
-GUNICORN = [sys.executable, "-m", "gunicorn", "-c", "python:racedata.gunicorn_conf"]
+SERVE = [sys.executable, "-m", "racedata", "serve"]
 SITE = (ROOT / "deploy" / "nginx.conf").read_text(encoding="utf-8")
 
 OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
@@ -117,21 +117,22 @@ def gunicorn(
     ready: Callable[[Address], bool] = listens,
     sockets: Sequence[Path] = (),
     output: IO[str] | None = None,
+    command: Sequence[str] = SERVE,
 ) -> Iterator[Gunicorn]:
-    """gunicorn with this project's configuration, on a free port or on unix sockets. It ends with the block.
+    """`racedata serve` with these options of gunicorn, on a free port or on unix sockets. It ends with the block.
 
-    Enters the block once `ready` is true of its address. Raises RuntimeError if gunicorn ends before that.
+    Enters the block once `ready` is true of its address. Raises RuntimeError if it ends before that.
     """
     address: Address = str(sockets[0]) if sockets else ("127.0.0.1", free_port())
     place = {"PORT": str(address[1])} if isinstance(address, tuple) else {}
     bind = [option for path in sockets for option in ("--bind", f"unix:{path}")]
     environ = {"PATH": os.environ["PATH"], **place, **environ}
     begin = time.perf_counter()
-    process = subprocess.Popen([*GUNICORN, *bind, *options], cwd=ROOT, env=environ, stdout=output, stderr=output)
+    process = subprocess.Popen([*command, "--", *bind, *options], cwd=ROOT, env=environ, stdout=output, stderr=output)
     try:
         until(lambda: process.poll() is not None or ready(address))
         if process.poll() is not None:
-            raise RuntimeError(f"gunicorn {' '.join(options)} has ended with status {process.returncode}")
+            raise RuntimeError(f"the service with {' '.join(options)} has ended with status {process.returncode}")
         yield Gunicorn(process, address, time.perf_counter() - begin)
     finally:
         process.terminate()

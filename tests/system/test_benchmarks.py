@@ -37,5 +37,5 @@ def test_the_soak_shows_files_and_threads_that_stay_within_bounds(sample_databas
     rows = [[cell.strip() for cell in line.split("|")] for line in said.splitlines()[4:]]
     assert [row[1] for row in rows] == ["5,000", "10,000", "15,000", "20,000"]
     assert len({row[5] for row in rows}) == 1
-    most = Settings().workers * (1 + 4)  # see gunicorn_conf.py
+    most = Settings().workers * (1 + 4)  # see server.py
     assert all(int(row[6]) <= most for row in rows)

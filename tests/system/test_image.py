@@ -109,7 +109,7 @@ def test_the_image_is_small_and_has_neither_tools_nor_tests() -> None:
 def test_the_image_says_what_it_is() -> None:
     labels = {name.rpartition(".")[2]: text for name, text in inspect("racedata")["Config"]["Labels"].items()}
     assert (labels["title"], labels["version"]) == ("racedata", __version__)
-    assert in_image("racedata", "version") == f"racedata {__version__}\n"
+    assert in_image("racedata", "--version") == f"racedata {__version__}\n"
 
 
 @pytest.mark.parametrize("user", ["10001:0", "0:0", "12345:0", "12345:12345"])

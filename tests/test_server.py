@@ -1,8 +1,7 @@
-"""racedata.gunicorn_conf: a real gunicorn that starts and answers, or says in one line why it cannot."""
+"""racedata.server: a real gunicorn that starts and answers, or says in one line why it cannot."""
 
 import os
 import re
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from support import ROOT
-from support.processes import GUNICORN, OFF, free_port, gunicorn, until
+from support.processes import SERVE, free_port, gunicorn, until
 
 from racedata.settings import Settings
 
@@ -30,7 +29,7 @@ def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
 
 def with_open_files(number: int) -> list[str]:
     """The command that starts gunicorn, allowed to open so many files."""
-    return ["sh", "-c", f'ulimit -n {number}; exec "$@"', "sh", *GUNICORN]
+    return ["sh", "-c", f'ulimit -n {number}; exec "$@"', "sh", *SERVE]
 
 
 @contextmanager
@@ -74,7 +73,7 @@ def one_worker(sample_database: Path) -> dict[str, str]:
     ],
 )
 def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable: str, value: str, line: str) -> None:
-    ended = run(GUNICORN, **{variable: value})
+    ended = run(SERVE, **{variable: value})
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
 
 
@@ -82,15 +81,15 @@ def test_it_listens_on_an_ipv6_address_too(one_worker: dict[str, str]) -> None:
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
     url = f"http://[::1]:{one_worker['PORT']}"
-    with running(GUNICORN, HOST="::1", **one_worker) as lines:
+    with running(SERVE, HOST="::1", **one_worker) as lines:
         assert any(f"Listening at: {url}" in line for line in lines)
         with urllib.request.urlopen(f"{url}/ergast/f1/2023/18.json", timeout=10) as answer:
             assert f'"url":"{url}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
 
 
 def test_a_second_service_on_the_same_port_does_not_start(one_worker: dict[str, str]) -> None:
-    with running(GUNICORN, **one_worker):
-        second = run(GUNICORN, **one_worker)
+    with running(SERVE, **one_worker):
+        second = run(SERVE, **one_worker)
     assert second.returncode == 3
     line = f"racedata: HOST=127.0.0.1 PORT={one_worker['PORT']}: cannot listen there: Address already in use"
     assert line in second.stderr.splitlines()
@@ -100,7 +99,7 @@ def test_a_second_service_on_the_same_port_does_not_start(one_worker: dict[str, 
 def test_a_client_that_connects_while_it_starts_is_answered(one_worker: dict[str, str]) -> None:
     for _ in range(5):
         process = subprocess.Popen(
-            GUNICORN, cwd=ROOT, env={"PATH": os.environ["PATH"], **one_worker}, stderr=subprocess.DEVNULL
+            SERVE, cwd=ROOT, env={"PATH": os.environ["PATH"], **one_worker}, stderr=subprocess.DEVNULL
         )
         try:
             answer = b""
@@ -142,21 +141,24 @@ def test_more_connections_than_open_files_cause_no_errors(one_worker: dict[str, 
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
 
 
-# The project's configuration. Each worker gets a SIGTERM before it has its own signal handlers.
+# The service. Each worker gets a SIGTERM before it has its own signal handlers.
 EARLY = """
-import os, runpy, signal
-globals().update(runpy.run_module("racedata.gunicorn_conf"))
+import os, signal, sys
+from racedata import server, settings
 
-def post_fork(server, worker):
-    os.kill(os.getpid(), signal.SIGTERM)
+def config(settings):
+    return {**usual(settings), "post_fork": lambda server, worker: os.kill(os.getpid(), signal.SIGTERM)}
+
+usual, server.config = server.config, config
+server.serve(*settings.parse_arguments(sys.argv[1:]))
 """
 
 
 def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker: dict[str, str], tmp_path: Path) -> None:
     (tmp_path / "early.py").write_text(EARLY)
-    log, options = tmp_path / "log", ("--config", str(tmp_path / "early.py"))
+    log, command = tmp_path / "log", [sys.executable, str(tmp_path / "early.py")]
     del one_worker["PORT"]
-    with log.open("w") as output, gunicorn(*options, environ=one_worker, output=output):
+    with log.open("w") as output, gunicorn(environ=one_worker, output=output, command=command):
         until(lambda: "Worker exiting" in log.read_text())
 
 
@@ -171,39 +173,18 @@ def test_a_second_master_starts_in_the_same_way(one_worker: dict[str, str], tmp_
 
 
 def test_it_refuses_a_certificate(one_worker: dict[str, str]) -> None:
-    ended = run([*GUNICORN, "--certfile", __file__], **one_worker)
+    ended = run([*SERVE, "--", "--certfile", __file__], **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")
     line = "racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)"
     assert ended.stderr.splitlines()[2:] == [line]  # after gunicorn's, and that it is only a sample
 
 
-# gunicorn in a version that does not exist.
-UNTESTED = """
-import gunicorn
-gunicorn.__version__ = "27.999"
-from gunicorn.app.wsgiapp import run
-run()
-"""
-
-
-def test_with_a_version_of_gunicorn_that_was_not_tested_its_own_worker_serves_and_takes_new_data(
-    one_worker: dict[str, str], other_database: Path, tmp_path: Path
-) -> None:
-    database = shutil.copy(one_worker["RACEDATA_DATABASE"], tmp_path / "racedata.db")
-    command = [sys.executable, "-c", UNTESTED, *GUNICORN[GUNICORN.index("-c") :]]
+@pytest.mark.long
+def test_the_oldest_gunicorn_that_is_accepted_serves_too(one_worker: dict[str, str], tmp_path: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--target", str(tmp_path / "old"), "gunicorn==27.0.0"], check=True, timeout=600)
     url = f"http://127.0.0.1:{one_worker['PORT']}{Settings().base_address}/2023/9.json"
-
-    def answer() -> str:
+    with running(SERVE, PYTHONPATH=str(tmp_path / "old"), **one_worker) as lines:
+        assert any("Starting gunicorn 27.0.0\n" in line for line in lines)
         with urllib.request.urlopen(url, timeout=20) as opened:
-            return str(opened.read())
-
-    with running(command, "Booting worker", **{**one_worker, **OFF, "RACEDATA_DATABASE": str(database)}) as lines:
-        assert "Spielberg" in answer()
-        os.replace(shutil.copy(other_database, tmp_path / "new.db"), database)
-        until(lambda: "Zeltweg" in answer())
-    said = [line for line in lines if line.startswith("racedata: ")]
-    assert said == [
-        "racedata: gunicorn 27.999 was not tested, only 27.0.1; gunicorn's own worker is used, and slow "
-        "clients can delay others\n"
-    ]
-    assert any("Using worker: gthread" in line for line in lines)
+            assert b"Spielberg" in opened.read()
