@@ -31,9 +31,9 @@ install: .venv/installed  ## install the service into .venv
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable .
 	@touch $@
 
-.venv/installed-%: .venv/installed
+.venv/installed-%: .venv/installed tests/requirements.lock
 	@echo "Installing what the tests need …"
-	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[$*]'
+	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/requirements.lock --editable '.[$*]'
 	@touch $@
 
 load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the same sources again), DATABASE=file, CORRECTIONS=none
@@ -118,16 +118,19 @@ build/lock/bin/uv: | python
 	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet --disable-pip-version-check uv
 	@touch $@
 
-# The versions that are in the file already stay, without --upgrade.
-LOCK = build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --extra redis --generate-hashes \
-	--no-annotate --custom-compile-command "make lock" setup.cfg build/lock/build.in --output-file
+# The versions that are in a file already stay, without --upgrade.
+COMPILE = build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
+	--custom-compile-command "make lock" setup.cfg
+LOCK = $(COMPILE) --extra redis --generate-hashes build/lock/build.in --output-file
+LOCK_TESTS = $(COMPILE) --extra test --extra system --extra image --output-file
 
 build/lock/build.in: pyproject.toml build/lock/bin/uv
 	@build/lock/bin/python -c 'import tomllib; \
 		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' >$@
 
-lock: build/lock/build.in  ## take the newest versions of what the image installs into deploy/requirements.lock (needs the network)
+lock: build/lock/build.in  ## take the newest versions into deploy/requirements.lock (for the image) and tests/requirements.lock (for the tests and lint); needs the network
 	@$(LOCK) deploy/requirements.lock --upgrade
+	@$(LOCK_TESTS) tests/requirements.lock --upgrade
 
 # The tests compare the version with that of README.md and of the image, and the lock with setup.cfg.
 release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: version, changelog, documents, lock, wheel, audit, image (needs the network)
@@ -137,6 +140,7 @@ release-check: .venv/installed-test build/lock/build.in  ## check all that a rel
 	@cp deploy/requirements.lock build/lock/new.lock && $(LOCK) build/lock/new.lock
 	@cmp -s deploy/requirements.lock build/lock/new.lock || \
 		{ echo "deploy/requirements.lock is not what setup.cfg needs; run: make lock" >&2; exit 1; }
+	@! grep -n "project.invalid" setup.cfg >&2 || { echo "setup.cfg: expected the address of the project" >&2; exit 1; }
 	@$(MAKE) --no-print-directory dist test-image audit
 	@git diff --quiet HEAD || { echo "there are changes that are not committed" >&2; exit 1; }
 
