@@ -18,8 +18,6 @@ Round = int | Literal["last", "next"]
 
 # The endings of addresses. Without one, the answer is JSON.
 JSON, CSV, ICS = ENDINGS = (".json", ".csv", ".ics")
-# The kinds of sessions that a calendar may have, as the parameter `sessions` names them.
-SESSION_KINDS = ("practice", "qualifying", "sprintqualifying", "sprint", "race")
 
 
 class AddressError(ValueError):

@@ -7,14 +7,14 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
 from datetime import date, datetime, timedelta
-from typing import NamedTuple
 
 from icalendar import Calendar, Component, Event
 from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
 
 from racedata import __version__
-from racedata.addresses import SESSION_KINDS, Address, Value
+from racedata.addresses import Address, Value
 from racedata.catalogue import Catalogue, full_name, place_of, without_accents
+from racedata.kinds import SESSION_GROUPS, SESSIONS, Session
 from racedata.serializers import Json
 from racedata.snapshot import Snapshot, public_name
 
@@ -22,25 +22,8 @@ CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
 
-class Session(NamedTuple):
-    """A session of a weekend, and how long it usually takes."""
-
-    kind: str  # one of SESSION_KINDS
-    name: str
-    minutes: int
-
-
-# The sessions of a weekend, by their names in a race; the race itself has none.
-WEEKEND = {
-    "FirstPractice": Session("practice", "Practice 1", 60),
-    "SecondPractice": Session("practice", "Practice 2", 60),
-    "ThirdPractice": Session("practice", "Practice 3", 60),
-    "Qualifying": Session("qualifying", "Qualifying", 60),
-    "SprintShootout": Session("sprintqualifying", "Sprint Shootout", 45),
-    "SprintQualifying": Session("sprintqualifying", "Sprint Qualifying", 45),
-    "Sprint": Session("sprint", "Sprint", 60),
-    "": Session("race", "Race", 120),
-}
+# The sessions of a weekend, by their keys in a race.
+BY_KEY = {session.key: session for session in SESSIONS}
 
 Round = tuple[str, str]  # season and round of a race
 # The first and the last line of a component.
@@ -64,7 +47,7 @@ class Calendars:
         self.head = head(built_at, f"{sources_in_words(data)} Served by racedata {__version__}.")
         self.stamp = line("DTSTAMP", vDDDTypes(built_at)) + line("LAST-MODIFIED", vDDDTypes(built_at))
         self.categories = {
-            session: line("CATEGORIES", vCategory([series.upper(), session.name])) for session in WEEKEND.values()
+            session: line("CATEGORIES", vCategory([series.upper(), session.label])) for session in BY_KEY.values()
         }
         self.names = names_of(catalogue)
         self.slugs = dict(slugs_of(catalogue.races.values()))
@@ -86,11 +69,11 @@ class Calendars:
             yield f"round {address.round}" if isinstance(address.round, int) else f"{address.round} race"
         for filter, value in address.filters.items():
             yield self.names.get((filter, value), f"{filter} {value}")
-        if len(kinds) < len(SESSION_KINDS):
+        if len(kinds) < len(SESSION_GROUPS):
             yield f"({' + '.join(kinds)})"  # some clients do not read a comma, which is written as `\,`
 
     def events(self, race: Json) -> list[tuple[str, bytes]]:
-        """The kinds and events of the sessions of a race, in the order of WEEKEND."""
+        """The kinds and events of the sessions of a race, in the order of BY_KEY."""
         round = race["season"], race["round"]
         if round not in self._events:
             self._events[round] = list(self.written(race, self.slugs[round]))
@@ -104,16 +87,16 @@ class Calendars:
             if at["date"] < "9999":
                 start, end = period(at["date"], at.get("time"), session.minutes)
                 # Neither the round nor the date, so that an event can move.
-                uid = f"{self.series}/{slug}/{slug_of(session.name)}@racedata"
+                uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
                 yield (
-                    session.kind,
+                    session.group,
                     b"".join(
                         [
                             EVENT,
                             line("UID", vText(uid)),
                             line("DTSTART", vDDDTypes(start)),
                             line("DTEND", vDDDTypes(end)),
-                            line("SUMMARY", vText(f"{race['raceName']}: {session.name}")),
+                            line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
                             self.categories[session],
                             common,
                             EVENT_END,
@@ -160,7 +143,7 @@ def common_lines(race: Json) -> Iterator[bytes]:
 
 def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
     """The sessions of a race whose date is known, each with the object that has its date and time."""
-    for key, session in WEEKEND.items():
+    for key, session in BY_KEY.items():
         at = race.get(key, {}) if key else race
         if "date" in at:
             yield session, at

@@ -26,7 +26,7 @@ def next_race(ask: Ask) -> str:
         return "<h2>Next</h2>\n<p>No later race is loaded.</p>"
     (race,) = races
     in_order = sorted(sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~")))
-    rows = ((session.name, moment(at)) for session, at in in_order)
+    rows = ((session.label, moment(at)) for session, at in in_order)
     return f"""{heading("Next", race)}
 <p id="over" hidden>This race is over, but its result is not loaded yet.</p>
 {table('Sessions, in <span id="zone">UTC</span>', ("Session", "Start"), rows)}"""

@@ -14,6 +14,7 @@ from string import Template
 from racedata import latest, queries
 from racedata.addresses import FILTERS, FORMS, Grammar, Rules
 from racedata.catalogue import Catalogue, full_name
+from racedata.kinds import KINDS
 from racedata.openapi import PARAMETERS
 from racedata.ratelimit.bucket import WINDOWS
 from racedata.requested import Requested
@@ -27,21 +28,8 @@ SOURCE = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
 SCRIPT_HASH = hashlib.sha256(re.findall("<script>(.*?)</script>", SOURCE, re.DOTALL)[0].encode()).digest()
 PAGE = Template(SOURCE)
 
-# The names on the page of tables whose rows are counted, and of the kinds of records that races have.
+# The names on the page of tables whose rows are counted.
 COUNTED = {"races": "Races", "circuits": "Circuits", "drivers": "Drivers", "constructors": "Constructors"}
-KINDS = {
-    "results": "Results",
-    "fastest_laps": "Fastest laps",
-    "qualifying": "Qualifying",
-    "practice": "Practice",
-    "sprint_results": "Sprints",
-    "sprint_qualifying": "Sprint qualifying",
-    "pit_stops": "Pit stops",
-    "lap_times": "Lap timings",
-    "driver_standings": "Driver standings",
-    "constructor_standings": "Constructor standings",
-}
-SOME_WEEKENDS = {"sprint_results", "sprint_qualifying"}  # most races have none
 
 # The groups of endpoints on the page. Each endpoint has addresses to try, with a text that describes the answer. Names
 # in braces are replaced by `example_values`.
@@ -160,15 +148,15 @@ def loaded_facts(data: Snapshot) -> Iterator[tuple[str, str]]:
 
 def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     """The rows of the table that says of which seasons and races there are records, as HTML."""
-    for kind, name in KINDS.items():
-        if covered := coverage.get(kind):
+    for kind in KINDS.values():
+        if covered := coverage.get(kind.name):
             first, last, races, run = (covered[key] for key in ("first", "last", "races", "run"))
             seasons = f"{first} to {last}" if first < last else str(first)
-            of = f" of {run:,}" if races < run and kind not in SOME_WEEKENDS else ""
+            of = f" of {run:,}" if races < run and kind.has_every_race else ""
             cells = f"<td>{seasons}</td><td>{'all ' * (races == run)}{races:,}{of}</td>"
         else:
             cells = "<td>none</td><td>none</td>"
-        yield f'<tr><th scope="row">{name}</th>{cells}</tr>'
+        yield f'<tr><th scope="row">{kind.label}</th>{cells}</tr>'
 
 
 def source_items(data: Snapshot) -> Iterator[str]:

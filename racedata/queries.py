@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from sqlite3 import Row
 
 from racedata.addresses import Value
+from racedata.kinds import KINDS, Kind
 from racedata.snapshot import Snapshot
 
 Filters = Mapping[str, Value]  # values of columns, by filter
@@ -66,12 +67,15 @@ class Where:
 class RecordTable:
     """The rows that an endpoint serves: a table whose `record` numbers them in the order of answers."""
 
-    name: str
+    kind: Kind
     filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
     select: str = "*"  # the columns that answers need
     # Filters that compare columns of `results` instead: of the row with the same race and driver.
     result_filters: Collection[str] = ()
-    counted_per_race: bool = False  # `record` counts from 1 in each race, not over the whole table
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
 
     @property
     def filters(self) -> frozenset[str]:
@@ -101,7 +105,7 @@ class RecordTable:
         # Without filters, or with only the race in a table that counts per race, the rows that match are numbered
         # without gaps. So the last number is the total, and a page is a range of numbers. No row before the page is
         # read: the last page of lap timings is as fast as the first.
-        numbered = where.is_race_only() if self.counted_per_race else not where.terms
+        numbered = where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
         count = "ifnull(max(record), 0)" if numbered else "count(*)"
         (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
@@ -116,9 +120,9 @@ class RecordTable:
         return total, data.rows(sql, tuple(where.values))
 
 
-RESULTS = RecordTable("results", RESULT_COLUMNS)
+RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)
 SPRINT = RecordTable(
-    "sprint_results",
+    KINDS["sprint_results"],
     # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint.
     {
         "constructors": "constructorId",
@@ -130,31 +134,31 @@ SPRINT = RecordTable(
     "*, NULL AS fastestLapSpeed",  # which serializers.fastest_lap needs; no dump has it for sprints
 )
 QUALIFYING = RecordTable(
-    "qualifying",
+    KINDS["qualifying"],
     # In a few races the two tables name different constructors; the qualifying row's own counts here.
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
-    "sprint_qualifying", {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"}
+    KINDS["sprint_qualifying"], {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"}
 )
-PRACTICE = RecordTable("practice", {"constructors": "constructorId", "drivers": "driverId", "practice": "session"})
+PRACTICE = RecordTable(
+    KINDS["practice"], {"constructors": "constructorId", "drivers": "driverId", "practice": "session"}
+)
 LAPS = RecordTable(
-    "lap_times",
+    KINDS["lap_times"],
     {"drivers": "driverId", "laps": "lap"},
     "lap, driverId, position, time, raceId",  # serializers.laps needs them in this order
     result_filters=RESULT_COLUMNS,
-    counted_per_race=True,
 )
 PITSTOPS = RecordTable(
-    "pit_stops",
+    KINDS["pit_stops"],
     {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
     result_filters=RESULT_COLUMNS,
-    counted_per_race=True,
 )
-DRIVER_STANDINGS = RecordTable("driver_standings", {"drivers": "driverId", "driverstandings": "positionText"})
+DRIVER_STANDINGS = RecordTable(KINDS["driver_standings"], {"drivers": "driverId", "driverstandings": "positionText"})
 CONSTRUCTOR_STANDINGS = RecordTable(
-    "constructor_standings", {"constructors": "constructorId", "constructorstandings": "positionText"}
+    KINDS["constructor_standings"], {"constructors": "constructorId", "constructorstandings": "positionText"}
 )
 
 
@@ -216,14 +220,10 @@ def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
 
 def example_race(data: Snapshot) -> tuple[int, int]:
     """Season and round of a race with results: of those with the most other kinds of records, the latest."""
+    kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
+    number = " + ".join(f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds)
     season, round = data.row(
-        """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results) ORDER BY
-               EXISTS (SELECT 1 FROM qualifying WHERE raceId = races.raceId)
-               + EXISTS (SELECT 1 FROM sprint_results WHERE raceId = races.raceId)
-               + EXISTS (SELECT 1 FROM sprint_qualifying WHERE raceId = races.raceId)
-               + EXISTS (SELECT 1 FROM practice WHERE raceId = races.raceId)
-               + EXISTS (SELECT 1 FROM pit_stops WHERE raceId = races.raceId)
-               + EXISTS (SELECT 1 FROM lap_times WHERE raceId = races.raceId) DESC,
-               year DESC, round DESC LIMIT 1"""
+        f"""SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results)
+            ORDER BY {number} DESC, year DESC, round DESC LIMIT 1"""
     )
     return season, round

@@ -14,13 +14,13 @@ from racedata.addresses import (
     CSV,
     ICS,
     JSON,
-    SESSION_KINDS,
     Address,
     AddressError,
     Grammar,
     UnknownAddress,
     after_base,
 )
+from racedata.kinds import SESSION_GROUPS
 from racedata.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")
@@ -37,7 +37,7 @@ class Requested(NamedTuple):
     limit: int  # records of the page
     offset: int  # records before it
     base_url: str  # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
-    sessions: tuple[str, ...] = SESSION_KINDS  # those that a calendar has
+    sessions: tuple[str, ...] = SESSION_GROUPS  # those that a calendar has
 
 
 class RequestParser:
@@ -90,7 +90,7 @@ class RequestParser:
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
         if address.ending != JSON:
             base_url = ""
-        sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_KINDS
+        sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS
         return Requested(address, limit, offset, base_url, sessions)
 
     def is_slow(self, env: Mapping[str, Any]) -> bool:
@@ -131,18 +131,19 @@ def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, 
     """The kinds of sessions that `sessions` chooses. Raises HTTPBadRequest if it is anything but names of some."""
     value = parameters.get("sessions")
     if value is None:
-        return SESSION_KINDS
+        return SESSION_GROUPS
     if isinstance(value, list):
         raise falcon.HTTPBadRequest(
             description=f"sessions is given {len(value)} times; it is accepted once, as in sessions=race,qualifying."
         )
     names = value.lower().split(",")
     for name in names:
-        if name not in SESSION_KINDS:
+        if name not in SESSION_GROUPS:
+            accepted = ", ".join(SESSION_GROUPS)
             raise falcon.HTTPBadRequest(
-                description=f"sessions has {name[:50]!r}; accepted are {', '.join(SESSION_KINDS)}, separated by commas."
+                description=f"sessions has {name[:50]!r}; accepted are {accepted}, separated by commas."
             )
-    return tuple(kind for kind in SESSION_KINDS if kind in names)
+    return tuple(kind for kind in SESSION_GROUPS if kind in names)
 
 
 def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:

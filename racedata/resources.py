@@ -315,22 +315,20 @@ class Classification(RaceRecords):
 class Results(Classification):
     """`/{season}/{round}/results`: rows of the classifications of races."""
 
-    name = "results"
     summary = "Race results"
     record_table = queries.RESULTS
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(record_table.filters)
-    key = "Results"
     time_formats = serializers.RACE_TIMES
 
 
 class Qualifying(RaceRecords):
     """`/{season}/{round}/qualifying`: rows of the classifications of qualifyings."""
 
-    name = "qualifying"
     summary = "Qualifying results"
     record_table = queries.QUALIFYING
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(record_table.filters)
-    key = "QualifyingResults"
     schema = "QualifyingResult"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -341,32 +339,29 @@ class Qualifying(RaceRecords):
 class Sprint(Classification):
     """`/{season}/{round}/sprint`: rows of the classifications of sprints."""
 
-    name = "sprint"
     summary = "Sprint results"
     record_table = queries.SPRINT
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(record_table.filters)
-    key = "SprintResults"
     time_formats = serializers.SPRINT_TIMES
 
 
 class SprintQualifying(Qualifying):
     """`/{season}/{round}/sprintqualifying`: rows of the classifications of sessions that set the grid of a sprint."""
 
-    name = "sprintqualifying"
     summary = "Sprint qualifying results (in 2023: sprint shootout)"
     record_table = queries.SPRINT_QUALIFYING
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(record_table.filters)
-    key = "SprintQualifyingResults"
 
 
 class Practice(RaceRecords):
     """`/{season}/{round}/practice`: rows of the classifications of practices."""
 
-    name = "practice"
     summary = "Practice results"
     record_table = queries.PRACTICE
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(record_table.filters)
-    key = "PracticeResults"
     schema = "PracticeResult"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -377,11 +372,10 @@ class Practice(RaceRecords):
 class Laps(RaceRecords):
     """`/{season}/{round}/laps`: the lap timings of a race. A record is one driver's lap."""
 
-    name = "laps"
     summary = "Lap timings of a race"
     record_table = queries.LAPS
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(record_table.filters, needs_round=True)
-    key = "Laps"
     schema = "Lap"
     not_echoed = frozenset({"laps"})
 
@@ -392,11 +386,10 @@ class Laps(RaceRecords):
 class PitStops(RaceRecords):
     """`/{season}/{round}/pitstops`: the pit stops of a race."""
 
-    name = "pitstops"
     summary = "Pit stops of a race"
     record_table = queries.PITSTOPS
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(record_table.filters, needs_round=True)
-    key = "PitStops"
     schema = "PitStop"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -439,11 +432,10 @@ class Standings(Endpoint):
 class DriverStandings(Standings):
     """`/{season}/driverstandings`: drivers in the championship."""
 
-    name = "driverstandings"
     summary = "Driver standings"
     record_table = queries.DRIVER_STANDINGS
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(frozenset(record_table.filter_columns))
-    key = "DriverStandings"
     schema = "DriverStanding"
 
     def record(self, row: Row) -> Json:
@@ -454,11 +446,10 @@ class DriverStandings(Standings):
 class ConstructorStandings(Standings):
     """`/{season}/constructorstandings`: constructors in the championship."""
 
-    name = "constructorstandings"
     summary = "Constructor standings"
     record_table = queries.CONSTRUCTOR_STANDINGS
+    name, key = record_table.kind.endpoint, record_table.kind.key
     rules = Rules(frozenset(record_table.filter_columns))
-    key = "ConstructorStandings"
     schema = "ConstructorStanding"
 
     def record(self, row: Row) -> Json:

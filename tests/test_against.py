@@ -76,7 +76,7 @@ def test_what_the_database_has_from_the_source_is_not_compared(copy, merged):
     of_source = "UPDATE sources SET name = substr(name, 9) WHERE name LIKE 'another %' AND sourceId = 1"
     found, remarks = compared(copy(other_points, of_source), merged)
     assert found == {}
-    assert remarks == [f"compared with {merged}: qualifying of 2 races, fastest laps of 2 races"]
+    assert remarks == [f"compared with {merged}: fastest laps of 2 races, qualifying of 2 races"]
 
 
 def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
@@ -92,7 +92,7 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
             "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
         ],
     }
-    assert remarks[-1].startswith("compared with f1db: races of 4 races, results of 4 races, qualifying of 2 races, ")
+    assert remarks[-1].startswith("compared with f1db: races of 4 races, results of 4 races, fastest laps of 2 races, ")
 
 
 def test_drivers_are_matched_by_birth_date_and_name_and_races_that_match_none_are_named(sample_database, source):

@@ -296,7 +296,7 @@ def test_the_database_says_what_it_is(sample_database):
     checksum = Dump("", SAMPLE, None).checksum(file for file in files if file.exists())
     assert source == [1, str(SAMPLE), str(SAMPLE), "CC BY-NC-SA 4.0", checksum]
     assert gave.startswith(
-        "results of 8 races (1957 to 2023), qualifying of 6 races (2005 to 2023), sprint results of "
+        "results of 8 races (1957 to 2023), fastest laps of 5 races (2005 to 2023), qualifying of 6 races (2005 to "
     )
     assert (is_loaded, read_at <= built_at) == (1, True)
     assert len(built_at) == len("2023-07-02T13:00:00Z")

@@ -9,8 +9,8 @@ from support.answers import client
 from support.loads import changed
 
 from racedata import __version__
-from racedata.addresses import SESSION_KINDS
-from racedata.calendars import WEEKEND
+from racedata.calendars import BY_KEY
+from racedata.kinds import SESSION_GROUPS
 from racedata.schemas import OPENAPI, named
 
 with warnings.catch_warnings():
@@ -91,9 +91,9 @@ def test_the_name_of_a_calendar_follows_from_its_address(sample, address, name):
 
 
 def test_the_sessions_are_those_of_the_schema():
-    assert {*WEEKEND} == {*named("ScheduledRace")["properties"], ""}
-    assert {session.kind for session in WEEKEND.values()} == {*SESSION_KINDS}
-    assert OPENAPI["components"]["parameters"]["sessions"]["schema"]["items"]["enum"] == [*SESSION_KINDS]
+    assert {*BY_KEY} == {*named("ScheduledRace")["properties"], ""}
+    assert {session.group for session in BY_KEY.values()} == {*SESSION_GROUPS}
+    assert OPENAPI["components"]["parameters"]["sessions"]["schema"]["items"]["enum"] == [*SESSION_GROUPS]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
     """Also the base address, and a calendar without any."""
     starts = []
     for race in sample.get(f"/ergast/f1{address}.json").json["MRData"]["RaceTable"]["Races"]:
-        for session in [race.get(name) for name in WEEKEND] + [race]:
+        for session in [race.get(name) for name in BY_KEY] + [race]:
             if session and "date" in session:
                 day, time = session["date"], session.get("time")
                 starts.append(datetime.fromisoformat(f"{day}T{time}") if time else date.fromisoformat(day))

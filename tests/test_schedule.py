@@ -80,7 +80,7 @@ def test_the_records_of_a_sprint_weekend_are_expected_after_their_sessions(sampl
     assert {each.year for each in expected} == {2023}
     assert [
         (each.session, each.kind, each.starts.strftime("%d %H:%M"), each.is_stored)
-        for each in expected
+        for each in sorted(expected, key=lambda each: each.starts)
         if each.round == 18
     ] == [
         ("fp1", "practice", "20 17:30", True),

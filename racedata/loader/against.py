@@ -14,12 +14,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.database import OLDEST_VERSION, is_replaceable
+from racedata.kinds import KINDS
 from racedata.loader.corrections import CORRECTIONS, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import SHOWN, filled_apart, find, same_races
 from racedata.loader.sources import addresses_in, earlier, name_of, open_dump, read_dump
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, FASTEST_LAP, KINDS
+from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value, milliseconds
 
 Row = Mapping[str, Value]
@@ -29,20 +30,11 @@ RESULTS = ("results", "sprint_results")
 QUALIFYING = ("qualifying", "sprint_qualifying")
 STANDINGS = ("driver_standings", "constructor_standings")
 
-RESULT = ("positionText", "positionOrder", "points", "laps", "milliseconds", "grid", "number")
-LAP = FASTEST_LAP[:3]  # without the speed, which few sources have
-# The columns that are compared, by kind of records (see tables.py) and table.
+# The columns that are compared, by kind (as in origins) and table.
 COMPARED = {
     ("races", "races"): ("date", "time"),
     ("races", "sessions"): ("date", "time"),
-    ("results", "results"): RESULT,
-    ("fastest_laps", "results"): LAP,
-    ("sprint_results", "sprint_results"): (*RESULT, *LAP),
-    **{(table, table): ("position", "q1", "q2", "q3", "number") for table in QUALIFYING},
-    ("practice", "practice"): ("position", "laps", "milliseconds", "number"),
-    ("pit_stops", "pit_stops"): ("lap", "time", "milliseconds"),
-    ("lap_times", "lap_times"): ("position", "time"),
-    **{(table, table): ("points", "wins", "position") for table in STANDINGS},
+    **{(kind.name, kind.table or kind.name): kind.compared for kind in KINDS.values()},
 }
 # Sources differ in whether equal points share a place, so places are compared only of points that nobody shares.
 UNSHARED_PLACES = """
@@ -121,7 +113,7 @@ DOUBTS = (
         "A driver has another fastest lap.",
         "If those of several drivers in a race differ, one of the two has mixed them up.",
         RESULTS,
-        LAP,
+        KINDS["fastest_laps"].compared,
     ),
     Group(
         "A driver has another place on the grid.",
@@ -354,5 +346,7 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
         more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
         yield f"{', '.join(race for (race,) in rows[:SHOWN])}{more}: match no race here, so they are not compared"
     counts = dict(db.execute("SELECT kind, count(*) FROM work.compared GROUP BY kind"))
-    kinds = ", ".join(f"{kind.replace('_', ' ')} of {counts[kind]:,} races" for kind in KINDS if kind in counts)
+    kinds = ", ".join(
+        f"{kind.replace('_', ' ')} of {counts[kind]:,} races" for kind in ("races", *KINDS) if kind in counts
+    )
     yield f"compared with {source}: {kinds or 'nothing'}"

@@ -4,9 +4,10 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from racedata.kinds import SHOOTOUT, SPRINT_QUALIFYING, WEEKEND
 from racedata.loader.errors import LoadError
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, RACE_TABLES, SESSIONS, Column, Table
+from racedata.loader.tables import BY_NAME, RACE_TABLES, Column, Table
 from racedata.loader.values import Value, whole_number
 
 Json = dict[str, Any]
@@ -58,14 +59,16 @@ def place_of(place: str, table: Table, number: int) -> str:
 
 def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value]]:
     """The sessions of a race of an API that it has a date or time of, as rows without the raceId."""
-    if "SprintShootout" in race:  # what SprintQualifying was called in 2023
-        race = {**race, "SprintQualifying": race["SprintShootout"]}
+    if SHOOTOUT.key in race:
+        race = {**race, SPRINT_QUALIFYING.key: race[SHOOTOUT.key]}
     table = BY_NAME["sessions"]
     columns = {column.name: column for column in table.columns}
-    for session, key in SESSIONS.items():
-        row = {name: value_of(race, f"{key}.{path}", columns[name], place) for name, path in table.paths.items()}
+    for session in WEEKEND:
+        row = {
+            name: value_of(race, f"{session.key}.{path}", columns[name], place) for name, path in table.paths.items()
+        }
         if any(row.values()):
-            yield {"session": session, **row}
+            yield {"session": session.name, **row}
 
 
 class ApiSeason:

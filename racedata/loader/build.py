@@ -20,13 +20,14 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
+from racedata.kinds import KINDS
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, Part, filled_apart, merge
 from racedata.loader.replacement import add_database_argument, replaced_file, replacement, run
 from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
 from racedata.loader.stage import Stage
-from racedata.loader.tables import COMPUTED, KINDS, TABLES, Table
+from racedata.loader.tables import COMPUTED, TABLES, Table
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -113,7 +114,7 @@ def store(stage: Stage, table: Table) -> None:
         db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM dump.{table.name}")
         return
     # SQLite numbers from 1 what is inserted into an empty table without a value for its INTEGER PRIMARY KEY.
-    if table.per_race:
+    if KINDS[table.name].is_numbered_by_race:
         db.execute(f"CREATE TEMP TABLE numbered (record INTEGER PRIMARY KEY, {names})")
         for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
             db.execute(
@@ -164,7 +165,7 @@ def gave(db: sqlite3.Connection, source: int) -> str:
         )
     }
     texts = []
-    for kind in ("sessions", *KINDS[1:]):
+    for kind in ("sessions", *KINDS):
         if kind in counts:
             races, first, last = counts[kind]
             seasons = f"{first} to {last}" if first < last else f"{first}"

@@ -1,6 +1,6 @@
 """Merges a Stage into another: what a further source, a refresh or the database from before adds to what was loaded.
 
-The unit is a kind of records of a race (KINDS in tables.py): it is from one source as a whole. A Rule decides from
+The unit is a kind of records of a race (kinds.py): it is from one source as a whole. A Rule decides from
 which. Sessions are from the source of the race, or from another if that has none. Drivers and the like are matched by
 reference, races by circuit and date, and never by an id or a round.
 """
@@ -14,9 +14,10 @@ from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
+from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.stage import Stage, of_kind
-from racedata.loader.tables import BY_NAME, FASTEST_LAP, KINDS, Table
+from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 from racedata.loader.values import Value
 
 # Tables whose rows are added only if an added record needs them, and the SQL that finds such a row here. A driver may
@@ -258,7 +259,7 @@ class Merge:
         old, new = calendar(db, "dump", year), calendar(db, "added", year)
         ids = match_calendars(new, old)
         for race in {race.id for race in old} - set(ids.values()):
-            for table in (*KINDS[1:-1], "entries", "sessions", "origins"):
+            for table in (*RECORDS, "entries", "sessions", "origins"):
                 db.execute(f"DELETE FROM dump.{table} WHERE raceId = ?", (race,))
         free = self.next_id("races", "raceId")
         for race_there in new:
@@ -333,14 +334,14 @@ class Merge:
     def copy_records(self) -> None:
         """Copies all parts that are lacking here, or take the place of those here."""
         self.take_sessions()
-        for kind in KINDS[1:]:
+        for kind in KINDS:
             self.take(kind)
         self.add_sources()
         for name in ("drivers", "constructors", "status"):
             id = BY_NAME[name].names[0]
             needed = [
                 f"SELECT {id} FROM added.{kind} JOIN work.taken ON kind = '{kind}' AND added = raceId"
-                for kind in KINDS[1:-1]
+                for kind in RECORDS
                 if id in BY_NAME[kind].names
             ]
             if id in BY_NAME["entries"].names:
@@ -352,7 +353,7 @@ class Merge:
                 )
             self.add_to_list(name, " UNION ".join(needed))
         self.note_fastest_laps()
-        for kind in ("sessions", *KINDS[1:-1]):
+        for kind in ("sessions", *RECORDS):
             self.copy(BY_NAME[kind], kind)
         # With its results, a source gives the entries without one. If it knows of none, those here stay, except of
         # drivers who have a result now.

@@ -49,7 +49,7 @@ from racedata.loader.sources import (
 )
 from racedata.loader.sources.f1db_download import is_release, release_checksum
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, KINDS
+from racedata.loader.tables import BY_NAME, RECORDS
 
 DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 
@@ -281,7 +281,7 @@ class Followed:
 
     def source(self) -> Source:
         lacking = NOT_OF_AN_API if is_api(self.address) else NOT_OF_F1DB
-        kinds = [kind for kind in KINDS[1:-1] if kind not in lacking]
+        kinds = [kind for kind in RECORDS if kind not in lacking]
         return Source(kinds, self.has_news, self.bring, only_after_race=not is_api(self.address))
 
     def bring(self) -> str:

@@ -8,20 +8,14 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
+from racedata.kinds import KINDS, RACE
+from racedata.loader.tables import RECORDS
+
 FIRST_LOOK = timedelta(minutes=90)  # after the start of a session. The times below count from the first look.
 OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)  # while records are missing; then hourly
 HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)  # while they are still missing; then daily
 DAY = timedelta(days=1)
 FIRST_RETRY = timedelta(minutes=5)
-
-# The kinds of records (tables) of each session of a weekend. For `results`, see `to_ask`.
-KINDS = {
-    **dict.fromkeys(("fp1", "fp2", "fp3"), ("practice",)),
-    "quali": ("qualifying",),
-    "sq": ("sprint_qualifying",),
-    "sprint": ("sprint_results",),
-    "race": ("results", "pit_stops", "lap_times", "driver_standings", "constructor_standings"),
-}
 
 
 class Expected(NamedTuple):
@@ -55,7 +49,7 @@ def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
     return [
         each
         for each in asked
-        if each.session != "race" or each.kind == "results" or (each.year, each.round) not in missing
+        if each.session != RACE.name or each.kind == "results" or (each.year, each.round) not in missing
     ]
 
 
@@ -88,8 +82,8 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
     with_results = "EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)"
     latest = db.execute(f"SELECT year FROM races WHERE {with_results} ORDER BY year DESC, round DESC").fetchone()
     expected = []
-    for session, kinds in KINDS.items():
-        for kind in kinds:
+    for kind in RECORDS:
+        for session in KINDS[kind].sessions:
             of_session = "AND session = :number" if kind == "practice" else ""
             rows = db.execute(
                 f"""SELECT year, round, ifnull(sessions.date, races.date),

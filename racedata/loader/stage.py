@@ -6,8 +6,9 @@ from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
+from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.tables import KINDS, TABLES
+from racedata.loader.tables import TABLES
 from racedata.loader.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
@@ -76,7 +77,7 @@ class Stage:
             "",
         )
         self.db.execute(f"INSERT INTO dump.sources VALUES ({', '.join('?' * len(row))})", row)
-        for kind in KINDS:
+        for kind in ("races", *KINDS):
             self.db.execute(
                 f"INSERT INTO dump.origins SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, 'dump')}",
                 (kind, None if is_loaded else read_at),

@@ -9,6 +9,7 @@ from functools import cache
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
+from racedata.kinds import KINDS, WEEKEND
 from racedata.loader.values import (
     Parser,
     day,
@@ -28,16 +29,6 @@ from racedata.loader.values import (
     whole_number,
     year,
 )
-
-# The sessions of a weekend other than the race, and their keys in a race of an API.
-SESSIONS = {
-    "fp1": "FirstPractice",
-    "fp2": "SecondPractice",
-    "fp3": "ThirdPractice",
-    "quali": "Qualifying",
-    "sprint": "Sprint",
-    "sq": "SprintQualifying",
-}
 
 # Columns of the database that no dump has, and the SQL that computes them; see build.py. `record` is one more.
 COMPUTED = {
@@ -87,13 +78,15 @@ class Table(NamedTuple):
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` takes its place in the database
     order: str = ""  # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
-    per_race: bool = False  # whether `record` restarts at 1 in each race
-    endpoint: ApiEndpoint | None = None
     paths: Mapping[str, str] = {}  # where an object of an API has the value of a column
 
     @property
     def is_numbered(self) -> bool:
         return bool(self.order)
+
+    @property
+    def endpoint(self) -> ApiEndpoint | None:
+        return _ENDPOINTS.get(self.name)
 
     @property
     def unique(self) -> tuple[str, ...]:
@@ -190,14 +183,13 @@ TABLES = (
             "url": "url",
         },
     ),
-    Table("status", required=True, endpoint=ApiEndpoint("status", ("StatusTable", "Status"))),
+    Table("status", required=True),
     Table(
         "races",
         key=("year", "round"),
         parse={"year": year, "round": from_one, "date": day, "time": time_of_day},
         parse_api={"time": utc_time},
         required=True,
-        endpoint=ApiEndpoint("races", ("RaceTable", "Races")),
         paths={
             "year": "season",
             "round": "round",
@@ -216,14 +208,13 @@ TABLES = (
         required=True,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        endpoint=ApiEndpoint("results", ("RaceTable", "Races", "Results")),
         paths={**_RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
     ),
     Table("entries"),  # staged are only those without a result
     Table(
         "sessions",
         key=("raceId", "session"),
-        parse={"session": one_of(SESSIONS), "date": day, "time": time_of_day},
+        parse={"session": one_of([session.name for session in WEEKEND]), "date": day, "time": time_of_day},
         parse_api={"time": utc_time},
         paths={"date": "date", "time": "time"},
     ),
@@ -231,7 +222,6 @@ TABLES = (
         "seasons",
         key=("year",),
         parse={"year": year},
-        endpoint=ApiEndpoint("seasons", ("SeasonTable", "Seasons")),
         paths={"url": "url"},
     ),
     Table(
@@ -241,7 +231,6 @@ TABLES = (
         parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="qualifyId",
         order="year, round, position NULLS LAST, qualifyId",
-        endpoint=ApiEndpoint("qualifying", ("RaceTable", "Races", "QualifyingResults")),
         paths={**_CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
@@ -252,7 +241,6 @@ TABLES = (
         usually_known=_USUAL_RESULT,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        endpoint=ApiEndpoint("sprint", ("RaceTable", "Races", "SprintResults")),
         paths=_RESULT,
     ),
     Table(
@@ -262,9 +250,6 @@ TABLES = (
         parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="sprintQualifyId",
         order="year, round, position NULLS LAST, sprintQualifyId",
-        endpoint=ApiEndpoint(
-            "sprintqualifying", ("RaceTable", "Races", "SprintQualifyingResults"), of_season=False, optional=True
-        ),
         paths={**_CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
@@ -273,7 +258,6 @@ TABLES = (
         parse={"session": from_one},
         order="""year, round, session, position NULLS LAST,
             (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
-        endpoint=ApiEndpoint("practice", ("RaceTable", "Races", "PracticeResults"), of_season=False, optional=True),
         paths={
             **_CLASSIFIED,
             "session": "session",
@@ -289,8 +273,6 @@ TABLES = (
         parse_api={"time": short_lap_time},
         usually_known=("time",),
         order="lap, position NULLS LAST, driverId",
-        per_race=True,
-        endpoint=ApiEndpoint("laps", ("RaceTable", "Races", "Laps", "Timings"), of_season=False),
         paths={"driverId": "driverId", "lap": "lap", "position": "position", "time": "time"},
     ),
     Table(
@@ -300,8 +282,6 @@ TABLES = (
         parse_api={"milliseconds": duration},
         usually_known=("lap", "time"),
         order="time NULLS LAST, lap NULLS LAST, stop, driverId",
-        per_race=True,
-        endpoint=ApiEndpoint("pitstops", ("RaceTable", "Races", "PitStops"), of_season=False),
         paths={"driverId": "driverId", "stop": "stop", "lap": "lap", "time": "time", "milliseconds": "duration"},
     ),
     Table(
@@ -311,9 +291,6 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="driverStandingsId",
         order="year, round, position NULLS LAST, driverStandingsId",
-        endpoint=ApiEndpoint(
-            "driverstandings", ("StandingsTable", "StandingsLists", "DriverStandings"), of_season=False
-        ),
         paths={"driverId": "Driver.driverId", **_STANDING},
     ),
     Table(
@@ -323,16 +300,23 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="constructorStandingsId",
         order="year, round, position NULLS LAST, constructorStandingsId",
-        endpoint=ApiEndpoint(
-            "constructorstandings", ("StandingsTable", "StandingsLists", "ConstructorStandings"), of_season=False
-        ),
         paths={"constructorId": "Constructor.constructorId", **_STANDING},
     ),
 )
 BY_NAME = {table.name: table for table in TABLES}
-# The kinds of records of a race, each of which is from one source: the tables with a row number and these two.
-KINDS = ("races", *(table.name for table in TABLES if table.is_numbered), "fastest_laps")
+# The tables that records of races are in: those of the kinds that are not only columns of another one.
+RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.table)
 FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed")  # columns of results
+_ENDPOINTS = {
+    "seasons": ApiEndpoint("seasons", ("SeasonTable", "Seasons")),
+    "races": ApiEndpoint("races", ("RaceTable", "Races")),
+    "status": ApiEndpoint("status", ("StatusTable", "Status")),
+    **{
+        kind.name: ApiEndpoint(kind.endpoint, kind.lists, kind.is_fetched_by_season, not kind.is_of_ergast)
+        for kind in KINDS.values()
+        if kind.endpoint
+    },
+}
+API_ENDPOINTS = {endpoint.name: endpoint for endpoint in _ENDPOINTS.values()}
 # Tables with the records of a race, by the name of the endpoint that has them.
-RACE_TABLES = {table.endpoint.name: table for table in TABLES if table.endpoint and table.is_numbered}
-API_ENDPOINTS = {table.endpoint.name: table.endpoint for table in TABLES if table.endpoint}
+RACE_TABLES = {kind.endpoint: BY_NAME[kind.name] for kind in KINDS.values() if kind.endpoint}

@@ -11,15 +11,15 @@ from pathlib import Path
 
 from racedata.loader.errors import LoadError
 from racedata.loader.follow import Loop, Source
-from racedata.loader.schedule import FIRST_LOOK, KINDS, Expected, expected_records
+from racedata.loader.schedule import FIRST_LOOK, Expected, expected_records
 from racedata.loader.sources.earlier import open_read_only
-from racedata.loader.tables import RACE_TABLES
+from racedata.loader.tables import RACE_TABLES, RECORDS
 
 Key = tuple[int, str, str]  # round, session and kind
 
 CLASSIFICATIONS = ("qualifying", "sprint_results", "results")
 API_KINDS = {table.name for table in RACE_TABLES.values() if table.endpoint and not table.endpoint.optional}
-F1DB_KINDS = {kind for kinds in KINDS.values() for kind in kinds} - {"lap_times"}
+F1DB_KINDS = {*RECORDS} - {"lap_times"}
 
 
 class SeasonOver(Exception):

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from racedata import database
+from racedata.kinds import WEEKEND
 from racedata.loader.csvfile import BATCH
 from racedata.loader.errors import LoadError
 from racedata.loader.sources.ergast import make_uniform
 from racedata.loader.stage import Origin, Stage
-from racedata.loader.tables import SESSIONS, TABLES
+from racedata.loader.tables import TABLES
 
 # Schema versions 2 and 3 do not store resultId, but what depends on it: the order of rows of a race with the same
 # positionOrder, and that of `constructors` in the standings. These are the records whose resultId must be higher than
@@ -103,7 +104,7 @@ def copy(db: sqlite3.Connection, sql: str, stage: Stage, table: str, names: list
 
 def copy_sessions(db: sqlite3.Connection, stage: Stage) -> None:
     """Inserts the sessions that are columns of `races`, as they were before schema version 4."""
-    for session in SESSIONS:
+    for session in (each.name for each in WEEKEND):
         date, time = f"{session}_date", f"{session}_time"
         if date in names_of(db, "races"):
             sql = f"SELECT raceId, '{session}', {date}, {time} FROM races WHERE coalesce({date}, {time}) NOT NULL"

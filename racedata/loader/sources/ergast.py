@@ -2,18 +2,19 @@
 
 from collections.abc import Iterator, Sequence
 
+from racedata.kinds import WEEKEND
 from racedata.loader.archives import Dump, files_of
 from racedata.loader.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Origin, Stage, ids_of
-from racedata.loader.tables import BY_NAME, SESSIONS, TABLES, Table
+from racedata.loader.tables import BY_NAME, TABLES, Table
 from racedata.loader.values import Value, id_in
 
 RECOGNISED_BY = "races.csv"
 
 # The columns of races.csv with the dates and times of sessions, which are a table of their own here.
 SESSION_FIELDS = [
-    Field(f"{session}_{what}", BY_NAME["sessions"].parse[what], required=False)
-    for session in SESSIONS
+    Field(f"{session.name}_{what}", BY_NAME["sessions"].parse[what], required=False)
+    for session in WEEKEND
     for what in ("date", "time")
 ]
 RARE = ("sq_date", "sq_time")
@@ -97,6 +98,6 @@ def insert(stage: Stage, table: Table, file: CsvFile) -> None:
 
 def insert_sessions(stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]) -> None:
     """Inserts the sessions of some races, whose dates and times are in SESSION_FIELDS."""
-    for session, dates, times in zip(SESSIONS, columns[::2], columns[1::2]):
-        known = [(id, session, date, time) for id, date, time in zip(race_ids, dates, times) if date or time]
+    for session, dates, times in zip(WEEKEND, columns[::2], columns[1::2]):
+        known = [(id, session.name, date, time) for id, date, time in zip(race_ids, dates, times) if date or time]
         stage.insert("sessions", ["raceId", "session", "date", "time"], list(zip(*known)))

@@ -1,0 +1,153 @@
+"""The kinds of records that races have, and the sessions of a weekend. Each is declared once, for both halves.
+
+What only one module knows of a kind is in that module: its filters, its parsers, how a source has it.
+"""
+
+from typing import NamedTuple
+
+
+class Session(NamedTuple):
+    """A session of a weekend."""
+
+    name: str  # in the table `sessions`; the race itself is not in it
+    key: str  # of its date and time in a race of an answer; the race's own are in the race itself
+    label: str
+    group: str  # the name by which calendars choose it
+    minutes: int  # that it usually takes
+
+
+RACE = Session("race", "", "Race", "race", 120)
+SPRINT_QUALIFYING = Session("sq", "SprintQualifying", "Sprint Qualifying", "sprintqualifying", 45)
+SHOOTOUT = SPRINT_QUALIFYING._replace(key="SprintShootout", label="Sprint Shootout")  # what it was called in 2023
+SESSIONS = (
+    Session("fp1", "FirstPractice", "Practice 1", "practice", 60),
+    Session("fp2", "SecondPractice", "Practice 2", "practice", 60),
+    Session("fp3", "ThirdPractice", "Practice 3", "practice", 60),
+    Session("quali", "Qualifying", "Qualifying", "qualifying", 60),
+    SHOOTOUT,
+    SPRINT_QUALIFYING,
+    Session("sprint", "Sprint", "Sprint", "sprint", 60),
+    RACE,
+)
+WEEKEND = tuple(session for session in SESSIONS if session not in (SHOOTOUT, RACE))  # in the table `sessions`
+SESSION_GROUPS = tuple(dict.fromkeys(session.group for session in SESSIONS))
+
+
+class Kind(NamedTuple):
+    """A kind of records. All records of a kind that a race has are from one source."""
+
+    name: str  # in the table `origins`, and of the table that has the records
+    label: str
+    sessions: tuple[str, ...]  # names of the sessions after which sources publish it
+    compared: tuple[str, ...]  # columns that `racedata check --against` compares
+    # The endpoint of the service, and of an API in Ergast's format; and the keys in MRData down to the records. A kind
+    # without an endpoint is columns of another table.
+    endpoint: str = ""
+    lists: tuple[str, ...] = ()
+    table: str = ""  # that has the columns
+    is_of_ergast: bool = True  # whether Ergast has it, and so every API in its format
+    is_fetched_by_season: bool = False  # from an API; else race by race
+    is_numbered_by_race: bool = False  # whether the column `record` restarts at 1 in each race
+    has_every_race: bool = True  # whether a race without it lacks something; only some weekends have a sprint
+
+    @property
+    def key(self) -> str:
+        """The key of the records in an object of an answer, such as a race."""
+        return self.lists[2]
+
+
+_CLASSIFIED = ("RaceTable", "Races")
+_STANDINGS = ("StandingsTable", "StandingsLists")
+_RESULT = ("positionText", "positionOrder", "points", "laps", "milliseconds", "grid", "number")
+_FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")  # without the speed, which few sources have
+_QUALIFYING = ("position", "q1", "q2", "q3", "number")
+_STANDING = ("points", "wins", "position")
+
+# In the order of lists for people.
+KINDS = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "results",
+            "Results",
+            ("race",),
+            _RESULT,
+            endpoint="results",
+            lists=(*_CLASSIFIED, "Results"),
+            is_fetched_by_season=True,
+        ),
+        Kind("fastest_laps", "Fastest laps", ("race",), _FASTEST_LAP, table="results"),
+        Kind(
+            "qualifying",
+            "Qualifying",
+            ("quali",),
+            _QUALIFYING,
+            endpoint="qualifying",
+            lists=(*_CLASSIFIED, "QualifyingResults"),
+            is_fetched_by_season=True,
+        ),
+        Kind(
+            "practice",
+            "Practice",
+            ("fp1", "fp2", "fp3"),
+            ("position", "laps", "milliseconds", "number"),
+            endpoint="practice",
+            lists=(*_CLASSIFIED, "PracticeResults"),
+            is_of_ergast=False,
+        ),
+        Kind(
+            "sprint_results",
+            "Sprints",
+            ("sprint",),
+            (*_RESULT, *_FASTEST_LAP),
+            endpoint="sprint",
+            lists=(*_CLASSIFIED, "SprintResults"),
+            is_fetched_by_season=True,
+            has_every_race=False,
+        ),
+        Kind(
+            "sprint_qualifying",
+            "Sprint qualifying",
+            ("sq",),
+            _QUALIFYING,
+            endpoint="sprintqualifying",
+            lists=(*_CLASSIFIED, "SprintQualifyingResults"),
+            is_of_ergast=False,
+            has_every_race=False,
+        ),
+        Kind(
+            "pit_stops",
+            "Pit stops",
+            ("race",),
+            ("lap", "time", "milliseconds"),
+            endpoint="pitstops",
+            lists=(*_CLASSIFIED, "PitStops"),
+            is_numbered_by_race=True,
+        ),
+        Kind(
+            "lap_times",
+            "Lap timings",
+            ("race",),
+            ("position", "time"),
+            endpoint="laps",
+            lists=(*_CLASSIFIED, "Laps", "Timings"),
+            is_numbered_by_race=True,
+        ),
+        Kind(
+            "driver_standings",
+            "Driver standings",
+            ("race",),
+            _STANDING,
+            endpoint="driverstandings",
+            lists=(*_STANDINGS, "DriverStandings"),
+        ),
+        Kind(
+            "constructor_standings",
+            "Constructor standings",
+            ("race",),
+            _STANDING,
+            endpoint="constructorstandings",
+            lists=(*_STANDINGS, "ConstructorStandings"),
+        ),
+    )
+}
