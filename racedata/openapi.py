@@ -15,7 +15,7 @@ from racedata import __version__, queries
 from racedata.addresses import CSV, FILTERS, ICS, JSON, Grammar
 from racedata.requested import ACCEPTED, Requested
 from racedata.resources import Endpoint
-from racedata.schemas import OPENAPI, name_of
+from racedata.schemas import OPENAPI, Schema, name_of, named
 from racedata.serializers import ECHO
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
@@ -29,6 +29,8 @@ CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
+# Filters that the document also shows after a season.
+WITH_SEASON = ("circuits", "constructors", "drivers")
 # The schema of a filter's value in an answer, which repeats it, by its schema in a request.
 ECHOED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
@@ -38,9 +40,6 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
     made = deepcopy(OPENAPI)
     made["info"]["version"] = __version__
     made["servers"][0]["url"] = settings.base_link
-    made["components"]["schemas"]["Table"]["properties"] |= {
-        key: reference("schemas", ECHOED[str(name_of(PARAMETERS[name]["schema"]))]) for name, key in ECHO.items()
-    }
     made["components"]["responses"] = dict(RESPONSES)
     race = "/{}/{}".format(*queries.example_race(data))
     for endpoint in endpoints:
@@ -60,7 +59,10 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
-    """The addresses of an endpoint as templates: without a filter, with each ending; then with each filter."""
+    """The addresses of an endpoint as templates: without a filter, with each ending; then with each filter.
+
+    A filter follows the season only if many clients ask so: the document has two kilobytes for each address.
+    """
     name, rules = endpoint.name, endpoint.rules
     fronts = ["/{season}/{round}"] if rules.needs_round else ["", "/{season}", "/{season}/{round}"]
     paths = [f"{front}/{name}" for front in fronts]
@@ -71,7 +73,8 @@ def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
     for filter in FILTERS:
         if filter in rules.filters:
             value = f"{{{PARAMETERS[filter]['name']}}}"
-            yield f"{fronts[0]}/{name}/{value}" if filter == name else f"{fronts[0]}/{filter}/{value}/{name}"
+            for front in fronts[:2] if filter in WITH_SEASON else fronts[:1]:
+                yield f"{front}/{name}/{value}" if filter == name else f"{front}/{filter}/{value}/{name}"
 
 
 def parameters_of(path: str) -> Iterator[str]:
@@ -128,34 +131,33 @@ def spreadsheet_response(endpoint: Endpoint) -> dict[str, Any]:
     return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": schema}})
 
 
-def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
+def answer_schema(endpoint: Endpoint) -> Schema:
     """The schema of an endpoint's 200 response: the envelope, its table, and the list in the table."""
-    each = reference("schemas", endpoint.schema)
+    each: Schema = reference("schemas", endpoint.schema)
     if endpoint.key:  # records nested in the objects of the list
-        records = {"type": "array", "minItems": 1, "items": each}
-        each = {
-            **reference("schemas", endpoint.container),
-            "required": [endpoint.key],
-            "properties": {endpoint.key: records},
-            "unevaluatedProperties": False,
-        }
-    table = {
-        **reference("schemas", "Table"),
-        "required": [endpoint.objects],
-        "properties": {endpoint.objects: {"type": "array", "items": each}},
-        "unevaluatedProperties": False,
+        each = extended(named(endpoint.container), endpoint.key, {"type": "array", "minItems": 1, "items": each})
+    table = extended(table_schema(endpoint), endpoint.objects, {"type": "array", "items": each})
+    return extended({"type": "object"}, "MRData", extended(named("Envelope"), endpoint.table, table))
+
+
+def table_schema(endpoint: Endpoint) -> Schema:
+    """The schema of an endpoint's table before its list: with the filters that it repeats."""
+    echoed = {
+        key: reference("schemas", ECHOED[str(name_of(PARAMETERS[name]["schema"]))])
+        for name, key in ECHO.items()
+        if name in endpoint.rules.filters - endpoint.not_echoed
     }
-    envelope = {
-        **reference("schemas", "Envelope"),
-        "required": [endpoint.table],
-        "properties": {endpoint.table: table},
-        "unevaluatedProperties": False,
-    }
+    table = named("Table")
+    return {**table, "properties": {**table["properties"], **echoed}}
+
+
+def extended(schema: Schema, name: str, value: Schema) -> Schema:
+    """The schema of an object with a last property. All are spelt out: generators ignore properties beside a `$ref`."""
     return {
-        "type": "object",
-        "required": ["MRData"],
+        **schema,
+        "required": [*schema.get("required", ()), name],
         "additionalProperties": False,
-        "properties": {"MRData": envelope},
+        "properties": {**schema.get("properties", {}), name: value},
     }
 
 

@@ -1,10 +1,12 @@
 """The examples in the pages for analysts and for developers of clients, run as a reader runs them."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import requests
@@ -16,8 +18,22 @@ ANALYSTS, CLIENTS = ((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for 
 HOST = "http://127.0.0.1:8000"
 
 
+# What the documents install without a version.
+VERSIONS = {"openapi-fetch": "0.17.0", "openapi-typescript": "7.13.0", "typescript": "5.9.3"}
+
+
 def code(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
+
+
+@pytest.fixture(scope="module")
+def npm_packages(tmp_path_factory):
+    """A folder with the npm packages that the page for developers installs, in the versions that are tested."""
+    folder = tmp_path_factory.mktemp("npm")
+    (command,) = re.findall("^    npm install (.*)$", CLIENTS, re.MULTILINE)
+    if shutil.which("npm"):
+        run("npm", "install", *(f"{name}@{VERSIONS[name]}" for name in command.split()), folder=folder)
+    return folder
 
 
 @pytest.fixture(scope="module")
@@ -107,11 +123,28 @@ def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, c
     assert answer.status_code == status and text in answer.text
 
 
-@pytest.mark.skipif(not shutil.which("npx"), reason="needs npx")
-def test_the_types_for_developers_fit_their_use(base, tmp_path):
-    (command,) = re.findall("^    npx (.*)$", CLIENTS, re.MULTILINE)
-    packages = ["--yes", "--package=openapi-typescript@7", "--package=typescript@5"]
-    run("npx", *packages, "--", *command.replace(HOST, base).split(), folder=tmp_path)
-    (tmp_path / "use.ts").write_text("\n".join(code(CLIENTS, "ts")), encoding="utf-8")
-    options = "--noEmit --strict --target es2022 --module esnext --moduleResolution bundler"
-    run("npx", *packages, "--", "tsc", *options.split(), "use.ts", folder=tmp_path)
+def results_of_alonso(base):
+    """What both generated clients print: a line for each race."""
+    answer = requests.get(f"{base}/ergast/f1/2023/drivers/alonso/results.json").json()
+    races = answer["MRData"]["RaceTable"]["Races"]
+    return "".join(f"{race['raceName']} {race['Results'][0]['positionText']}\n" for race in races)
+
+
+def test_the_generated_client_for_python_finds_the_results_of_a_driver(base, tmp_path):
+    (command,) = re.findall("^    (openapi-python-client .*)$", CLIENTS, re.MULTILINE)
+    (script,) = code(CLIENTS, "python")
+    # As in an activated virtual environment: the generator also runs ruff.
+    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    run("sh", "-c", f"{command.replace(HOST, base)} --fail-on-warning", folder=tmp_path, env=environ)
+    assert run(sys.executable, "-c", script.replace(HOST, base), folder=tmp_path) == results_of_alonso(base)
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="needs npm")
+def test_the_generated_client_for_typescript_finds_the_results_of_a_driver(base, npm_packages):
+    (command,) = re.findall("^    (npx .*)$", CLIENTS, re.MULTILINE)
+    run(*command.replace(HOST, base).split(), folder=npm_packages)
+    (script,) = code(CLIENTS, "ts")
+    (npm_packages / "use.mts").write_text(script.replace(HOST, base), encoding="utf-8")
+    options = "--strict --target es2022 --module esnext --moduleResolution bundler"
+    run("npx", "tsc", *options.split(), "use.mts", folder=npm_packages)
+    assert run("node", "use.mjs", folder=npm_packages) == results_of_alonso(base)
