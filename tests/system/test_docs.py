@@ -18,6 +18,9 @@ ANALYSTS, CLIENTS = ((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for 
 HOST = "http://127.0.0.1:8000"
 
 
+# In this order: the packages are installed before the network is gone.
+pytestmark = pytest.mark.usefixtures("npm_packages", "only_this_machine")
+
 # What the documents install without a version.
 VERSIONS = {"openapi-fetch": "0.17.0", "openapi-typescript": "7.13.0", "typescript": "5.9.3"}
 
@@ -37,7 +40,7 @@ def npm_packages(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def base(sample_database, tmp_path_factory):
+def base(sample_database, attempts, tmp_path_factory):
     with service(sample_database, tmp_path_factory.mktemp("docs") / "log", **OFF) as running:
         yield "http://{}:{}".format(*running.address)
 
@@ -123,16 +126,28 @@ def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, c
     assert answer.status_code == status and text in answer.text
 
 
+def races(base, address):
+    return requests.get(f"{base}/ergast/f1/{address}").json()["MRData"]["RaceTable"]["Races"]
+
+
+def test_the_lines_for_fastf1_make_schedules_from_the_answers_of_the_service(base, tmp_path):
+    lines, _ = code(CLIENTS, "python")
+    shown = "print([*old.EventName], [*schedule.EventName])"
+    environ = {**os.environ, "FASTF1_CACHE": str(tmp_path)}
+    printed = run(sys.executable, "-c", lines.replace(HOST, base) + shown, env=environ)
+    names = [[race["raceName"] for race in races(base, season)] for season in (1957, 2023)]
+    assert printed == "{} {}\n".format(*names)
+
+
 def results_of_alonso(base):
     """What both generated clients print: a line for each race."""
-    answer = requests.get(f"{base}/ergast/f1/2023/drivers/alonso/results.json").json()
-    races = answer["MRData"]["RaceTable"]["Races"]
-    return "".join(f"{race['raceName']} {race['Results'][0]['positionText']}\n" for race in races)
+    found = races(base, "2023/drivers/alonso/results")
+    return "".join(f"{race['raceName']} {race['Results'][0]['positionText']}\n" for race in found)
 
 
 def test_the_generated_client_for_python_finds_the_results_of_a_driver(base, tmp_path):
     (command,) = re.findall("^    (openapi-python-client .*)$", CLIENTS, re.MULTILINE)
-    (script,) = code(CLIENTS, "python")
+    _, script = code(CLIENTS, "python")
     # As in an activated virtual environment: the generator also runs ruff.
     environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
     run("sh", "-c", f"{command.replace(HOST, base)} --fail-on-warning", folder=tmp_path, env=environ)
