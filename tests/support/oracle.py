@@ -482,7 +482,7 @@ class Oracle:
         result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
         if "milliseconds" in row:
             result["Time"] = self.time_object(row)
-        if "fastestLap" in row and row.get("rank") != "0":
+        if row.keys() & {"fastestLap", "fastestLapTime"} and row.get("rank") != "0":
             result["FastestLap"] = pick(row, names("rank lap=fastestLap"))
             if "fastestLapTime" in row:
                 result["FastestLap"]["Time"] = {"time": row["fastestLapTime"]}
