@@ -198,7 +198,8 @@ class Races(Endpoint):
             # In winter, no race of this season is to come: subscribers see those of the seasons after it too.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
-            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= filters["season"]]
+            current, _ = self.catalogue.season_and_round("current", None)
+            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= current]
             return self.page_of_ids(ids, requested.limit, requested.offset)
         return super().select_page(selection, requested)
 

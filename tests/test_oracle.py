@@ -13,7 +13,7 @@ import orjson
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import built, csv_rows, race_ids
+from support.loads import built, csv_rows, edited, race_ids
 from support.oracle import (
     ACCEPTED,
     BESIDE_STANDINGS,
@@ -267,6 +267,40 @@ def test_random_addresses_over_a_random_part_of_the_sample_have_the_same_answers
     compare_random_addresses(pair, 200)
     for path in ("/races", "/results", "/sprint", "/driverstandings", "/constructorstandings"):
         pair.answer(path, 1000)
+
+
+@pytest.fixture(scope="module")
+def winter(tmp_path_factory):
+    """The sample after the last race of 2023: what was to come is the calendar of 2024."""
+    folder = tmp_path_factory.mktemp("winter")
+
+    def move(row):
+        if row["year"] != "2023" or int(row["round"]) <= 18:
+            return row
+        dates = {name: value.replace("2023-", "2024-") for name, value in row.items() if name.endswith("date")}
+        return row | dates | {"year": "2024", "round": str(int(row["round"]) - 18)}
+
+    source = edited(SAMPLE, folder / "source", races=move)
+    with (source / "seasons.csv").open("a", encoding="utf-8") as file:
+        file.write("2024,https://example.org/2024\n")
+    return Pair(built(source, folder / "racedata.db"), source)
+
+
+def test_in_winter_current_is_the_next_season_in_lists_of_races_and_the_last_one_elsewhere(winter):
+    for path in ("/current", "/current/races", "/current/circuits/rodriguez/races"):
+        head, found = winter.table(path)
+        assert head["season"] == "2024" and {race["season"] for race in found} == {"2024"}
+    for path in ("/current/last", "/current/results", "/current/driverstandings", "/current/drivers/alonso/races"):
+        head, found = winter.table(path)
+        assert head["season"] == "2023" and {race["season"] for race in found} == {"2023"}
+    assert winter.table("/current/next")[0] == {"season": "2024", "round": "1"}
+
+
+def test_random_addresses_with_current_have_the_same_answers_in_winter(winter):
+    addresses = Addresses(winter.oracle)
+    for _ in range(300):
+        address = re.sub("^(/[12][0-9]{3}(?=[/.]|$))?", "/current", addresses.address())
+        winter.answer(address, *addresses.page())
 
 
 def test_filters_of_laps_pit_stops_and_qualifying_must_all_match_the_same_result(tmp_path):
