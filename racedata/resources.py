@@ -376,12 +376,12 @@ class Practice(RaceRecords):
 
 
 class Laps(RaceRecords):
-    """`/{season}/{round}/laps`: the lap timings of a race. A record is one driver's lap."""
+    """`/{season}/{round}/laps`: the lap timings of a race, or of all races of a season. A record is a driver's lap."""
 
     name = "laps"
-    summary = "Lap timings of a race"
+    summary = "Lap timings of a race or a season"
     record_table = queries.LAPS
-    rules = Rules(record_table.filters, needs_round=True)
+    rules = Rules(record_table.filters, needs_season=True)
     key = "Laps"
     schema = "Lap"
     not_echoed = frozenset({"laps"})
@@ -391,12 +391,12 @@ class Laps(RaceRecords):
 
 
 class PitStops(RaceRecords):
-    """`/{season}/{round}/pitstops`: the pit stops of a race."""
+    """`/{season}/{round}/pitstops`: the pit stops of a race, or of all races of a season."""
 
     name = "pitstops"
-    summary = "Pit stops of a race"
+    summary = "Pit stops of a race or a season"
     record_table = queries.PITSTOPS
-    rules = Rules(record_table.filters, needs_round=True)
+    rules = Rules(record_table.filters, needs_season=True)
     key = "PitStops"
     schema = "PitStop"
 

@@ -181,7 +181,7 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     if endpoint not in CELLS:
         raise Refused(404)
     accepted = BESIDE_STANDINGS if filters.keys() & STANDINGS else ACCEPTED
-    if not filters.keys() <= accepted[endpoint] or (endpoint in ("laps", "pitstops") and not round):
+    if not filters.keys() <= accepted[endpoint] or (endpoint in ("laps", "pitstops") and not season):
         raise Refused(400)
     return segments, season, round, filters, endpoint
 
