@@ -6,7 +6,7 @@ column `millis` of laps and pit stops is not in the JSON.
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -105,24 +105,23 @@ class Spreadsheet:
         writer.writerows(self.lines(objects))
         return text.getvalue().encode()
 
-    def lines(
-        self, objects: Sequence[Json], start: Sequence[str | int | None] = (), level: int = 0
-    ) -> Iterator[Values]:
+    def lines(self, objects: Sequence[Json], start: Sequence[str | int | None] = (), level: int = 0) -> list[Values]:
         """The lines of objects; `start` has the values of what they are in."""
         columns, key = self.levels[level]
-        for each in objects:
-            line = [*start, *columns.read(each)]
-            if key:
-                yield from self.lines(each[key], line, level + 1)
-                continue
-            if self.time_key:
-                time = each.get(self.time_key)
-                line.append(time and milliseconds(time))
-            yield line
+        if key:
+            nested = (self.lines(each[key], [*start, *columns.read(each)], level + 1) for each in objects)
+            return [line for lines in nested for line in lines]
+        lines = [[*start, *columns.read(each)] for each in objects]
+        if self.time_key:
+            for line, each in zip(lines, objects):
+                line.append(milliseconds(each.get(self.time_key)))
+        return lines
 
 
-def milliseconds(time: str) -> int:
+def milliseconds(time: str | None) -> int | None:
     """A time such as `23.251`, `1:42.929` or `1:02:03.456` in milliseconds."""
+    if time is None:
+        return None
     before, _, seconds = time.rpartition(":")
     hours, _, minutes = before.rpartition(":")
     return (int(hours or 0) * 60 + int(minutes or 0)) * 60_000 + int(seconds.replace(".", ""))
