@@ -379,7 +379,7 @@ class Laps(RaceRecords):
     """`/{season}/{round}/laps`: the lap timings of a race, or of all races of a season. A record is a driver's lap."""
 
     name = "laps"
-    summary = "Lap timings of a race or a season"
+    summary = "Lap timings"
     record_table = queries.LAPS
     rules = Rules(record_table.filters, needs_season=True)
     key = "Laps"
@@ -394,7 +394,7 @@ class PitStops(RaceRecords):
     """`/{season}/{round}/pitstops`: the pit stops of a race, or of all races of a season."""
 
     name = "pitstops"
-    summary = "Pit stops of a race or a season"
+    summary = "Pit stops"
     record_table = queries.PITSTOPS
     rules = Rules(record_table.filters, needs_season=True)
     key = "PitStops"
