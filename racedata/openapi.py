@@ -64,7 +64,7 @@ def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
     A filter follows the season only if many clients ask so: the document has two kilobytes for each address.
     """
     name, rules = endpoint.name, endpoint.rules
-    fronts = ["/{season}/{round}"] if rules.needs_round else ["", "/{season}", "/{season}/{round}"]
+    fronts = [*([] if rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
     paths = [f"{front}/{name}" for front in fronts]
     if name == "races":  # the only endpoint that needs no name
         paths += ["/{season}", "/{season}/{round}"]
@@ -195,7 +195,7 @@ RESPONSES = {
         {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
     ),
     "304": response(NOT_MODIFIED, (*CACHEABLE, *RATE_LIMITED)),
-    "400": problem("The endpoint does not accept a filter, or needs a season and round; or a parameter is wrong."),
+    "400": problem("The endpoint does not accept a filter, or needs a season; or a parameter is wrong."),
     "404": problem("No endpoint has this address, or there is no last round yet."),
     "429": problem(
         "A rate limit is reached. The same request succeeds after Retry-After seconds, if no other is sent in between.",

@@ -91,6 +91,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "pitstops": {
             "/{season}/{round}/pitstops": "one race",
             "/{season}/{round}/drivers/{driver}/pitstops": "{driver_name} in that race",
+            "/{season}/drivers/{driver}/pitstops": "{driver_name} in all races of {season}",
         },
         "laps": {
             "/{season}/{round}/laps/1": "the first lap of one race",
@@ -221,7 +222,7 @@ def link(settings: Settings, address: str) -> str:
 def accepted_filters(rules: Rules) -> str:
     """The filters that an endpoint accepts, as a sentence or two."""
     names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
-    text = "Needs a season and a round. " * rules.needs_round + f"Filters: {', '.join(names)}."
+    text = "Needs a season. " * rules.needs_season + f"Filters: {', '.join(names)}."
     if rules.only_beside:
         others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
         text += f" Also {' and '.join(rules.only_beside)}, with no other filter than {' and '.join(sorted(others))}."

@@ -198,7 +198,8 @@ class Races(Endpoint):
             # In winter, no race of this season is to come: subscribers see those of the seasons after it too.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
-            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= filters["season"]]
+            current, _ = self.catalogue.season_and_round("current", None)
+            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= current]
             return self.page_of_ids(ids, requested.limit, requested.offset)
         return super().select_page(selection, requested)
 
@@ -375,12 +376,12 @@ class Practice(RaceRecords):
 
 
 class Laps(RaceRecords):
-    """`/{season}/{round}/laps`: the lap timings of a race. A record is one driver's lap."""
+    """`/{season}/{round}/laps`: the lap timings of a race, or of all races of a season. A record is a driver's lap."""
 
     name = "laps"
-    summary = "Lap timings of a race"
+    summary = "Lap timings"
     record_table = queries.LAPS
-    rules = Rules(record_table.filters, needs_round=True)
+    rules = Rules(record_table.filters, needs_season=True)
     key = "Laps"
     schema = "Lap"
     not_echoed = frozenset({"laps"})
@@ -390,12 +391,12 @@ class Laps(RaceRecords):
 
 
 class PitStops(RaceRecords):
-    """`/{season}/{round}/pitstops`: the pit stops of a race."""
+    """`/{season}/{round}/pitstops`: the pit stops of a race, or of all races of a season."""
 
     name = "pitstops"
-    summary = "Pit stops of a race"
+    summary = "Pit stops"
     record_table = queries.PITSTOPS
-    rules = Rules(record_table.filters, needs_round=True)
+    rules = Rules(record_table.filters, needs_season=True)
     key = "PitStops"
     schema = "PitStop"
 

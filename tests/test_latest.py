@@ -16,6 +16,15 @@ def test_the_page_shows_the_next_race_with_its_sessions_in_order_of_time(sample_
     assert "Practice 3 Sat 28 Oct 2023, 17:30 Qualifying Sat 28 Oct 2023, 21:00 Race Sun 29 Oct 2023, 20:00" in text
 
 
+def test_in_winter_the_next_race_is_the_first_of_the_next_season(database):
+    winter = "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"
+    text = words_of(page_of(database, winter))
+    assert "Next: Mexico City Grand Prix Round 1 of 2024." in text
+    assert "Last: United States Grand Prix Round 18 of 2023." in text
+    for sentence in ("has results: 2023.", "of a season that has results: 2023/18.", "The race after it: 2024/1."):
+        assert sentence in text
+
+
 def test_the_sessions_of_a_sprint_weekend_have_their_names_of_that_year(database):
     renamed = (
         "UPDATE sessions SET session = iif(session = 'fp2', 'sq', 'sprint') WHERE RACE(2023/19) AND session > 'fp1'"

@@ -102,7 +102,7 @@ def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample
         filters = re.search(r"Filters: ([^.]*)\.(?: Also ([^,]*),)?", section)
         listed = {*filters[1].split(", "), *(filters[2] or "").split(" and ")} - {""}
         assert listed == endpoint.rules.filters
-        assert ("Needs a season and a round." in section) == endpoint.rules.needs_round
+        assert ("Needs a season." in section) == endpoint.rules.needs_season
 
 
 def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):

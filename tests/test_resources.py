@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import webtest
 from support import SAMPLE
-from support.answers import Counted, client, request
+from support.answers import Counted, Description, client, request
+from support.loads import changed
 
 from racedata.addresses import CSV, ICS, JSON
 from racedata.app import create_app
@@ -68,6 +69,34 @@ def test_the_answer_is_utf8_and_not_escaped(sample):
 def test_an_offset_of_any_size_is_an_empty_page(sample):
     answer = sample.get(f"/ergast/f1/2023/18/laps.json?offset={'9' * 4000}").json["MRData"]
     assert (answer["offset"], answer["total"], answer["RaceTable"]["Races"]) == ("9" * 4000, "1014", [])
+
+
+def test_a_fastest_lap_without_its_number_has_its_rank_and_time(database):
+    app = client(changed(database, "UPDATE results SET fastestLap = NULL WHERE RACE(2023/18) AND DRIVER(norris)"))
+    answer = app.get("/ergast/f1/2023/18/drivers/norris/results")
+    (result,) = races(answer)[0]["Results"]
+    assert result["FastestLap"] == {
+        "rank": "8",
+        "Time": {"time": "1:39.985"},
+        "AverageSpeed": {"units": "kph", "speed": "198.497"},
+    }
+    Description(app).hold(answer, "/{season}/{round}/results")
+    table = app.get("/ergast/f1/2023/18/drivers/norris/results.csv").text
+    assert table.splitlines()[1].endswith(",8,,1:39.985,kph,198.497")
+
+
+def test_thirty_fastest_laps_of_f1db_have_a_time_but_no_number(full_database):
+    app = client(full_database, burst_limit="off", sustained_limit="off")
+    laps = [
+        (int(race["season"]), result["FastestLap"])
+        for offset in range(0, 28_000, 2000)
+        for race in races(app.get(f"/ergast/f1/results?limit=2000&offset={offset}"))
+        for result in race["Results"]
+        if "lap" not in result.get("FastestLap", {"lap": ""})
+    ]
+    assert len(laps) == 30
+    assert {tuple(lap) for _, lap in laps} == {("rank", "Time")}
+    assert {season for season, _ in laps} <= set(range(1950, 1980))
 
 
 def test_finish_times_are_totals_or_gaps(sample, sample_database):
