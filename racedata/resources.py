@@ -564,13 +564,16 @@ class Health:
 
 
 class Document:
-    """`/` and `/openapi.json`, outside the base address: a text made once per database."""
+    """`/` and `/openapi.json`, outside the base address: a text made once per database. `headers` are further ones."""
 
-    def __init__(self, validators: Validators, text: str, content_type: str) -> None:
-        self.validators, self.body, self.content_type = validators, text.encode(), content_type
+    def __init__(
+        self, validators: Validators, text: str, content_type: str, headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.validators, self.body, self.content_type, self.headers = validators, text.encode(), content_type, headers
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.set_headers(list(self.headers))
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
         else:
