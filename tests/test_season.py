@@ -121,6 +121,13 @@ def test_names_cannot_change_the_page(database):
         assert html.count("</title>") == 1
 
 
+def test_every_season_and_race_of_a_full_dump_has_a_page(full_database):
+    app = client(full_database)
+    for race in app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]["Races"]:
+        for address in (f"/{race['season']}", f"/{race['season']}/{race['round']}"):
+            assert race["raceName"] in words_of(app.get(address, status=200).text)
+
+
 @pytest.mark.parametrize("address", ["/2023", "/2023/18"])
 def test_a_page_is_made_once_and_is_the_same_with_and_without_gzip(sample_database, address):
     data = Counted.read(str(sample_database))
