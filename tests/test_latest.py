@@ -69,7 +69,7 @@ def test_if_the_last_race_has_no_standings_yet_the_page_shows_the_latest(databas
     assert "Drivers after round 22" in text and "Constructors after round 18" in text
 
 
-def test_all_drivers_and_constructors_of_a_championship_are_there_the_last_ones_folded(sample_database):
+def test_all_drivers_and_constructors_of_a_championship_are_listed_and_the_last_ones_folded(sample_database):
     html = page_of(sample_database)
     for name, count in (("driver", 22), ("constructor", 10)):
         folded = html.partition(f"<details><summary>All {count} {name}s</summary>")[2].partition("</details>")[0]
