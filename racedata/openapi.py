@@ -22,11 +22,13 @@ from racedata.snapshot import Snapshot
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
-# Headers of all responses, of responses that the rate limits count, and of responses that a client may cache.
+# Headers of all responses, of responses that the rate limits count, of responses that a client may cache, and of HTML
+# pages.
 EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
 RATE_LIMITED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
 CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
+OF_PAGES = ("Content-Security-Policy", "Referrer-Policy")
 SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
 # Filters that the document also shows after a season.
@@ -239,6 +241,6 @@ def outside_base() -> dict[str, dict[str, Any]]:
             "tags": ["about the service"],
             "summary": "A page for people: what is loaded and how to request it",
             **conditional,
-            "responses": responses("A page.", CACHEABLE, "text/html", {"type": "string"}),
+            "responses": responses("A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"}),
         },
     }

@@ -515,12 +515,28 @@ ENDPOINTS: Sequence[type[Endpoint]] = (
 
 
 class Health:
-    """`/healthz`, outside the base address: what is served, from which sources, and whether a new file was rejected."""
+    """`/healthz`, outside the base address: what is served, from which sources, and whether a new file was rejected.
+
+    Only the last two can change. The body is made again when they do, because these requests do not count towards the
+    rate limits: a crowd of them must cost others no more than any other crowd.
+    """
 
     def __init__(self, data: Snapshot) -> None:
         self.data = data
+        self.made: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        changing = self.data.refused, self.data.refreshes()
+        made_for, body = self.made
+        if made_for != changing:
+            body = self.make_body()
+            self.made = changing, body
+        resp.content_type = falcon.MEDIA_JSON
+        resp.data = body
+
+    on_head = on_get
+
+    def make_body(self) -> bytes:
         build = self.data.build()
         health = {
             "status": "ok",
@@ -534,14 +550,11 @@ class Health:
             health["sample"] = notice
         if self.data.refused:
             health["refused"] = f"The file now at the database's path {self.data.refused}."
-        resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(health)
-
-    on_head = on_get
+        return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
         """The sources of the data, the base first; then those that refreshes have asked and that gave nothing."""
-        refreshes = self.data.refreshes()
+        refreshes = {**self.data.refreshes()}
         for row in self.data.sources():
             source = {**dict(row), "name": public_name(row["name"]), "address": public_url(row["address"])}
             if row["name"] in refreshes:
@@ -552,13 +565,16 @@ class Health:
 
 
 class Document:
-    """`/` and `/openapi.json`, outside the base address: a text made once per database."""
+    """`/` and `/openapi.json`, outside the base address: a text made once per database. `headers` are further ones."""
 
-    def __init__(self, validators: Validators, text: str, content_type: str) -> None:
-        self.validators, self.body, self.content_type = validators, text.encode(), content_type
+    def __init__(
+        self, validators: Validators, text: str, content_type: str, headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.validators, self.body, self.content_type, self.headers = validators, text.encode(), content_type, headers
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.set_headers(list(self.headers))
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
         else:

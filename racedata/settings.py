@@ -222,6 +222,12 @@ class Settings:
         return f"{self.base_path}/{self.series}"
 
     @property
+    def season_pages(self) -> str:
+        """The path of the pages of seasons, relative to `/`; the season follows: `2023`, `2023/18`."""
+        # Everything under the base address is for its endpoints, even if it begins with a year.
+        return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
+
+    @property
     def base_link(self) -> str:
         """A link to the base address: a URL if the settings have one, else a path on the same host."""
         return self.base_url or self.base_address

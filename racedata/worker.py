@@ -37,9 +37,11 @@ if gunicorn.__version__ not in TESTED:
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 LINGER_SECONDS = 1  # for clients that send nothing while a worker stops; gunicorn's own time is two seconds
 HEAD_SIZE = 32768  # bytes, as in deploy/nginx.conf
-# The request line of a slow answer: a calendar, which may have all races, or a page of more than 100 records. No usual
-# client escapes these letters with %; if one does, others wait for its answer. `*+` does not read a path twice.
-SLOW = re.compile(rb"\S+ [^?\s]*+(?:(?<=\.[iI][cC][sS])[? ]|\?(?:\S*&)?limit=0*(?!100\b)[1-9][0-9]{2})")
+# The request line of a slow answer: a calendar, which may have all races, or a page of more than 100 records. `*+` does
+# not read a path twice.
+SLOW = re.compile(rb"\S+ [^?#\s]*+(?:(?<=\.[iI][cC][sS])[?# ]|\?(?:\S*&)?limit=0*(?!100\b)[1-9][0-9]{2})")
+# The letters, digits and dots that SLOW names, escaped. Other escapes stay: an escaped `&` or `=` separates nothing.
+ESCAPED = re.compile(rb"%(2[Ee]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa])")
 REUSABLE = futures.Future[bool]()
 REUSABLE.set_result(True)
 
@@ -107,7 +109,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
             except OSError:
                 closed = True
         unreader.unread(data)
-        slow = SLOW.match(data)
+        slow = is_slow(data)
         if HEAD_END in data and (slow or self.cfg.threads > 1):
             future = (self.slow_answers if slow else self.tpool).submit(self.handle, conn)
             future.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
@@ -200,6 +202,14 @@ class Worker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no types
         self.pending_conns.remove(conn)
         self.nr_conns -= 1
         conn.close()
+
+
+def is_slow(data: bytes) -> bool:
+    """Whether the answer to a request that begins like this may be slow."""
+    line = data.partition(b"\r\n")[0]
+    if b"%" in line:
+        line = ESCAPED.sub(lambda escape: bytes.fromhex(escape[1].decode()), line)
+    return SLOW.match(line) is not None
 
 
 def is_malformed(data: bytes, limit_request_line: int) -> bool:

@@ -78,5 +78,21 @@ def test_if_the_last_race_has_no_standings_yet_the_page_shows_the_latest(databas
     assert "Drivers after round 22" in text and "Constructors after round 18" in text
 
 
+def test_all_drivers_and_constructors_of_a_championship_are_listed_and_the_last_ones_folded(sample_database):
+    html = page_of(sample_database)
+    for name, count in (("driver", 22), ("constructor", 10)):
+        folded = html.partition(f"<details><summary>All {count} {name}s</summary>")[2].partition("</details>")[0]
+        assert folded.count('scope="row"') == count - 5
+        assert f"{name}s from place 6 Pos" in words_of(folded).lower().replace("pos", "Pos")
+
+
+@pytest.mark.parametrize(
+    ("time", "start"), [("'20:00:00'", "2023-10-29T20:00:00Z"), ("NULL", "2023-10-29")], ids=["time", "date"]
+)
+def test_the_heading_of_the_next_race_has_its_start_so_that_the_script_can_change_it(database, time, start):
+    html = page_of(database, f"UPDATE races SET time = {time} WHERE RACE(2023/19)")
+    assert f'<h2><span id="next" data-start="{start}">Next:</span> <a href="2023/19">Mexico' in html
+
+
 def test_a_championship_without_standings_is_not_shown(database):
     assert "Constructors after" not in page_of(database, "DELETE FROM constructor_standings")

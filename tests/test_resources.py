@@ -166,6 +166,8 @@ def test_healthz_says_when_each_source_was_asked_last_also_one_that_has_given_no
         '{"f1db": 1}',
         '{"f1db": {"refreshedAt": 9e99}}',
         '{"f1db": {"refreshedAt": "now"}}',
+        '{"f1db": {"refreshedAt": "2026-99-99T99:99:99Z"}}',
+        '{"f1db": {"refreshedAt": "20261122T060000Z"}}',
         None,
     ],
 )
@@ -174,6 +176,27 @@ def test_healthz_answers_at_once_whatever_is_in_the_file_of_refreshes(several_so
     path.write_text(content) if content is not None else os.mkfifo(path)
     answer = client(several_sources).get("/healthz", status=200).json
     assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
+
+
+def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
+    data = Counted.read(str(several_sources))
+    app, refreshes = webtest.TestApp(create_app(Settings(), data)), refreshes_path(several_sources)
+
+    def queries():
+        data.queries = 0
+        return app.get("/healthz").json, data.queries
+
+    first, _ = queries()
+    assert queries() == (first, 0)
+    refreshes.write_text(json.dumps({"f1db": {"refreshedAt": AT}}))
+    second, needed = queries()
+    assert second["sources"][1]["refreshedAt"] == AT and needed
+    assert queries() == (second, 0)
+    data.refused = "is not a database"
+    assert queries()[0]["refused"] == "The file now at the database's path is not a database."
+    data.refused = None
+    refreshes.unlink()
+    assert queries()[0] == first
 
 
 FORMATS = [(endpoint, ending) for endpoint in ENDPOINTS for ending in endpoint.rules.endings]

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from support.processes import OFF, Gunicorn, gunicorn, service
 
+from racedata.worker import is_slow
+
 ANSWERED = b"HTTP/1.1 200 OK"
 
 
@@ -116,8 +118,10 @@ def app(environ, start_response):
 def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path: Path, threads: str) -> None:
     slow = ("?wait&limit=101", "?limit=999&wait", "?limit=002000&wait", "?wait&offset=1&limit=" + "9" * 4000)
     slow += (".csv?wait&limit=101", ".ics?wait", "/2023.ICS?wait")
+    slow += ("?wait&%6c%69mi%74=2000", "?wait&limit=100%30", "?wait&limit=%30%31%35%30", "%2Eics?wait", ".%49c%73?wait")
+    slow += ("?wait&x=%20%26&limit=101", "?wait&limit=101#x")
     fast = ("?offset=2000", "?limit=", "?limit=99", "?limit=100", "?limit=0100&offset=200", "?unlimited=200", ".csv")
-    fast += ("?LIMIT=999", "?offset=1&x=limit=999")
+    fast += ("?LIMIT=999", "?%4cimit=999", "?offset=1&x=limit=999", "?x=1%26limit=999", "?limit%3D999", "%3Flimit=999")
     (tmp_path / "waiting.py").write_text(WAITING.format(str(tmp_path / "lock")))
     options = ("--pythonpath", str(tmp_path), "--threads", threads, "waiting:app")
     with gunicorn(*options, environ={"WEB_CONCURRENCY": "1"}) as running, ExitStack() as stack:
@@ -131,6 +135,11 @@ def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path: Path, t
             assert next(answers(good)) == b"OK"
         fcntl.flock(lock, fcntl.LOCK_UN)
         assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(slow)
+
+
+def test_a_calendar_is_slow_even_if_a_fragment_follows() -> None:
+    assert is_slow(b"GET /ergast/f1.ics#x HTTP/1.1\r\n")
+    assert not is_slow(b"GET /ergast/f1/2023.json HTTP/1.1\r\nReferer: /ergast/f1.ics#x\r\n")
 
 
 def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:

@@ -62,6 +62,12 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Si
     assert answers == [[200]] * 6 + [[429]] * 54
 
 
+@pytest.mark.parametrize("target", ["http://example.org:81", "HTTP://example.org:81"])
+def test_an_address_in_absolute_form_has_its_own_host(site: Site, target: str) -> None:
+    _, body = get(site, f"{target}{ADDRESS}", source="127.0.0.16", Host="other.example")
+    assert json.loads(body)["MRData"]["url"] == "http://example.org:81/ergast/f1/2023/18/races.json"
+
+
 def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> None:
     address = "/ergast/f1/2023/18/laps.json"
     response, body = get(site, address, source="127.0.0.5", Accept_Encoding="gzip")
