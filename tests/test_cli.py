@@ -22,6 +22,7 @@ from support.processes import Gunicorn, free_port, listens, service, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS, option
+from racedata.database import COMMAND
 from racedata.settings import Settings
 
 RACEDATA = Path(sys.executable).with_name("racedata")  # as installed: with it, Python imports nothing from this folder
@@ -102,12 +103,12 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_what_follow
         (
             ["--database", "/none/it's.db"],
             {},
-            "/none/it's.db is missing; to build it, run: racedata load SOURCE --database '/none/it'\"'\"'s.db'",
+            f"/none/it's.db is missing; to build it, run: {COMMAND} load SOURCE --database '/none/it'\"'\"'s.db'",
         ),
         (
             [],
             {"RACEDATA_DATABASE": "/none.db"},
-            "/none.db is missing; to build it, run: racedata load SOURCE --database /none.db",
+            f"/none.db is missing; to build it, run: {COMMAND} load SOURCE --database /none.db",
         ),
     ],
 )
