@@ -1,5 +1,6 @@
 """racedata.database: which files are rejected, and with which message."""
 
+import re
 import shutil
 import subprocess
 import sys
@@ -7,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support import PACKAGE, spoiling
+from support.loads import select
 
 from racedata.database import COMMAND, DatabaseError, read
 
@@ -57,6 +59,17 @@ def test_the_command_to_run_is_that_of_the_checkout_if_make_has_installed_it_the
     code = "from racedata.database import DatabaseError; print(DatabaseError('a.db', 'is missing'))"
     said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout
     assert said == f"a.db is missing; to build it, run: {command} load SOURCE --database a.db\n"
+
+
+def test_the_schema_in_the_file_describes_each_column_or_names_the_table_it_refers_to(sample_database):
+    undescribed = []
+    for table, sql in select(sample_database, "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"):
+        before = ""
+        for line in sql.splitlines():
+            if re.match(r" +\w+ +(INTEGER|TEXT)", line) and not re.search("-- |REFERENCES", before + line):
+                undescribed.append(f"{table}:{line}")
+            before = line if line.lstrip().startswith("--") else ""
+    assert undescribed == []
 
 
 def test_one_changed_bit_is_found_wherever_it_is(database):
