@@ -27,6 +27,9 @@ def units(tmp_path: Path) -> Path:
     return tmp_path
 
 
+HOME = ROOT / "deploy" / "home" / "racedata.service"
+
+
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "TZ": "UTC"}
     return subprocess.run(["systemd-analyze", *arguments], env=environ, capture_output=True, text=True)
@@ -45,6 +48,22 @@ def options(unit: Path, section: str) -> dict[str, str]:
 def test_systemd_finds_no_mistake_in_the_units(units: Path, name: str) -> None:
     verified = analyze("verify", units / name)
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
+
+
+def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path: Path) -> None:
+    unit = tmp_path / "racedata.service"
+    unit.write_text(HOME.read_text().replace("%h/.local/bin", str(Path(sys.executable).parent)))
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    command = ["systemd-analyze", "--user", "verify", unit]
+    verified = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
+
+
+def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network() -> None:
+    unit = options(HOME, "Service")
+    assert unit["ExecStart"] == "%h/.local/bin/racedata serve --follow"
+    environ = dict(word.split("=") for word in unit["Environment"].split())
+    assert environ == {"HOST": "0.0.0.0", "RACEDATA_SOURCE": "f1db"}
 
 
 @pytest.mark.parametrize("name", SERVICES)
