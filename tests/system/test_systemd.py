@@ -13,7 +13,7 @@ from support import ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import built, changed, rows_of, without
-from support.processes import following, free_port, nginx_sockets
+from support.processes import OFF, following, free_port, nginx_sockets
 
 SERVICES = ("racedata.service", "racedata-follow.service")
 
@@ -64,6 +64,15 @@ def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network() ->
     assert unit["ExecStart"] == "%h/.local/bin/racedata serve --follow"
     environ = dict(word.split("=") for word in unit["Environment"].split())
     assert environ == {"HOST": "0.0.0.0", "RACEDATA_SOURCE": "f1db"}
+
+
+def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"pipx install \. && (install .*\n    printf .*)\n    systemctl --user enable", readme)
+    subprocess.run(["sh", "-ec", block], cwd=ROOT, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, check=True)
+    assert (tmp_path / ".config/systemd/user/racedata.service").read_bytes() == HOME.read_bytes()
+    settings = options(HOME, "Service")["EnvironmentFile"].removeprefix("-%h/")
+    assert dict(line.split("=") for line in (tmp_path / settings).read_text().splitlines()) == OFF
 
 
 @pytest.mark.parametrize("name", SERVICES)

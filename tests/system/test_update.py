@@ -1,7 +1,7 @@
 """deploy/README.md: the commands of an update, and of the way back, in a scratch clone of this project.
 
-git, make, pip, the loader and the files are real. No systemd runs here: instead of `sudo`, `systemctl` and `nginx` there
-are programs that only note how they were called.
+git, make, pip, the loader and the files are real. `sudo` only runs its command. `systemctl` and `nginx` only note how
+they were called, because no systemd runs here.
 """
 
 import os
