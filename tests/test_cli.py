@@ -245,9 +245,13 @@ def service_that_follows(database: Path, **environ: str) -> Iterator[tuple["subp
     environ = {"PATH": os.environ["PATH"], **OFF, **environ}
     with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.DEVNULL) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+
+        def sessions() -> list[int]:
+            return [pid for pid in map(int, children.read_text().split()) if os.getsid(pid) == pid]
+
         try:
-            until(lambda: listens(("127.0.0.1", int(environ["PORT"]))))
-            (session,) = (int(pid) for pid in children.read_text().split() if os.getsid(int(pid)) == int(pid))
+            until(lambda: listens(("127.0.0.1", int(environ["PORT"]))) and len(sessions()) == 1, 60)
+            (session,) = sessions()
             yield process, session
         finally:
             process.kill()
@@ -273,8 +277,8 @@ def test_a_service_that_follows_serves_what_its_sources_have_and_its_follower_su
     with served(answers_of(client(sample_database))) as api:
         names = {"PORT": str(port), "FROM": api.url, "RACEDATA_SOURCE": str(dump)}
         with service_that_follows(database, **names) as (_, session):
-            until(lambda: client(database).get("/healthz").json["sources"][0]["name"] == "dump")
-            until(lambda: any("results" in path for path in api.paths) and results() == "20")
+            until(lambda: client(database).get("/healthz").json["sources"][0]["name"] == "dump", 60)
+            until(lambda: any("results" in path for path in api.paths) and results() == "20", 60)
             (before,) = followers()
             os.kill(before, signal.SIGKILL)
             until(lambda: len(followers() - {before}) == 1)
