@@ -5,13 +5,17 @@ Python.
 """
 
 import argparse
+import ctypes
 import io
 import os
 import runpy
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Never
@@ -19,6 +23,8 @@ from typing import Never
 from racedata import __version__
 
 HEALTH_SECONDS = 5
+RESTART_SECONDS = 60  # until a follower that was killed starts again
+PR_SET_PDEATHSIG = 1  # of Linux
 
 
 def load(arguments: Sequence[str]) -> None:
@@ -60,6 +66,12 @@ def serve(arguments: Sequence[str]) -> None:
         default = str(each.default).replace("%", "%%") or "empty"
         group.add_argument(option(name), metavar=metavar, help=f"{help} ({variable}; default: {default})")
 
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="also run `racedata refresh --follow`, with the sources in the variables RACEDATA_SOURCE and FROM",
+    )
+
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parsed = parser.parse_args(arguments[:end])
     for each in fields(Settings):
@@ -85,6 +97,8 @@ def serve(arguments: Sequence[str]) -> None:
         folders = {os.getcwd(), os.environ.get("PWD", "")}
     except FileNotFoundError:
         sys.exit("racedata serve: the current folder has been deleted; expected one that exists")
+    if parsed.follow:
+        start_follower()
     # gunicorn inserts the current folder at the front of sys.path. None: no module is imported from there.
     sys.path_importer_cache.update(dict.fromkeys(folders - {*sys.path}))
     sys.argv[1:] = ["-c", "python:racedata.gunicorn_conf", *arguments[end + 1 :]]
@@ -104,6 +118,27 @@ def needed_at(path: str) -> str:
         if is_older(Path(path)):
             return "an earlier version built the database: building it again, from its own tables"
     return ""
+
+
+def start_follower() -> None:
+    """Starts a process that runs `racedata refresh --follow`, again if that is killed, until this process ends."""
+    this_command = sys.orig_argv[: 1 - len(sys.argv)]
+    follow = [*this_command, "refresh", "--follow", "--from", os.environ.get("FROM", "")]
+    service = os.getpid()
+    if os.fork():
+        return
+    os.setsid()  # a terminal sends Ctrl-C only to the service, whose end then ends this process
+    end_with(service)
+    while True:
+        subprocess.run(follow, preexec_fn=partial(end_with, os.getpid()))
+        time.sleep(RESTART_SECONDS)
+
+
+def end_with(parent: int) -> None:
+    """Makes Linux send this process SIGTERM when its parent ends, even if that is killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
 
 
 def end_at_signals() -> None:

@@ -94,9 +94,8 @@ class Snapshot:
         if not self.build()["isSample"]:
             return None
         (latest,) = self.row("SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)")
-        return (
-            f"Only a sample, with results up to {latest}. To load everything, run: racedata load tracinginsights f1db"
-        )
+        command = f"{database.COMMAND} load tracinginsights f1db"
+        return f"Only a sample, with results up to {latest}. To load everything, run: {command}"
 
 
 def is_time(text: str) -> bool:

@@ -16,6 +16,7 @@ import pytest
 from support import ROOT
 from support.processes import GUNICORN, OFF, free_port, gunicorn, until
 
+from racedata.database import COMMAND
 from racedata.settings import Settings
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -69,7 +70,7 @@ def one_worker(sample_database: Path) -> dict[str, str]:
         (
             "RACEDATA_DATABASE",
             "/none.db",
-            "racedata: /none.db is missing; to build it, run: racedata load SOURCE --database /none.db\n",
+            f"racedata: /none.db is missing; to build it, run: {COMMAND} load SOURCE --database /none.db\n",
         ),
     ],
 )

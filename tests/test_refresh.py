@@ -20,7 +20,7 @@ from support.apis import FAULTS, answers_of, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
 from support.processes import following
 
-from racedata.database import read_refreshes
+from racedata.database import COMMAND, read_refreshes
 from racedata.loader import refresh
 from racedata.loader.api import Api
 from racedata.loader.build import load
@@ -613,7 +613,7 @@ def test_a_source_without_races_has_no_season():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda path: path.unlink(), "is missing; to build it, run: racedata load SOURCE"),
+        (lambda path: path.unlink(), f"is missing; to build it, run: {COMMAND} load SOURCE"),
         (
             lambda path: path.write_bytes(path.read_bytes()[:-32] + bytes(32)),
             "is damaged (it is not as it was built: its",

@@ -1,10 +1,13 @@
 """The page for people in a real browser: Debian's Chromium, on a desk and on a phone, by day and by night."""
 
+import re
 import shutil
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from support import ROOT
+from support.apis import served
 from support.processes import OFF, service
 
 from racedata.resources import ENDPOINTS
@@ -193,3 +196,12 @@ def test_the_browser_has_nothing_to_complain_of(browser, site, address):
     browser.get_log("browser")
     browser.get(site + address)
     assert browser.get_log("browser") == []
+
+
+def test_the_script_for_developers_runs_in_a_browser(browser, site):
+    (script,) = re.findall("^```js\n(.*?)^```", (ROOT / "docs/clients.md").read_text(), re.DOTALL | re.MULTILINE)
+    script = script.replace("http://127.0.0.1:8000/", site)
+    with served(lambda path: (200, {"Content-Type": "text/html"}, b"<title>Another website</title>")) as other:
+        browser.get(other.url)
+        shown = f"{script}; laps(2023, 18).then((laps) => arguments[0](laps.size), arguments[0])"
+        assert browser.execute_async_script(shown) == 56

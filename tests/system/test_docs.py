@@ -83,6 +83,25 @@ print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(result
     assert points == float(standings["DriverStandings"][0]["points"])
 
 
+def test_the_loop_for_analysts_reads_all_pages_and_waits_if_it_gets_a_429(sample_database, base, tmp_path):
+    *_, loop = code(ANALYSTS, "python")
+    # In place of `time.sleep`: what says how long it would wait, and then waits.
+    counted = """
+import json, time
+import pandas as pd
+waits, sleep = [], time.sleep
+time.sleep = lambda seconds: (waits.append(seconds), sleep(seconds))
+"""
+    shown = "print(json.dumps([len(results), len(results.drop_duplicates()), waits]))"
+    settings = {**OFF, "RACEDATA_BURST_LIMIT": "10/minute", "RACEDATA_MAX_LIMIT": "15"}
+    with service(sample_database, tmp_path / "log", **settings) as limited:
+        loop = loop.replace(HOST, "http://{}:{}".format(*limited.address))
+        read, different, waits = json.loads(run(sys.executable, "-c", counted + loop + shown))
+    total = requests.get(f"{base}/ergast/f1/results?limit=0").json()["MRData"]["total"]
+    assert str(read) == str(different) == total
+    assert waits
+
+
 def is_part(part, whole):
     if isinstance(part, dict):
         return [*part] == [key for key in whole if key in part] and all(is_part(part[key], whole[key]) for key in part)
