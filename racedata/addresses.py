@@ -29,7 +29,7 @@ class UnknownAddress(AddressError):
 
 
 class RefusedAddress(AddressError):
-    """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no season or round."""
+    """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no season."""
 
 
 def after_base(path: str, base: str) -> str | None:
@@ -40,10 +40,10 @@ def after_base(path: str, base: str) -> str | None:
 
 
 class Rules(NamedTuple):
-    """What an endpoint accepts and needs beside season and round."""
+    """What an endpoint accepts beside season and round, and whether it needs a season."""
 
     filters: frozenset[str]
-    needs_round: bool = False
+    needs_season: bool = False
     # Filters that combine only with some of the others: `{filter: the filters that it combines with}`.
     only_beside: Mapping[str, frozenset[str]] = {}
     endings: Collection[str] = (JSON, CSV)
@@ -143,7 +143,7 @@ class Grammar:
             raise self.unknown(f"{endpoint[:50]!r} is not an endpoint")
         filters = self.parse_filters(rest)
         self.check_ending(endpoint, ending)
-        self.check(endpoint, season, round, filters)
+        self.check(endpoint, season, filters)
         return Address("/".join([*front, *rest]), endpoint, season, round, filters, ending)
 
     def parse_filters(self, segments: list[str]) -> dict[str, Value]:
@@ -174,7 +174,7 @@ class Grammar:
                 f"Try {self.base}/2023/{others[0]}{ending}."
             )
 
-    def check(self, endpoint: str, season: Season | None, round: Round | None, filters: Iterable[str]) -> None:
+    def check(self, endpoint: str, season: Season | None, filters: Iterable[str]) -> None:
         """Raises RefusedAddress if the endpoint does not accept what precedes it."""
         rules = self.endpoints[endpoint]
         for name in filters:
@@ -188,16 +188,15 @@ class Grammar:
                         raise RefusedAddress(
                             f"{endpoint} does not accept the filter {other} with {name}; accepted with it: {beside}."
                         )
-        if rules.needs_round and round is None:
-            missing = "a round" if season is not None else "a season and a round"
-            raise RefusedAddress(f"{endpoint} needs {missing} at the front. {self.example(endpoint)}")
+        if rules.needs_season and season is None:
+            raise RefusedAddress(f"{endpoint} needs a season at the front. {self.example(endpoint)}")
 
     def accepted(self, endpoint: str) -> str:
         filters = [name for name in FILTERS if name in self.endpoints[endpoint].filters]
         return f"It accepts season, round, {', '.join(filters)}. {self.example(endpoint)}"
 
     def example(self, endpoint: str) -> str:
-        season = "/2023/18" if self.endpoints[endpoint].needs_round else "/2023"
+        season = "/2023/18" if self.endpoints[endpoint].needs_season else "/2023"
         return f"Try {self.base}{season}/{endpoint}.json."
 
     def unknown(self, what: str) -> UnknownAddress:

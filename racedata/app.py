@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import falcon
 
-from racedata import __version__, errors, openapi, page
+from racedata import __version__, errors, latest, openapi, page, season
 from racedata.addresses import Grammar
 from racedata.caching import Cache, Validators
 from racedata.catalogue import Catalogue
@@ -76,7 +76,7 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
     """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
     catalogue = Catalogue(data)
-    validators = validators_of(settings, data, "every answer")
+    validators = validators_of(settings, data, "every answer", max_age=settings.max_age)
     cache = Cache(settings.cache_size << 20)
     grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
     parser = RequestParser(settings, grammar)
@@ -92,21 +92,32 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app.add_route("/healthz", Health(data))
     document = openapi.document(settings, data, endpoints, grammar)
     app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
-    html = page.html(settings, data, catalogue, endpoints, grammar)
-    page_validators = validators_of(settings, data, "every answer", "the page")
-    app.add_route("/", Document(page_validators, html, "text/html; charset=utf-8"))
+
+    ask = latest.Ask(endpoints, grammar)
+
+    def page_validators(checked: str) -> Validators:
+        return validators_of(settings, data, "every answer", "the page", max_age=0, checked=checked)
+
+    app.add_route("/", page.Page(data, page.html(settings, data, catalogue, ask), page_validators))
+    pages = season.Pages(catalogue, settings, ask, page_validators(""), cache)
     app.add_sink(parser.not_found)
+    app.add_sink(pages.respond, pages.prefix)  # before the other sink: falcon tries the last one first
 
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)
     return app
 
 
-def validators_of(settings: Settings, data: Snapshot, *affected: Affected) -> Validators:
-    """The Validators of answers. Their ETag depends on the database, the version, and the settings that affect them."""
-    built_at = datetime.fromisoformat(data.build()["builtAt"])
-    version = data.checksum + repr([__version__, *settings.affecting(*affected)]).encode()
-    return Validators(version, built_at, settings.max_age)
+def validators_of(
+    settings: Settings, data: Snapshot, *affected: Affected, max_age: int, checked: str = ""
+) -> Validators:
+    """The Validators of answers. Their ETag depends on the database, the version, and the settings that affect them.
+
+    An answer may also depend on the time `checked`, when a refresh last asked a source.
+    """
+    built_at = data.build()["builtAt"]
+    version = data.checksum + repr([__version__, checked, *settings.affecting(*affected)]).encode()
+    return Validators(version, datetime.fromisoformat(max(built_at, checked)), max_age)
 
 
 def application(settings: Settings) -> ReloadingApp:

@@ -78,15 +78,24 @@ class Catalogue:
         }
         # By table and season: the raceId of the latest race with rows.
         self.latest_with = {table: self.latest(data, table) for table in ("results", *STANDINGS)}
+        self.calendar_season = self.season_of_calendar()
 
     def latest(self, data: Snapshot, table: str) -> dict[int, int]:
         """The raceId of the latest race with rows in `table`, by season."""
         with_rows = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
         return {row["year"]: id for id, row in self.race_rows.items() if id in with_rows}
 
+    def season_of_calendar(self) -> int:
+        """The season of the next race; of the last one with results if no later race is known."""
+        _, last = max(self.latest_with["results"].items())
+        last_and_next = list(self.races)[self.race_order[last] :][:2]
+        return int(self.race_rows[last_and_next[-1]]["year"])
+
     def select(self, address: Address) -> Selection:
         """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
+        if address.season == "current" and is_calendar(address):
+            season = self.calendar_season  # clients look there for the next race, even in winter
         filters: dict[str, Value] = {}
         if season is not None and round is not None:
             race = self.id_of_round.get((season, round))
@@ -137,6 +146,11 @@ class Catalogue:
             return {**filters, "final": 1}
         latest = self.latest_with[table].get(int(filters["season"]))
         return None if latest is None else {**filters, "race": latest}
+
+
+def is_calendar(address: Address) -> bool:
+    """Whether an address lists all races of a season, or those at a circuit."""
+    return address.endpoint == "races" and address.round is None and address.filters.keys() <= {"circuits"}
 
 
 def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]) -> dict[int, Json]:

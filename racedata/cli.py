@@ -5,12 +5,16 @@ Python.
 """
 
 import argparse
+import ctypes
 import io
 import os
 import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Never
@@ -19,6 +23,8 @@ from racedata import __version__
 from racedata.database import default_path, is_older
 
 HEALTH_SECONDS = 5
+RESTART_SECONDS = 60  # until a follower that was killed starts again
+PR_SET_PDEATHSIG = 1  # of Linux
 
 
 def load(arguments: Sequence[str]) -> None:
@@ -45,7 +51,7 @@ def serve(arguments: Sequence[str]) -> None:
     try:
         from racedata.settings import CANNOT_START, parse_arguments
 
-        settings, gunicorn_options = parse_arguments(arguments)
+        settings, follow, gunicorn_options = parse_arguments(arguments)
         from racedata import server  # imports gunicorn, which reads WEB_CONCURRENCY without checking it
     except ImportError as error:
         sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
@@ -60,6 +66,8 @@ def serve(arguments: Sequence[str]) -> None:
             print(error, file=sys.stderr)
             sys.exit(CANNOT_START)
         end_at_signals()  # the loader ignores them when it has ended
+    if follow:
+        start_follower(settings.database)
     server.serve(settings, gunicorn_options)
 
 
@@ -71,6 +79,27 @@ def needed_at(path: str) -> str:
         if is_older(Path(path)):
             return "an earlier version built the database: building it again, from its own tables"
     return ""
+
+
+def start_follower(database: str) -> None:
+    """Starts a process that runs `racedata refresh --follow`, again if that is killed, until this process ends."""
+    this_command = sys.orig_argv[: 1 - len(sys.argv)]
+    follow = [*this_command, "refresh", "--follow", "--from", os.environ.get("FROM", ""), "--database", database]
+    service = os.getpid()
+    if os.fork():
+        return
+    os.setsid()  # a terminal sends Ctrl-C only to the service, whose end then ends this process
+    end_with(service)
+    while True:
+        subprocess.run(follow, preexec_fn=partial(end_with, os.getpid()))
+        time.sleep(RESTART_SECONDS)
+
+
+def end_with(parent: int) -> None:
+    """Makes Linux send this process SIGTERM when its parent ends, even if that is killed."""
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:  # it has ended already
+        os._exit(1)
 
 
 def end_at_signals() -> None:

@@ -26,6 +26,10 @@ CHECKSUM_BYTES = hashlib.sha256().digest_size
 REFRESHES_BYTES = 100_000
 HEADER_BYTES = 72  # as far as the application id
 
+CHECKOUT = Path(__file__).resolve().parent.parent
+# For messages: `make` installs the command where no PATH leads.
+COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() else "racedata"
+
 
 class DatabaseError(Exception):
     """A file that cannot be used: one line that says what is wrong and which command fixes it.
@@ -37,7 +41,7 @@ class DatabaseError(Exception):
     def __init__(self, path: str | Path, fault: str, *, transient: bool = False, older: bool = False) -> None:
         # Without a source, `racedata load` rebuilds an older database from its own tables.
         source = "" if older else "SOURCE "
-        command = f"racedata load {source}--database {shlex.quote(str(path))}"
+        command = f"{COMMAND} load {source}--database {shlex.quote(str(path))}"
         super().__init__(f"{path} {fault}" + ("" if transient else f"; to build it, run: {command}"))
         self.fault, self.transient = fault, transient
 
@@ -61,9 +65,8 @@ def default_path(environ: Mapping[str, str]) -> str:
 
     `data/racedata.db` in a checkout; elsewhere in the user's data folder (XDG Base Directory Specification).
     """
-    checkout = Path(__file__).resolve().parent.parent
-    if (checkout / "pyproject.toml").is_file():
-        return str(checkout / "data" / "racedata.db")
+    if (CHECKOUT / "pyproject.toml").is_file():
+        return str(CHECKOUT / "data" / "racedata.db")
     # The specification says that a relative path is invalid, and to be ignored.
     home = environ.get("XDG_DATA_HOME", "")
     folder = home if os.path.isabs(home) else os.path.expanduser("~/.local/share")

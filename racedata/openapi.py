@@ -15,20 +15,24 @@ from racedata import __version__, queries
 from racedata.addresses import CSV, FILTERS, ICS, JSON, Grammar
 from racedata.requested import ACCEPTED, Requested
 from racedata.resources import Endpoint
-from racedata.schemas import OPENAPI, name_of
+from racedata.schemas import OPENAPI, Schema, name_of, named
 from racedata.serializers import ECHO
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
-# Headers of all responses, of responses that the rate limits count, and of responses that a client may cache.
+# Headers of all responses, of responses that the rate limits count, of responses that a client may cache, and of HTML
+# pages.
 EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
 RATE_LIMITED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
 CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
+OF_PAGES = ("Content-Security-Policy", "Referrer-Policy")
 SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
+# Filters that the document also shows after a season.
+WITH_SEASON = ("circuits", "constructors", "drivers")
 # The schema of a filter's value in an answer, which repeats it, by its schema in a request.
 ECHOED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
@@ -38,9 +42,6 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
     made = deepcopy(OPENAPI)
     made["info"]["version"] = __version__
     made["servers"][0]["url"] = settings.base_link
-    made["components"]["schemas"]["Table"]["properties"] |= {
-        key: reference("schemas", ECHOED[str(name_of(PARAMETERS[name]["schema"]))]) for name, key in ECHO.items()
-    }
     made["components"]["responses"] = dict(RESPONSES)
     race = "/{}/{}".format(*queries.example_race(data))
     for endpoint in endpoints:
@@ -60,9 +61,12 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
-    """The addresses of an endpoint as templates: without a filter, with each ending; then with each filter."""
+    """The addresses of an endpoint as templates: without a filter, with each ending; then with each filter.
+
+    A filter follows the season only if many clients ask so: the document has two kilobytes for each address.
+    """
     name, rules = endpoint.name, endpoint.rules
-    fronts = ["/{season}/{round}"] if rules.needs_round else ["", "/{season}", "/{season}/{round}"]
+    fronts = [*([] if rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
     paths = [f"{front}/{name}" for front in fronts]
     if name == "races":  # the only endpoint that needs no name
         paths += ["/{season}", "/{season}/{round}"]
@@ -71,7 +75,8 @@ def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
     for filter in FILTERS:
         if filter in rules.filters:
             value = f"{{{PARAMETERS[filter]['name']}}}"
-            yield f"{fronts[0]}/{name}/{value}" if filter == name else f"{fronts[0]}/{filter}/{value}/{name}"
+            for front in fronts[:2] if filter in WITH_SEASON else fronts[:1]:
+                yield f"{front}/{name}/{value}" if filter == name else f"{front}/{filter}/{value}/{name}"
 
 
 def parameters_of(path: str) -> Iterator[str]:
@@ -128,34 +133,33 @@ def spreadsheet_response(endpoint: Endpoint) -> dict[str, Any]:
     return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": schema}})
 
 
-def answer_schema(endpoint: Endpoint) -> dict[str, Any]:
+def answer_schema(endpoint: Endpoint) -> Schema:
     """The schema of an endpoint's 200 response: the envelope, its table, and the list in the table."""
-    each = reference("schemas", endpoint.schema)
+    each: Schema = reference("schemas", endpoint.schema)
     if endpoint.key:  # records nested in the objects of the list
-        records = {"type": "array", "minItems": 1, "items": each}
-        each = {
-            **reference("schemas", endpoint.container),
-            "required": [endpoint.key],
-            "properties": {endpoint.key: records},
-            "unevaluatedProperties": False,
-        }
-    table = {
-        **reference("schemas", "Table"),
-        "required": [endpoint.objects],
-        "properties": {endpoint.objects: {"type": "array", "items": each}},
-        "unevaluatedProperties": False,
+        each = extended(named(endpoint.container), endpoint.key, {"type": "array", "minItems": 1, "items": each})
+    table = extended(table_schema(endpoint), endpoint.objects, {"type": "array", "items": each})
+    return extended({"type": "object"}, "MRData", extended(named("Envelope"), endpoint.table, table))
+
+
+def table_schema(endpoint: Endpoint) -> Schema:
+    """The schema of an endpoint's table before its list: with the filters that it repeats."""
+    echoed = {
+        key: reference("schemas", ECHOED[str(name_of(PARAMETERS[name]["schema"]))])
+        for name, key in ECHO.items()
+        if name in endpoint.rules.filters - endpoint.not_echoed
     }
-    envelope = {
-        **reference("schemas", "Envelope"),
-        "required": [endpoint.table],
-        "properties": {endpoint.table: table},
-        "unevaluatedProperties": False,
-    }
+    table = named("Table")
+    return {**table, "properties": {**table["properties"], **echoed}}
+
+
+def extended(schema: Schema, name: str, value: Schema) -> Schema:
+    """The schema of an object with a last property. All are spelt out: generators ignore properties beside a `$ref`."""
     return {
-        "type": "object",
-        "required": ["MRData"],
+        **schema,
+        "required": [*schema.get("required", ()), name],
         "additionalProperties": False,
-        "properties": {"MRData": envelope},
+        "properties": {**schema.get("properties", {}), name: value},
     }
 
 
@@ -193,7 +197,7 @@ RESPONSES = {
         {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
     ),
     "304": response(NOT_MODIFIED, (*CACHEABLE, *RATE_LIMITED)),
-    "400": problem("The endpoint does not accept a filter, or needs a season and round; or a parameter is wrong."),
+    "400": problem("The endpoint does not accept a filter, or needs a season; or a parameter is wrong."),
     "404": problem("No endpoint has this address, or there is no last round yet."),
     "429": problem(
         "A rate limit is reached. The same request succeeds after Retry-After seconds, if no other is sent in between.",
@@ -237,6 +241,6 @@ def outside_base() -> dict[str, dict[str, Any]]:
             "tags": ["about the service"],
             "summary": "A page for people: what is loaded and how to request it",
             **conditional,
-            "responses": responses("A page.", CACHEABLE, "text/html", {"type": "string"}),
+            "responses": responses("A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"}),
         },
     }

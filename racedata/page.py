@@ -1,32 +1,52 @@
-"""The page at `/`, made once per database: the season, the endpoints with links to try, the limits, what is loaded.
+"""The page at `/`: the season, the endpoints with links to try, the limits, what is loaded. And what HTML pages share.
 
-What never changes is in page.html; the season is in latest.py. The rest is generated from the classes in resources.py.
+What never changes is in layout.html, for all HTML pages, and in page.html. The season is in latest.py. The rest is
+generated from the classes in resources.py.
 """
 
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
+from itertools import groupby
 from string import Template
 
+import falcon
+
 from racedata import latest, queries
-from racedata.addresses import FILTERS, FORMS, Grammar, Rules
+from racedata.addresses import FILTERS, FORMS, Rules
+from racedata.caching import Validators
 from racedata.catalogue import Catalogue, full_name
 from racedata.kinds import KINDS
+from racedata.latest import Ask
 from racedata.openapi import PARAMETERS
 from racedata.ratelimit.bucket import WINDOWS
-from racedata.requested import Requested
-from racedata.resources import Endpoint
-from racedata.serializers import Json
+from racedata.resources import Document, Endpoint
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot, public_name, public_url
 
-SOURCE = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
-# Content-Security-Policy allows only this script.
-SCRIPT_HASH = hashlib.sha256(re.findall("<script>(.*?)</script>", SOURCE, re.DOTALL)[0].encode()).digest()
-PAGE = Template(SOURCE)
+LAYOUT, BODY = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("layout.html", "page.html"))
+CONTENT_TYPE = "text/html; charset=utf-8"
+CHECKED = "<!--checked-->"  # its place on the page; no text has it, because texts are escaped
+
+
+def source_of(tag: str, html: str) -> str:
+    """The hash of the one script or style in a page, as Content-Security-Policy names it."""
+    (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
+    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# Only on HTML pages: no browser runs or follows anything in an answer of another type.
+HEADERS = [
+    (
+        "content-security-policy",
+        f"default-src 'none'; style-src {source_of('style', LAYOUT)}; script-src {source_of('script', BODY)}; "
+        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    ("referrer-policy", "no-referrer"),  # the address of a service in a private network is nobody's business
+]
 
 # The names on the page of tables whose rows are counted.
 COUNTED = {"races": "Races", "circuits": "Circuits", "drivers": "Drivers", "constructors": "Constructors"}
@@ -80,6 +100,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "pitstops": {
             "/{season}/{round}/pitstops": "one race",
             "/{season}/{round}/drivers/{driver}/pitstops": "{driver_name} in that race",
+            "/{season}/drivers/{driver}/pitstops": "{driver_name} in all races of {season}",
         },
         "laps": {
             "/{season}/{round}/laps/1": "the first lap of one race",
@@ -101,32 +122,56 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 }
 
 
-def html(
-    settings: Settings, data: Snapshot, catalogue: Catalogue, endpoints: Sequence[Endpoint], grammar: Grammar
-) -> str:
-    """The page, as HTML text."""
+class Page:
+    """The resource of `/`: made once per database, but for the time when a refresh last asked a source.
 
-    def ask(address: str, limit: int) -> list[Json]:
-        requested = Requested(grammar.parse(address), limit, 0, "")
-        endpoint = by_name[requested.address.endpoint]
-        objects: list[Json] = endpoint.answer(requested)["MRData"][endpoint.table][endpoint.objects]
-        return objects
+    `validators` makes the Validators for such a time.
+    """
 
-    by_name = {endpoint.name: endpoint for endpoint in endpoints}
+    def __init__(self, data: Snapshot, html: str, validators: Callable[[str], Validators]) -> None:
+        self.data, self.html, self.validators = data, html, validators
+        self.made = self.make("")
+
+    def make(self, checked: str) -> tuple[str, Document]:
+        """The page for a time: the time, and a Document."""
+        text = ""
+        if checked > self.data.build()["builtAt"]:  # else it is clear
+            text = f" Sources last checked {in_zone(checked)}."
+        html = self.html.replace(CHECKED, text)
+        return checked, Document(self.validators(checked), html, CONTENT_TYPE, HEADERS)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        made_for, document = self.made
+        checked = max(self.data.refreshes().values(), default="")
+        if checked != made_for:
+            _, document = self.made = self.make(checked)
+        document.on_get(req, resp)
+
+    on_head = on_get
+
+
+def document(title: str, body: str) -> str:
+    """A whole HTML page; `body` is HTML already."""
+    return Template(LAYOUT).substitute(title=escape(title), body=body)
+
+
+def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> str:
+    """The page, as HTML text; where CHECKED is, `Page` writes when a refresh last asked a source."""
     values = example_values(data, catalogue)
     notice = data.sample_notice()
     current, _ = catalogue.season_and_round("current", None)
-    return PAGE.substitute(
+    body = Template(BODY).substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
-        script_hash=b64encode(SCRIPT_HASH).decode(),
-        next_race=latest.next_race(ask),
-        last_race=latest.last_race(ask, settings.base_link),
+        data=f"Data updated {in_zone(data.build()['builtAt'])}.{CHECKED}",
+        next_race=latest.next_race(ask, settings.season_pages),
+        last_race=latest.last_race(ask, settings.base_link, settings.season_pages),
         championships="\n".join(latest.championships(ask, settings.base_link)),
+        seasons="\n".join(season_links(catalogue, settings.season_pages)),
         base=escape(settings.base_link),
         facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)),
         coverage="\n".join(coverage_rows(data.coverage())),
         sources="\n".join(source_items(data)),
-        endpoints="\n".join(endpoint_sections(settings, by_name, values)),
+        endpoints="\n".join(endpoint_sections(settings, ask.endpoints, values)),
         filters="\n".join(filter_lists(values)),
         current=current,
         last="{}/{}".format(*catalogue.season_and_round("current", "last")),
@@ -135,6 +180,21 @@ def html(
         max_limit=settings.max_limit,
         limits=limits_in_words(settings),
     )
+    return document("racedata: Formula One data", body)
+
+
+def in_zone(written: str) -> str:
+    """A time with its time zone, which the script of the page changes to the reader's."""
+    return f'{latest.moment(written)} <span class="zone">UTC</span>'
+
+
+def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
+    """Links to the pages of all seasons with races, by decade, the latest first, as HTML."""
+    for decade, seasons in groupby(
+        sorted({year for year, _ in catalogue.id_of_round}, reverse=True), key=lambda season: season // 10 * 10
+    ):
+        links = " ".join(f'<a href="{pages}{season}">{season}</a>' for season in seasons)
+        yield f"<div><dt>{decade}s</dt><dd>{links}</dd></div>"
 
 
 def loaded_facts(data: Snapshot) -> Iterator[tuple[str, str]]:
@@ -210,7 +270,7 @@ def link(settings: Settings, address: str) -> str:
 def accepted_filters(rules: Rules) -> str:
     """The filters that an endpoint accepts, as a sentence or two."""
     names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
-    text = "Needs a season and a round. " * rules.needs_round + f"Filters: {', '.join(names)}."
+    text = "Needs a season. " * rules.needs_season + f"Filters: {', '.join(names)}."
     if rules.only_beside:
         others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
         text += f" Also {' and '.join(rules.only_beside)}, with no other filter than {' and '.join(sorted(others))}."

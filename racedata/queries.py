@@ -22,6 +22,8 @@ RESULT_COLUMNS: Mapping[str, str] = {
     "results": "positionText",
     "status": "statusId",
 }
+# The filters for a race, and the column of `races` that each compares.
+CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
 # Filters that are not about a result. What they alone select goes by `entries`, which also has who got no result.
 ENTRY_FILTERS = {"race", "season", "circuits", "constructors", "drivers"}
 
@@ -101,6 +103,8 @@ class RecordTable:
 
     def page(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
         """The number of rows that match, and those of a page."""
+        if self.kind.is_numbered_by_race and "race" not in filters:
+            return self.page_of_races(data, filters, limit, offset)
         where = self.where(filters)
         # Without filters, or with only the race in a table that counts per race, the rows that match are numbered
         # without gaps. So the last number is the total, and a page is a range of numbers. No row before the page is
@@ -118,6 +122,19 @@ class RecordTable:
             page = " LIMIT ? OFFSET ?"
         sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{page}"
         return total, data.rows(sql, tuple(where.values))
+
+    def page_of_races(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
+        """Like `page`, for the races of a season in turn: only those on the page are read, the others are counted."""
+        calendar = Where()
+        calendar.equal(CALENDAR_COLUMNS, filters)
+        of_drivers = {name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS}
+        total, rows = 0, list[Row]()
+        for (race,) in data.rows(f"SELECT raceId FROM races{calendar} ORDER BY year, round", tuple(calendar.values)):
+            of_race = {**of_drivers, "race": race}
+            count, found = self.page(data, of_race, limit - len(rows), max(offset - total, 0))
+            total += count
+            rows += found
+        return total, rows
 
 
 RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)

@@ -67,10 +67,7 @@ class RequestParser:
 
     def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
         """Like `parse`, without its cache."""
-        if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
-            raise falcon.HTTPBadRequest(
-                description="The Host header is not a host name or address with an optional port."
-            )
+        check_host("The Host header", host)
         rest = after_base(path, self.base)
         if rest is None:
             return None
@@ -99,7 +96,7 @@ class RequestParser:
         if not query and path[-4:].lower() != ICS:  # as most requests
             return False
         try:
-            requested = self.parse(path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST", ""))
+            requested = self.parse(path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST") or "localhost")
         except falcon.HTTPError:
             return False
         if requested is None:
@@ -156,6 +153,28 @@ def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> 
 
 
 def host_of(req: falcon.Request) -> str:
-    """The Host header, which the answer repeats. HTTP/1.0 allows none; then it is the server's own name."""
+    """The host that the client asked, which the answer repeats. Raises HTTPBadRequest if the address has a wrong one.
+
+    HTTP/1.0 allows a request without one; then it is the server's own name.
+    """
     host: str = req.env.get("HTTP_HOST", "")
-    return req.netloc if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0" else host
+    if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0":
+        host = req.netloc
+    target: str = req.env.get("RAW_URI", "/")  # gunicorn's name; PATH_INFO has only the path
+    if target.startswith(("/", "*")):
+        return host
+    # `GET http://example.org/…`: the host of the address counts, but a wrong Host header is refused all the same
+    # (RFC 9112, 3.2 and 3.2.2).
+    check_host("The Host header", host)
+    absolute = re.match("https?://([^/?#]*)", target, re.IGNORECASE)
+    host = absolute[1] if absolute else ""
+    check_host("The host in the address", host)
+    return host
+
+
+def check_host(what: str, host: str) -> None:
+    """Raises HTTPBadRequest if `host` cannot be one; `what` says where it is from."""
+    if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
+        raise falcon.HTTPBadRequest(
+            description=f"{what} is {host[:50]!r}; expected a host name or an IP address, with an optional port."
+        )

@@ -198,7 +198,8 @@ class Races(Endpoint):
             # In winter, no race of this season is to come: subscribers see those of the seasons after it too.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
-            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= filters["season"]]
+            current, _ = self.catalogue.season_and_round("current", None)
+            ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= current]
             return self.page_of_ids(ids, requested.limit, requested.offset)
         return super().select_page(selection, requested)
 
@@ -370,12 +371,12 @@ class Practice(RaceRecords):
 
 
 class Laps(RaceRecords):
-    """`/{season}/{round}/laps`: the lap timings of a race. A record is one driver's lap."""
+    """`/{season}/{round}/laps`: the lap timings of a race, or of all races of a season. A record is a driver's lap."""
 
-    summary = "Lap timings of a race"
+    summary = "Lap timings"
     record_table = queries.LAPS
     name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters, needs_round=True)
+    rules = Rules(record_table.filters, needs_season=True)
     schema = "Lap"
     not_echoed = frozenset({"laps"})
 
@@ -384,12 +385,12 @@ class Laps(RaceRecords):
 
 
 class PitStops(RaceRecords):
-    """`/{season}/{round}/pitstops`: the pit stops of a race."""
+    """`/{season}/{round}/pitstops`: the pit stops of a race, or of all races of a season."""
 
-    summary = "Pit stops of a race"
+    summary = "Pit stops"
     record_table = queries.PITSTOPS
     name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters, needs_round=True)
+    rules = Rules(record_table.filters, needs_season=True)
     schema = "PitStop"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -505,12 +506,28 @@ ENDPOINTS: Sequence[type[Endpoint]] = (
 
 
 class Health:
-    """`/healthz`, outside the base address: what is served, from which sources, and whether a new file was rejected."""
+    """`/healthz`, outside the base address: what is served, from which sources, and whether a new file was rejected.
+
+    Only the last two can change. The body is made again when they do, because these requests do not count towards the
+    rate limits: a crowd of them must cost others no more than any other crowd.
+    """
 
     def __init__(self, data: Snapshot) -> None:
         self.data = data
+        self.made: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        changing = self.data.refused, self.data.refreshes()
+        made_for, body = self.made
+        if made_for != changing:
+            body = self.make_body()
+            self.made = changing, body
+        resp.content_type = falcon.MEDIA_JSON
+        resp.data = body
+
+    on_head = on_get
+
+    def make_body(self) -> bytes:
         build = self.data.build()
         health = {
             "status": "ok",
@@ -524,14 +541,11 @@ class Health:
             health["sample"] = notice
         if self.data.refused:
             health["refused"] = f"The file now at the database's path {self.data.refused}."
-        resp.content_type = falcon.MEDIA_JSON
-        resp.data = orjson.dumps(health)
-
-    on_head = on_get
+        return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
         """The sources of the data, the base first; then those that refreshes have asked and that gave nothing."""
-        refreshes = self.data.refreshes()
+        refreshes = {**self.data.refreshes()}
         for row in self.data.sources():
             source = {**dict(row), "name": public_name(row["name"]), "address": public_url(row["address"])}
             if row["name"] in refreshes:
@@ -542,13 +556,16 @@ class Health:
 
 
 class Document:
-    """`/` and `/openapi.json`, outside the base address: a text made once per database."""
+    """`/` and `/openapi.json`, outside the base address: a text made once per database. `headers` are further ones."""
 
-    def __init__(self, validators: Validators, text: str, content_type: str) -> None:
-        self.validators, self.body, self.content_type = validators, text.encode(), content_type
+    def __init__(
+        self, validators: Validators, text: str, content_type: str, headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.validators, self.body, self.content_type, self.headers = validators, text.encode(), content_type, headers
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.set_headers(list(self.headers))
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
         else:

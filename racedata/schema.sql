@@ -16,14 +16,14 @@ CREATE TABLE build (
 
 -- A source of the data. The first is the base of the last load; the others added what it lacks, or newer records.
 CREATE TABLE sources (
-    sourceId INTEGER PRIMARY KEY,
+    sourceId INTEGER PRIMARY KEY,   -- the order: the base is 1
     name     TEXT NOT NULL UNIQUE,  -- `tracinginsights`, `f1db`, `jolpica`; else its address
-    address  TEXT NOT NULL,     -- folder, zip or URL; the base address of an API
-    licence  TEXT,              -- of its data, if the source says
-    checksum TEXT,              -- SHA-256, in hexadecimal, of the zip, or of the files of a folder; NULL for an API
-    readAt   TEXT NOT NULL,     -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
-    isLoaded INTEGER NOT NULL,  -- 1 if it was given to the last load; 0 if it is only of a refresh
-    gave     TEXT NOT NULL      -- which records of how many races are from it, in words
+    address  TEXT NOT NULL,         -- folder, zip or URL; the base address of an API
+    licence  TEXT,                  -- of its data, if the source says
+    checksum TEXT,                  -- SHA-256, in hexadecimal, of the zip, or of the files of a folder; NULL for an API
+    readAt   TEXT NOT NULL,         -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
+    isLoaded INTEGER NOT NULL,      -- 1 if it was given to the last load; 0 if it is only of a refresh
+    gave     TEXT NOT NULL          -- which records of how many races are from it, in words
 ) STRICT;
 
 -- Where the records of a race are from. One row per race and kind.
@@ -33,81 +33,81 @@ CREATE TABLE origins (
     -- fastestLapTime of results. `sessions` only if they are not from the same source as the race.
     kind      TEXT NOT NULL,
     sourceId  INTEGER NOT NULL REFERENCES sources,
-    fetchedAt TEXT,             -- when a refresh fetched them; NULL if they were loaded
+    fetchedAt TEXT,  -- when a refresh fetched them; NULL if they were loaded
     PRIMARY KEY (raceId, kind)
 ) STRICT, WITHOUT ROWID;
 
 -- How complete a kind of records is. One row per kind of which a race has records.
 CREATE TABLE coverage (
-    kind  TEXT PRIMARY KEY,     -- as in origins
-    first INTEGER NOT NULL,     -- the first and the last season with records
-    last  INTEGER NOT NULL,
-    races INTEGER NOT NULL,     -- races with records
-    run   INTEGER NOT NULL      -- races in these seasons with results, or with these records
+    kind  TEXT PRIMARY KEY,  -- as in origins
+    first INTEGER NOT NULL,  -- the first season with records
+    last  INTEGER NOT NULL,  -- the last season with records
+    races INTEGER NOT NULL,  -- races with records
+    run   INTEGER NOT NULL   -- races in these seasons with results, or with these records
 ) STRICT, WITHOUT ROWID;
 
 -- How many rows a table has. One row per table below.
 CREATE TABLE row_counts (
-    name TEXT PRIMARY KEY,
-    rows INTEGER NOT NULL
+    name TEXT PRIMARY KEY,  -- of the table
+    rows INTEGER NOT NULL   -- how many it has
 ) STRICT, WITHOUT ROWID;
 
 -- A season. Endpoint `seasons`, by year.
 CREATE TABLE seasons (
-    year INTEGER PRIMARY KEY,
-    url  TEXT  -- unknown if the dump has races of the year, but no URL for it
+    year INTEGER PRIMARY KEY,  -- such as 2023
+    url  TEXT                  -- unknown if the dump has races of the year, but no URL for it
 ) STRICT;
 
 -- A circuit. Endpoint `circuits`.
 CREATE TABLE circuits (
-    circuitId  INTEGER PRIMARY KEY,
+    circuitId  INTEGER PRIMARY KEY,                  -- joins tables; may change with the next load
     circuitRef TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `circuitId` in answers
-    name       TEXT NOT NULL,
-    location   TEXT,                  -- `locality` in answers
-    country    TEXT,
-    lat        TEXT,                  -- degrees, in the dump's own digits
-    lng        TEXT,
-    url        TEXT
+    name       TEXT NOT NULL,                        -- such as `Autodromo Nazionale di Monza`
+    location   TEXT,                                 -- `locality` in answers
+    country    TEXT,                                 -- such as `Italy`
+    lat        TEXT,                                 -- degrees, in the dump's own digits
+    lng        TEXT,                                 -- as lat
+    url        TEXT                                  -- of an article on Wikipedia
 ) STRICT;
 
 -- A constructor. Endpoint `constructors`.
 CREATE TABLE constructors (
-    constructorId  INTEGER PRIMARY KEY,
+    constructorId  INTEGER PRIMARY KEY,                  -- joins tables; may change with the next load
     constructorRef TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `constructorId` in answers
-    name           TEXT NOT NULL,
-    nationality    TEXT,
-    url            TEXT
+    name           TEXT NOT NULL,                        -- such as `Red Bull`
+    nationality    TEXT,                                 -- such as `Austrian`
+    url            TEXT                                  -- of an article on Wikipedia
 ) STRICT;
 
 -- A driver. Endpoint `drivers`.
 CREATE TABLE drivers (
-    driverId    INTEGER PRIMARY KEY,
+    driverId    INTEGER PRIMARY KEY,                  -- joins tables; may change with the next load
     driverRef   TEXT NOT NULL UNIQUE COLLATE NOCASE,  -- `driverId` in answers
-    number      INTEGER,               -- the permanent one, since 2014
-    code        TEXT,
-    forename    TEXT NOT NULL,
-    surname     TEXT NOT NULL,
-    dob         TEXT,                  -- YYYY-MM-DD
-    nationality TEXT,
-    url         TEXT
+    number      INTEGER,                              -- the permanent one, since 2014
+    code        TEXT,                                 -- three letters, such as `HAM`
+    forename    TEXT NOT NULL,                        -- `givenName` in answers
+    surname     TEXT NOT NULL,                        -- `familyName` in answers
+    dob         TEXT,                                 -- YYYY-MM-DD
+    nationality TEXT,                                 -- such as `British`
+    url         TEXT                                  -- of an article on Wikipedia
 ) STRICT;
 
 -- How a driver finished: `Finished`, `+1 Lap`, `Engine`, … Endpoint `status`.
 CREATE TABLE status (
-    statusId INTEGER PRIMARY KEY,
-    status   TEXT NOT NULL
+    statusId INTEGER PRIMARY KEY,  -- joins tables
+    status   TEXT NOT NULL         -- such as `Finished`
 ) STRICT;
 
 -- A race weekend. Endpoint `races`, by year and round. Dates are YYYY-MM-DD, times HH:MM:SS in UTC.
 CREATE TABLE races (
-    raceId    INTEGER PRIMARY KEY,
-    year      INTEGER NOT NULL,
-    round     INTEGER NOT NULL,
+    raceId    INTEGER PRIMARY KEY,  -- joins tables; may change with the next load
+    year      INTEGER NOT NULL,     -- the season
+    round     INTEGER NOT NULL,     -- the n-th race of the season
     circuitId INTEGER NOT NULL REFERENCES circuits,
-    name      TEXT NOT NULL,
-    date      TEXT NOT NULL,
-    time      TEXT,
-    url       TEXT,
+    name      TEXT NOT NULL,        -- such as `Italian Grand Prix`
+    date      TEXT NOT NULL,        -- YYYY-MM-DD
+    time      TEXT,                 -- of the start: HH:MM:SS, in UTC; NULL if unknown
+    url       TEXT,                 -- of an article on Wikipedia
     UNIQUE (year, round)
 ) STRICT;
 CREATE INDEX races_circuitId ON races (circuitId);
@@ -118,29 +118,30 @@ CREATE TABLE sessions (
     -- As in the columns of the dump: `fp1`, `fp2`, `fp3` practice; `quali` qualifying; `sprint`; `sq` sprint
     -- qualifying, the session that sets the sprint's grid since 2023 (in 2023 it was called sprint shootout).
     session TEXT NOT NULL,
-    date    TEXT,
-    time    TEXT,
+    date    TEXT,  -- YYYY-MM-DD
+    time    TEXT,  -- HH:MM:SS, in UTC
     PRIMARY KEY (raceId, session)
 ) STRICT, WITHOUT ROWID;
 
 -- A driver in the classification of a race, sometimes twice (shared cars, 1950 to 1978). Endpoint `results`.
 CREATE TABLE results (
-    record          INTEGER PRIMARY KEY,
-    resultId        INTEGER NOT NULL,  -- the dump's; driver_standings.constructors depends on it
+    record          INTEGER PRIMARY KEY,  -- order of answers
+    resultId        INTEGER NOT NULL,     -- the dump's; driver_standings.constructors depends on it
     raceId          INTEGER NOT NULL REFERENCES races,
     driverId        INTEGER NOT NULL REFERENCES drivers,
     constructorId   INTEGER NOT NULL REFERENCES constructors,
-    number          INTEGER,           -- of the car
-    grid            INTEGER,           -- 0: pit lane, or no start
-    positionText    TEXT,              -- `1`, `R` retired, `D` disqualified, …
-    positionOrder   INTEGER NOT NULL,
-    points          TEXT,              -- `25`, `12.5`; never `25.0`
-    laps            INTEGER,
-    milliseconds    INTEGER,           -- race time
-    fastestLap      INTEGER,           -- the number of the driver's fastest lap
-    rank            INTEGER,           -- of the fastest lap
-    fastestLapTime  TEXT,              -- M:SS.mmm
-    fastestLapSpeed TEXT,              -- km/h, in the dump's own digits
+    number          INTEGER,              -- of the car
+    grid            INTEGER,              -- 0: pit lane, or no start
+    -- `1`, …; or `R` retired, `N` not classified, `D` disqualified, `E` excluded, `W` withdrawn, `F` failed to qualify
+    positionText    TEXT,
+    positionOrder   INTEGER NOT NULL,     -- 1, 2, 3, …: also for those who are not classified
+    points          TEXT,                 -- `25`, `12.5`; never `25.0`
+    laps            INTEGER,              -- completed
+    milliseconds    INTEGER,              -- race time
+    fastestLap      INTEGER,              -- the number of the driver's fastest lap
+    rank            INTEGER,              -- of the fastest lap
+    fastestLapTime  TEXT,                 -- M:SS.mmm
+    fastestLapSpeed TEXT,                 -- km/h, in the dump's own digits
     statusId        INTEGER REFERENCES status
 ) STRICT;
 CREATE INDEX results_raceId ON results (raceId);
@@ -164,20 +165,20 @@ CREATE INDEX entries_constructorId ON entries (constructorId, driverId);
 
 -- A driver in the classification of a sprint. Endpoint `sprint`.
 CREATE TABLE sprint_results (
-    record         INTEGER PRIMARY KEY,
+    record         INTEGER PRIMARY KEY,  -- order of answers
     raceId         INTEGER NOT NULL REFERENCES races,
     driverId       INTEGER NOT NULL REFERENCES drivers,
     constructorId  INTEGER NOT NULL REFERENCES constructors,
-    number         INTEGER,
-    grid           INTEGER,
-    positionText   TEXT,
-    positionOrder  INTEGER NOT NULL,
-    points         TEXT,
-    laps           INTEGER,
-    milliseconds   INTEGER,
-    fastestLap     INTEGER,
-    rank           INTEGER,
-    fastestLapTime TEXT,
+    number         INTEGER,              -- of the car
+    grid           INTEGER,              -- as in results
+    positionText   TEXT,                 -- as in results
+    positionOrder  INTEGER NOT NULL,     -- as in results
+    points         TEXT,                 -- as in results
+    laps           INTEGER,              -- completed
+    milliseconds   INTEGER,              -- time of the sprint
+    fastestLap     INTEGER,              -- the number of the driver's fastest lap
+    rank           INTEGER,              -- of the fastest lap
+    fastestLapTime TEXT,                 -- M:SS.mmm
     statusId       INTEGER REFERENCES status
 ) STRICT;
 CREATE INDEX sprint_results_raceId ON sprint_results (raceId);
@@ -187,15 +188,15 @@ CREATE INDEX sprint_results_positionText ON sprint_results (positionText);
 
 -- A driver in the qualifying of a race. Endpoint `qualifying`. Times are M:SS.mmm.
 CREATE TABLE qualifying (
-    record        INTEGER PRIMARY KEY,
+    record        INTEGER PRIMARY KEY,  -- order of answers
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
     constructorId INTEGER NOT NULL REFERENCES constructors,
-    number        INTEGER,
-    position      INTEGER,
-    q1            TEXT,
-    q2            TEXT,
-    q3            TEXT
+    number        INTEGER,              -- of the car
+    position      INTEGER,              -- in qualifying; penalties may change the grid
+    q1            TEXT,                 -- best time in the first part, or in a qualifying without parts: M:SS.mmm
+    q2            TEXT,                 -- in the second part
+    q3            TEXT                  -- in the third part
 ) STRICT;
 CREATE INDEX qualifying_raceId ON qualifying (raceId);
 CREATE INDEX qualifying_raceId_driverId ON qualifying (raceId, driverId);  -- for filters of the race's results
@@ -205,15 +206,15 @@ CREATE INDEX qualifying_position ON qualifying (position);
 
 -- A driver in the session that sets the sprint's grid, since 2023. Times are M:SS.mmm.
 CREATE TABLE sprint_qualifying (
-    record        INTEGER PRIMARY KEY,
+    record        INTEGER PRIMARY KEY,  -- order of answers
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
     constructorId INTEGER NOT NULL REFERENCES constructors,
-    number        INTEGER,
-    position      INTEGER,
-    q1            TEXT,
-    q2            TEXT,
-    q3            TEXT
+    number        INTEGER,              -- of the car
+    position      INTEGER,              -- penalties may change the grid
+    q1            TEXT,                 -- best time in the first part: M:SS.mmm
+    q2            TEXT,                 -- in the second part
+    q3            TEXT                  -- in the third part
 ) STRICT;
 CREATE INDEX sprint_qualifying_raceId ON sprint_qualifying (raceId);
 CREATE INDEX sprint_qualifying_driverId ON sprint_qualifying (driverId);
@@ -222,15 +223,15 @@ CREATE INDEX sprint_qualifying_position ON sprint_qualifying (position);
 
 -- A driver in a practice of a race weekend.
 CREATE TABLE practice (
-    record        INTEGER PRIMARY KEY,
+    record        INTEGER PRIMARY KEY,  -- order of answers
     raceId        INTEGER NOT NULL REFERENCES races,
-    session       INTEGER NOT NULL,  -- the n-th practice of the weekend, from 1
+    session       INTEGER NOT NULL,     -- the n-th practice of the weekend, from 1
     driverId      INTEGER NOT NULL REFERENCES drivers,
     constructorId INTEGER NOT NULL REFERENCES constructors,
-    number        INTEGER,
-    position      INTEGER,
-    laps          INTEGER,
-    milliseconds  INTEGER            -- of the best lap
+    number        INTEGER,              -- of the car
+    position      INTEGER,              -- by the best lap
+    laps          INTEGER,              -- completed
+    milliseconds  INTEGER               -- of the best lap
 ) STRICT;
 CREATE INDEX practice_raceId ON practice (raceId);
 CREATE INDEX practice_driverId ON practice (driverId);
@@ -241,21 +242,21 @@ CREATE INDEX practice_session ON practice (session);
 -- key, which costs the same at any offset.
 CREATE TABLE lap_times (
     raceId   INTEGER NOT NULL REFERENCES races,
-    record   INTEGER NOT NULL,
+    record   INTEGER NOT NULL,  -- order of answers, from 1 in each race
     driverId INTEGER NOT NULL REFERENCES drivers,
-    lap      INTEGER NOT NULL,
-    position INTEGER,
-    time     TEXT,  -- M:SS.mmm
+    lap      INTEGER NOT NULL,  -- the number of the lap
+    position INTEGER,           -- of the driver at its end
+    time     TEXT,              -- M:SS.mmm
     PRIMARY KEY (raceId, record)
 ) STRICT, WITHOUT ROWID;
 
 -- A pit stop of a driver. Endpoint `pitstops`. `record` starts at 1 in each race.
 CREATE TABLE pit_stops (
     raceId       INTEGER NOT NULL REFERENCES races,
-    record       INTEGER NOT NULL,
+    record       INTEGER NOT NULL,  -- order of answers, from 1 in each race
     driverId     INTEGER NOT NULL REFERENCES drivers,
     stop         INTEGER NOT NULL,  -- the driver's n-th in the race
-    lap          INTEGER,
+    lap          INTEGER,           -- the number of the lap
     time         TEXT,              -- HH:MM:SS, the local clock
     milliseconds INTEGER,           -- the duration. The duration column of the dump sometimes lacks trailing zeros.
     PRIMARY KEY (raceId, record)
@@ -263,16 +264,17 @@ CREATE TABLE pit_stops (
 
 -- A driver in the championship as it stood after a race. Endpoint `driverstandings`.
 CREATE TABLE driver_standings (
-    record            INTEGER PRIMARY KEY,
+    record            INTEGER PRIMARY KEY,  -- order of answers
     raceId            INTEGER NOT NULL REFERENCES races,
     driverId          INTEGER NOT NULL REFERENCES drivers,
-    points            TEXT,              -- same format as in results
-    position          INTEGER,
-    positionText      TEXT,              -- `1`, `-` not classified yet, `D` disqualified
-    wins              INTEGER,
-    final             INTEGER NOT NULL,  -- 1 after the last scheduled round of the season, else 0
-    constructors      TEXT NOT NULL      -- the constructorIds of the driver's entries in the season up to this race, each
-                                         -- once, separated by spaces: by the first round with it, then resultId
+    points            TEXT,                 -- same format as in results
+    position          INTEGER,              -- NULL if not classified yet
+    positionText      TEXT,                 -- `1`, `-` not classified yet, `D` disqualified
+    wins              INTEGER,              -- in the season so far
+    final             INTEGER NOT NULL,     -- 1 after the last scheduled round of the season, else 0
+    -- The constructorIds of the driver's entries in the season up to this race, each once, separated by spaces: by the
+    -- first round with it, then resultId.
+    constructors      TEXT NOT NULL
 ) STRICT;
 CREATE INDEX driver_standings_raceId ON driver_standings (raceId);
 -- Queries across seasons read only final lists. SQLite uses these indexes only if a query has exactly `final = 1`.
@@ -282,14 +284,14 @@ CREATE INDEX driver_standings_final_positionText ON driver_standings (positionTe
 
 -- A constructor in the championship as it stood after a race. Endpoint `constructorstandings`.
 CREATE TABLE constructor_standings (
-    record                 INTEGER PRIMARY KEY,
+    record                 INTEGER PRIMARY KEY,  -- order of answers
     raceId                 INTEGER NOT NULL REFERENCES races,
     constructorId          INTEGER NOT NULL REFERENCES constructors,
-    points                 TEXT,
-    position               INTEGER,
-    positionText           TEXT,           -- as in driver_standings, and `E` excluded
-    wins                   INTEGER,
-    final                  INTEGER NOT NULL
+    points                 TEXT,                 -- as in driver_standings
+    position               INTEGER,              -- as in driver_standings
+    positionText           TEXT,                 -- as in driver_standings, and `E` excluded
+    wins                   INTEGER,              -- in the season so far
+    final                  INTEGER NOT NULL      -- as in driver_standings
 ) STRICT;
 CREATE INDEX constructor_standings_raceId ON constructor_standings (raceId);
 CREATE INDEX constructor_standings_final ON constructor_standings (final) WHERE final = 1;

@@ -22,8 +22,8 @@ def name_of(schema: Schema) -> str | None:
     return place and place.rpartition("/")[2]
 
 
-def properties_of(schema: Schema) -> tuple[dict[str, Schema], set[str]]:
+def properties_of(schema: Schema) -> tuple[Mapping[str, Schema], set[str]]:
     """The properties of an object's schema in their order, and the names of those that it always has."""
     name = name_of(schema)
-    properties, required = properties_of(named(name)) if name else ({}, set())
-    return {**properties, **schema.get("properties", {})}, {*required, *schema.get("required", ())}
+    found = named(name) if name else schema
+    return found.get("properties", {}), set(found.get("required", ()))

@@ -135,10 +135,10 @@ def result(
 
 
 def fastest_lap(row: Row) -> Json | None:
-    """None if the driver has none."""
-    if row["fastestLap"] is None:
-        return None
+    """None if neither its number nor its time is known."""
     time, speed = row["fastestLapTime"], row["fastestLapSpeed"]
+    if row["fastestLap"] is None and time is None:
+        return None
     return known(
         rank=row["rank"],
         lap=row["fastestLap"],

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from ipaddress import ip_address
-from typing import Any, Literal, Never
+from typing import Any, Literal, NamedTuple, Never
 
 from racedata.database import default_path
 from racedata.ratelimit.bucket import WINDOWS, Limit
@@ -232,6 +232,12 @@ class Settings:
         return f"{self.base_path}/{self.series}"
 
     @property
+    def season_pages(self) -> str:
+        """The path of the pages of seasons, relative to `/`; the season follows: `2023`, `2023/18`."""
+        # Everything under the base address is for its endpoints, even if it begins with a year.
+        return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
+
+    @property
     def base_link(self) -> str:
         """A link to the base address: a URL if the settings have one, else a path on the same host."""
         return self.base_url or self.base_address
@@ -292,31 +298,40 @@ def value_of(declared: "Field[Any]", name: str, text: str) -> Any:
         raise SettingError(f"{name}={text!r}: expected {expected}") from None
 
 
-def parse_arguments(arguments: Sequence[str]) -> tuple[Settings, Sequence[str]]:
-    """The settings of the options and the environment, and the options of gunicorn, which follow `--`.
+class Arguments(NamedTuple):
+    """The command line of `racedata serve`, and the environment."""
 
-    If a setting is wrong, stops.
-    """
+    settings: Settings
+    follow: bool  # whether to keep the database fresh meanwhile
+    gunicorn_options: Sequence[str]  # what follows `--`
+
+
+def parse_arguments(arguments: Sequence[str]) -> Arguments:
+    """Parses the arguments of `racedata serve`. If one is wrong, stops."""
     parser = argparse.ArgumentParser(
         prog="racedata serve",
-        usage="racedata serve [SETTING …] [-- OPTION-OF-GUNICORN …]",
+        usage="racedata serve [--follow] [SETTING …] [-- OPTION-OF-GUNICORN …]",
         description="Serve the database over HTTP. Without a database at the default place, build one from the sample.",
         epilog="Each setting can be an environment variable too; the option wins. "
         f"Exit status {CANNOT_START}: a setting or the database is wrong.",
         allow_abbrev=False,
     )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="also run `racedata refresh --follow`, with the sources in the variables RACEDATA_SOURCE and FROM",
+    )
     group = parser.add_argument_group("settings")
     for each in fields(Settings):
-        name, variable, metavar, help, default = (
-            each.name,
-            *(each.metadata[key] for key in ("variable", "metavar", "help", "default")),
-        )
-        shown = default.replace("%", "%%") or "empty"
-        group.add_argument(option(name), metavar=metavar, help=f"{help} ({variable}; default: {shown})")
+        variable, metavar, help = (each.metadata[key] for key in ("variable", "metavar", "help"))
+        default = each.metadata["default"].replace("%", "%%") or "empty"
+        group.add_argument(option(each.name), metavar=metavar, help=f"{help} ({variable}; default: {default})")
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    given = {name: text for name, text in vars(parser.parse_args(arguments[:end])).items() if text is not None}
+    parsed = vars(parser.parse_args(arguments[:end]))
+    follow = parsed.pop("follow")
+    given = {name: text for name, text in parsed.items() if text is not None}
     try:
-        return Settings.read(os.environ, given), arguments[end + 1 :]
+        return Arguments(Settings.read(os.environ, given), follow, arguments[end + 1 :])
     except SettingError as error:
         stop(error)
 

@@ -7,7 +7,9 @@ import ctypes
 import re
 import sqlite3
 import threading
+from collections.abc import Iterator
 from contextlib import suppress
+from datetime import datetime
 from typing import Any
 
 from racedata import database
@@ -19,9 +21,6 @@ with suppress(AttributeError):  # other C libraries do not have it
     ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
-TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", re.ASCII)
-
-
 class Snapshot:
     """The content of a database file, on one connection that threads share. Processes forked later can share it too.
 
@@ -31,6 +30,7 @@ class Snapshot:
     def __init__(self, content: database.Content, path: str) -> None:
         self.checksum, self.path = content.checksum, path
         self.refused: str | None = None
+        self._refreshes: tuple[database.FileState | None, dict[str, str]] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
@@ -66,14 +66,19 @@ class Snapshot:
         """When refreshes last asked each source, by its name in `sources`.
 
         This is not from the snapshot: a refresh that finds nothing new changes only the file that is read here.
+        The same object is returned until that file changes.
         """
-        found = {}
+        state = database.file_state(str(database.refreshes_path(self.path)))
+        if state != self._refreshes[0]:
+            self._refreshes = state, dict(self._read_refreshes())
+        return self._refreshes[1]
+
+    def _read_refreshes(self) -> Iterator[tuple[str, str]]:
         for name, noted in database.read_refreshes(self.path).items():
             at = noted.get("refreshedAt")
-            if isinstance(at, str) and TIME.fullmatch(at):
+            if isinstance(at, str) and is_time(at):
                 # The loader writes a path that is not UTF-8 into `sources` like this.
-                found[name.encode("utf-8", "replace").decode()] = at
-        return found
+                yield name.encode("utf-8", "replace").decode(), at
 
     def coverage(self) -> dict[str, dict[str, int]]:
         """How complete each kind of records is, by its name in schema.sql: `first`, `last`, `races`, `run`."""
@@ -89,9 +94,16 @@ class Snapshot:
         if not self.build()["isSample"]:
             return None
         (latest,) = self.row("SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)")
-        return (
-            f"Only a sample, with results up to {latest}. To load everything, run: racedata load tracinginsights f1db"
-        )
+        command = f"{database.COMMAND} load tracinginsights f1db"
+        return f"Only a sample, with results up to {latest}. To load everything, run: {command}"
+
+
+def is_time(text: str) -> bool:
+    """Whether a text is a time as the loader writes it: `2026-11-22T06:00:00Z`."""
+    try:
+        return text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
+    except ValueError:
+        return False
 
 
 def public_name(name: str) -> str:

@@ -1,11 +1,12 @@
 """Spreadsheets: the records of an answer as CSV (RFC 4180), a line for each. The columns follow from openapi.json.
 
-Values are those of the JSON, character for character, also those that begin with `+` or `-`, such as `+1 Lap`.
+Values are those of the JSON, character for character, even if they begin with `+` or `-`, such as `+1 Lap`. Only the
+column `millis` of laps and pit stops is not in the JSON.
 """
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from operator import itemgetter
 from typing import Any
 
@@ -14,10 +15,14 @@ from racedata.schemas import Schema
 from racedata.serializers import Json
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
-# Objects that many lines repeat. A line has only what their schema requires, which identifies and names them.
-SHORTENED = {"Circuit", "Constructor", "Driver"}
+# Objects that many lines repeat. A line has only what their schema requires, which identifies and names them, and these
+# properties.
+SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "Driver": ("code",)}
+# Records whose lines end with the column `millis`: the time under this key, in milliseconds, for programs that compute.
+# The JSON has no such key, because it has only those of Ergast.
+MILLIS = {"Lap": "time", "PitStop": "duration"}
 
-Values = list[str | None]  # those of a line; None if unknown
+Values = list[str | int | None]  # those of a line; None if unknown
 
 
 class Ids:
@@ -41,7 +46,8 @@ class Columns:
         self._parts: list[tuple[list[str], str, Columns | Ids]] = []
         self._last: list[str] = []  # the properties after those
         properties, required = schemas.properties_of(schema)
-        for name in properties if not is_repeated else [name for name in properties if name in required]:
+        kept = {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())} if is_repeated else properties.keys()
+        for name in [name for name in properties if name in kept]:
             items = properties[name].get("items")
             if items and not schemas.name_of(items):
                 self.records = name, Columns(items)
@@ -57,7 +63,7 @@ class Columns:
         # Reads the values of an object, in the order of `names`. Most nested objects have a few values, and always all
         # of them: for these, there is a faster way.
         is_simple = not self._parts and len(self._last) > 1 and required.issuperset(self._last)
-        self.read: Callable[[Any], Sequence[str | None]] = itemgetter(*self._last) if is_simple else self._read
+        self.read: Callable[[Any], Sequence[str | int | None]] = itemgetter(*self._last) if is_simple else self._read
 
     def _add(self, name: str, nested: "Columns | Ids", columns: list[str]) -> None:
         self._parts.append((self._last, name, nested))
@@ -87,6 +93,9 @@ class Spreadsheet:
         else:
             self.levels.append((record, ""))
         self.columns = [name for columns, _ in self.levels for name in columns.names]
+        self.time_key = MILLIS.get(schema)
+        if self.time_key:
+            self.columns.append("millis")
 
     def write(self, objects: Sequence[Json]) -> bytes:
         """The objects of a page, as CSV."""
@@ -96,12 +105,23 @@ class Spreadsheet:
         writer.writerows(self.lines(objects))
         return text.getvalue().encode()
 
-    def lines(self, objects: Sequence[Json], start: Sequence[str | None] = (), level: int = 0) -> Iterator[Values]:
+    def lines(self, objects: Sequence[Json], start: Sequence[str | int | None] = (), level: int = 0) -> list[Values]:
         """The lines of objects; `start` has the values of what they are in."""
         columns, key = self.levels[level]
-        for each in objects:
-            line = [*start, *columns.read(each)]
-            if key:
-                yield from self.lines(each[key], line, level + 1)
-            else:
-                yield line
+        if key:
+            nested = (self.lines(each[key], [*start, *columns.read(each)], level + 1) for each in objects)
+            return [line for lines in nested for line in lines]
+        lines = [[*start, *columns.read(each)] for each in objects]
+        if self.time_key:
+            for line, each in zip(lines, objects):
+                line.append(milliseconds(each.get(self.time_key)))
+        return lines
+
+
+def milliseconds(time: str | None) -> int | None:
+    """A time such as `23.251`, `1:42.929` or `1:02:03.456` in milliseconds."""
+    if time is None:
+        return None
+    before, _, seconds = time.rpartition(":")
+    hours, _, minutes = before.rpartition(":")
+    return (int(hours or 0) * 60 + int(minutes or 0)) * 60_000 + int(seconds.replace(".", ""))

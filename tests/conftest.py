@@ -3,7 +3,7 @@
 import os
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import coverage
@@ -17,6 +17,7 @@ pytest.register_assert_rewrite("support.answers", "support.loads", "support.traf
 
 from support.answers import client  # noqa: E402
 from support.loads import built, changed, edit  # noqa: E402
+from support.network import isolated  # noqa: E402
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("racedata", deadline=None)
@@ -54,6 +55,26 @@ def seed() -> None:
     number = int(os.environ.get("TEST_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"TEST_SEED={number}")
     random.seed(number)
+
+
+@pytest.fixture(scope="module")
+def attempts() -> Iterator[Callable[[], int]]:
+    """A network without other machines, until the end of the module; counts the attempts to reach one.
+
+    A service must start in it, after this fixture.
+    """
+    if os.geteuid():
+        pytest.skip("only root may make a network")
+    with isolated() as attempts:
+        yield attempts
+
+
+@pytest.fixture
+def only_this_machine(attempts: Callable[[], int]) -> Iterator[None]:
+    """Fails if a test has tried to reach another machine, even if that did no harm."""
+    before = attempts()
+    yield
+    assert attempts() == before, "a client asked another machine"
 
 
 @pytest.fixture(scope="session")

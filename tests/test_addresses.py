@@ -22,7 +22,7 @@ GRAMMAR = Grammar(
     {
         "races": Rules(frozenset({"circuits", "drivers"}), endings=ENDINGS),
         "results": Rules(frozenset({"circuits", "constructors", "drivers", "grid", "fastest", "results", "status"})),
-        "laps": Rules(frozenset({"drivers", "laps"}), needs_round=True),
+        "laps": Rules(frozenset({"drivers", "laps"}), needs_season=True),
         "drivers": Rules(
             frozenset({"drivers", "grid", "driverstandings"}), only_beside={"driverstandings": frozenset({"drivers"})}
         ),
@@ -42,6 +42,7 @@ def test_behind_season_and_round_names_and_values_come_in_pairs_and_the_last_nam
     assert read("/2023/18/results") == ("results", 2023, 18, {})
     assert read("/drivers/alonso/results") == ("results", None, None, {"drivers": "alonso"})
     assert read("/2023/grid/1/drivers/alonso/results") == ("results", 2023, None, {"grid": 1, "drivers": "alonso"})
+    assert read("/2023/laps/3") == ("laps", 2023, None, {"laps": 3})
     assert read("/drivers/alonso") == ("drivers", None, None, {"drivers": "alonso"})
     assert read("/circuits/spa/results/1") == ("results", None, None, {"circuits": "spa", "results": "1"})
 
@@ -174,8 +175,8 @@ def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(pa
             "laps does not accept the filter pitstops. It accepts season, round, drivers, laps. "
             "Try /ergast/f1/2023/18/laps.json.",
         ),
-        ("/laps", "laps needs a season and a round at the front. Try /ergast/f1/2023/18/laps.json."),
-        ("/2023/laps/3", "laps needs a round at the front. Try /ergast/f1/2023/18/laps.json."),
+        ("/laps", "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json."),
+        ("/drivers/alonso/laps/3", "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json."),
         (
             "/driverstandings/1/grid/1/drivers",
             "drivers does not accept the filter grid with driverstandings; accepted with it: season, round, drivers.",

@@ -9,6 +9,7 @@ import webtest
 from support.answers import Counted, client, request
 
 from racedata.app import create_app
+from racedata.database import COMMAND
 from racedata.settings import Settings
 from racedata.snapshot import Snapshot
 
@@ -92,7 +93,8 @@ def started(**environ):
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 
-SAMPLE = "Only a sample, with results up to 2023-10-22. To load everything, run: racedata load tracinginsights f1db"
+TO_RUN = f"{COMMAND} load tracinginsights f1db"
+SAMPLE = f"Only a sample, with results up to 2023-10-22. To load everything, run: {TO_RUN}"
 
 
 def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(sample_database, other_database):

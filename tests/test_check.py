@@ -10,6 +10,7 @@ import pytest
 from support import spoiling
 from support.loads import changed, planted
 
+from racedata.database import COMMAND
 from racedata.loader.check import CHECKS, ROWS_SHOWN, report
 
 CHECK = [sys.executable, "-m", "racedata", "check"]
@@ -154,7 +155,7 @@ def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(sample_databas
     finished = run(path)
     assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
     assert finished.stderr.startswith(f"racedata check: {path} ")
-    assert finished.stderr.endswith(f"; to build it, run: racedata load SOURCE --database {path}\n")
+    assert finished.stderr.endswith(f"; to build it, run: {COMMAND} load SOURCE --database {path}\n")
 
 
 def test_a_reader_that_ends_early_is_no_error(many):

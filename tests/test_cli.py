@@ -11,19 +11,22 @@ import subprocess
 import sys
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
 from socket import AF_UNIX
 from typing import NamedTuple
 
 import pytest
-from support import PACKAGE, ROOT
-from support.apis import served
-from support.processes import Gunicorn, free_port, listens, service, until
+from support import PACKAGE, ROOT, SAMPLE
+from support.answers import client
+from support.apis import answers_of, served
+from support.loads import without
+from support.processes import OFF, Gunicorn, free_port, listens, service, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS
+from racedata.database import COMMAND
 from racedata.settings import Settings, option
 
 RACEDATA = Path(sys.executable).with_name("racedata")  # as installed: with it, Python imports nothing from this folder
@@ -115,12 +118,12 @@ def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option
         (
             ["--database", "/none/it's.db"],
             {},
-            "/none/it's.db is missing; to build it, run: racedata load SOURCE --database '/none/it'\"'\"'s.db'",
+            f"/none/it's.db is missing; to build it, run: {COMMAND} load SOURCE --database '/none/it'\"'\"'s.db'",
         ),
         (
             [],
             {"RACEDATA_DATABASE": "/none.db"},
-            "/none.db is missing; to build it, run: racedata load SOURCE --database /none.db",
+            f"/none.db is missing; to build it, run: {COMMAND} load SOURCE --database /none.db",
         ),
     ],
 )
@@ -227,6 +230,74 @@ def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting: Starting)
     assert line.startswith("racedata load: /sys/kernel/.racedata.db.")
     assert line.endswith(f": Operation not permitted; let user {os.geteuid()} write /sys/kernel; nothing was changed")
     assert process.returncode == 3
+
+
+def commands_in(session: int) -> dict[int, str]:
+    """The commands of the processes of a session, by their ids."""
+    found = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # ended meanwhile
+            state, _, _, its_session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(its_session) == session and state != "Z":
+                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ").strip()
+    return found
+
+
+@contextmanager
+def service_that_follows(database: Path, **environ: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+    """`racedata serve --follow`, where a killed follower starts again at once; and the session of its follower."""
+    code = "import sys; from racedata import cli; cli.RESTART_SECONDS = 0; cli.main()"
+    command = [sys.executable, "-c", code, "serve", "--follow", "--database", database, "--workers", "1"]
+    environ = {"PATH": os.environ["PATH"], **OFF, **environ}
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.DEVNULL) as process:
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+
+        def sessions() -> list[int]:
+            return [pid for pid in map(int, children.read_text().split()) if os.getsid(pid) == pid]
+
+        try:
+            until(lambda: listens(("127.0.0.1", int(environ["PORT"]))) and len(sessions()) == 1, 60)
+            (session,) = sessions()
+            yield process, session
+        finally:
+            process.kill()
+    try:
+        until(lambda: commands_in(session) == {})
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(session, signal.SIGKILL)
+
+
+def test_a_service_that_follows_serves_what_its_sources_have_and_its_follower_survives_a_kill(
+    sample_database: Path, database: Path, tmp_path: Path
+) -> None:
+    port, dump = free_port(), without(SAMPLE, tmp_path / "dump", 2023, 18)
+
+    def results() -> str:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ergast/f1/2023/18/results", timeout=20) as answer:
+            return str(json.load(answer)["MRData"]["total"])
+
+    def followers() -> set[int]:
+        return {pid for pid, command in commands_in(session).items() if " refresh --follow --from " in command}
+
+    with served(answers_of(client(sample_database))) as api:
+        names = {"PORT": str(port), "FROM": api.url, "RACEDATA_SOURCE": str(dump)}
+        with service_that_follows(database, **names) as (_, session):
+            until(lambda: client(database).get("/healthz").json["sources"][0]["name"] == "dump", 60)
+            until(lambda: any("results" in path for path in api.paths) and results() == "20", 60)
+            (before,) = followers()
+            os.kill(before, signal.SIGKILL)
+            until(lambda: len(followers() - {before}) == 1)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_the_follower_ends_with_the_service_however_that_ends(database: Path, number: int) -> None:
+    names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}
+    with service_that_follows(database, **names) as (process, session):
+        until(lambda: len(commands_in(session)) == 2)
+        process.send_signal(number)
+        process.wait(timeout=40)
+        until(lambda: commands_in(session) == {})
 
 
 @pytest.fixture(scope="module")

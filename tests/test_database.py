@@ -1,9 +1,16 @@
 """racedata.database: which files are rejected, and with which message."""
 
-import pytest
-from support import spoiling
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
 
-from racedata.database import DatabaseError, read
+import pytest
+from support import PACKAGE, spoiling
+from support.loads import select
+
+from racedata.database import COMMAND, DatabaseError, read
 
 
 @pytest.mark.parametrize(
@@ -34,11 +41,35 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
         read(database)
     message = str(rejected.value)
     source = "" if "version 3" in fault else "SOURCE "
-    hint = "" if "cannot be read" in fault else f"; to build it, run: racedata load {source}--database {database}"
+    hint = "" if "cannot be read" in fault else f"; to build it, run: {COMMAND} load {source}--database {database}"
     assert message.startswith(f"{database} {fault}")
     assert message.endswith(hint)
     assert ("run: " in message) == bool(hint)
     assert "\n" not in message
+
+
+@pytest.mark.parametrize("command", [".venv/bin/racedata", "racedata"])
+def test_the_command_to_run_is_that_of_the_checkout_if_make_has_installed_it_there(
+    command: str, tmp_path: Path
+) -> None:
+    shutil.copytree(PACKAGE, tmp_path / "racedata", ignore=shutil.ignore_patterns("loader", "sample"))
+    if "/" in command:
+        (tmp_path / command).parent.mkdir(parents=True)
+        (tmp_path / command).touch()
+    code = "from racedata.database import DatabaseError; print(DatabaseError('a.db', 'is missing'))"
+    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout
+    assert said == f"a.db is missing; to build it, run: {command} load SOURCE --database a.db\n"
+
+
+def test_the_schema_in_the_file_describes_each_column_or_names_the_table_it_refers_to(sample_database):
+    undescribed = []
+    for table, sql in select(sample_database, "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"):
+        before = ""
+        for line in sql.splitlines():
+            if re.match(r" +\w+ +(INTEGER|TEXT)", line) and not re.search("-- |REFERENCES", before + line):
+                undescribed.append(f"{table}:{line}")
+            before = line if line.lstrip().startswith("--") else ""
+    assert undescribed == []
 
 
 def test_one_changed_bit_is_found_wherever_it_is(database):

@@ -16,6 +16,15 @@ def test_the_page_shows_the_next_race_with_its_sessions_in_order_of_time(sample_
     assert "Practice 3 Sat 28 Oct 2023, 17:30 Qualifying Sat 28 Oct 2023, 21:00 Race Sun 29 Oct 2023, 20:00" in text
 
 
+def test_in_winter_the_next_race_is_the_first_of_the_next_season(database):
+    winter = "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"
+    text = words_of(page_of(database, winter))
+    assert "Next: Mexico City Grand Prix Round 1 of 2024." in text
+    assert "Last: United States Grand Prix Round 18 of 2023." in text
+    for sentence in ("has results: 2023.", "of a season that has results: 2023/18.", "The race after it: 2024/1."):
+        assert sentence in text
+
+
 def test_the_sessions_of_a_sprint_weekend_have_their_names_of_that_year(database):
     renamed = (
         "UPDATE sessions SET session = iif(session = 'fp2', 'sq', 'sprint') WHERE RACE(2023/19) AND session > 'fp1'"
@@ -67,6 +76,22 @@ def test_the_page_shows_the_leaders_of_both_championships(sample_database):
 def test_if_the_last_race_has_no_standings_yet_the_page_shows_the_latest(database):
     text = words_of(page_of(database, "DELETE FROM driver_standings WHERE RACE(2023/18)"))
     assert "Drivers after round 22" in text and "Constructors after round 18" in text
+
+
+def test_all_drivers_and_constructors_of_a_championship_are_listed_and_the_last_ones_folded(sample_database):
+    html = page_of(sample_database)
+    for name, count in (("driver", 22), ("constructor", 10)):
+        folded = html.partition(f"<details><summary>All {count} {name}s</summary>")[2].partition("</details>")[0]
+        assert folded.count('scope="row"') == count - 5
+        assert f"{name}s from place 6 Pos" in words_of(folded).lower().replace("pos", "Pos")
+
+
+@pytest.mark.parametrize(
+    ("time", "start"), [("'20:00:00'", "2023-10-29T20:00:00Z"), ("NULL", "2023-10-29")], ids=["time", "date"]
+)
+def test_the_heading_of_the_next_race_has_its_start_so_that_the_script_can_change_it(database, time, start):
+    html = page_of(database, f"UPDATE races SET time = {time} WHERE RACE(2023/19)")
+    assert f'<h2><span id="next" data-start="{start}">Next:</span> <a href="2023/19">Mexico' in html
 
 
 def test_a_championship_without_standings_is_not_shown(database):

@@ -137,6 +137,7 @@ def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project:
 
     first = serve()
     assert "building one from the sample" in first
+    assert "run: .venv/bin/racedata load tracinginsights f1db" in first
     assert first.count("Try: curl") == 2
     assert (project / "data" / "racedata.db").is_file()
     assert "building one from the sample" not in serve()

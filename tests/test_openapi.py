@@ -41,6 +41,32 @@ def test_every_filter_of_every_endpoint_is_described(described):
         assert filters == {"season", "round", *endpoint.rules.filters}
 
 
+def test_clients_find_the_records_of_a_driver_a_constructor_and_a_circuit_in_a_season(sample, described):
+    for path, total in [
+        ("/{season}/drivers/{driverId}/results", "2"),
+        ("/{season}/constructors/{constructorId}/sprint", "4"),
+        ("/{season}/circuits/{circuitId}/races", "1"),
+        ("/{season}/drivers/{driverId}/driverstandings", "1"),
+    ]:
+        address = described.address(path, season=2023, driverId="alonso", constructorId="mercedes")
+        assert sample.get(BASE + address).json["MRData"]["total"] == total
+
+
+def schemas_in(item):
+    """The objects in a part of the document, at any depth: schemas, and lists of properties."""
+    if isinstance(item, dict):
+        yield item
+    for each in item.values() if isinstance(item, dict) else item if isinstance(item, list) else ():
+        yield from schemas_in(each)
+
+
+def test_every_schema_of_an_object_spells_its_own_properties(described):
+    # Generators of clients ignore properties beside a `$ref`, and make `Any` of what they cannot combine.
+    for schema in schemas_in(described.document["components"]["schemas"]):
+        assert "$ref" not in schema or {*schema} <= {"$ref", "description"}, schema
+        assert not {"allOf", "anyOf", "oneOf", "unevaluatedProperties"} & {*schema}, schema
+
+
 def test_the_name_of_every_operation_is_an_identifier_of_its_own(described):
     names = [path["get"]["operationId"] for path in described.paths.values()]
     assert len(set(names)) == len(names)

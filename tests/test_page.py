@@ -1,16 +1,22 @@
 """racedata.page: the page at `/`, and that every link on it works."""
 
+import json
 import re
 import shutil
-from html import unescape
+from base64 import b64encode
+from datetime import datetime
+from hashlib import sha256
 
 import pytest
+import webtest
 from support import SAMPLE
-from support.answers import client, words_of
+from support.answers import Counted, client, links_of, words_of
 from support.loads import built, changed
 
 from racedata import page
 from racedata.addresses import FILTERS
+from racedata.app import create_app
+from racedata.database import refreshes_path
 from racedata.kinds import KINDS
 from racedata.resources import ENDPOINTS
 from racedata.settings import Settings
@@ -67,10 +73,6 @@ def test_the_page_says_the_default_and_the_largest_limit(sample_database, most, 
     assert f"({default} records by default, at most {most})" in words_of(html)
 
 
-def links_of(html):
-    return [unescape(link) for link in re.findall('<a href="([^"]*)"', html)]
-
-
 @pytest.mark.parametrize("base", ["/ergast/f1", "/racing"])
 def test_every_link_of_the_page_works_and_those_of_endpoints_have_data(sample_database, base):
     settings = {} if base == "/ergast/f1" else {"base_path": "", "series": "racing"}
@@ -103,7 +105,7 @@ def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample
         filters = re.search(r"Filters: ([^.]*)\.(?: Also ([^,]*),)?", section)
         listed = {*filters[1].split(", "), *(filters[2] or "").split(" and ")} - {""}
         assert listed == endpoint.rules.filters
-        assert ("Needs a season and a round." in section) == endpoint.rules.needs_round
+        assert ("Needs a season." in section) == endpoint.rules.needs_season
 
 
 def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
@@ -140,7 +142,59 @@ def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_on
 def test_the_page_loads_nothing(sample):
     html = sample.get("/").text
     assert not re.search(r"<script |<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html)
-    assert "default-src 'none'" in html
+
+
+@pytest.mark.parametrize("address", ["/", "/2023", "/2023/18"])
+def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(sample, address):
+    answer = sample.get(address)
+    policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+    assert policy.keys() - {"style-src", "script-src", "img-src"} == {
+        name for name, value in policy.items() if value == "'none'"
+    }
+    assert {"default-src", "base-uri", "form-action", "frame-ancestors"} <= policy.keys()
+    for tag in ("style", "script"):
+        for text in re.findall(f"<{tag}>(.*?)</{tag}>", answer.text, re.S):
+            assert policy[f"{tag}-src"] == f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+    assert not re.search(r"<[^>]* (style|on\w+)=", answer.text)
+    assert answer.headers["Referrer-Policy"] == "no-referrer"
+
+
+@pytest.mark.parametrize("address", ["/", "/2023", "/2023/18"])
+def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed(sample, address):
+    headers = sample.get(address).headers
+    assert headers["Cache-Control"] == "no-cache"
+    sample.get(address, headers={"If-None-Match": headers["ETag"]}, status=304)
+    sample.get(address, headers={"If-Modified-Since": headers["Last-Modified"]}, status=304)
+
+
+def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only_then(database):
+    data = Counted.read(str(database))
+    app, refreshes = webtest.TestApp(create_app(Settings(), data)), refreshes_path(database)
+    built = datetime.fromisoformat(data.build()["builtAt"])
+    before = app.get("/")
+    assert f"Data updated {built:%a} {built.day} {built:%b %Y, %H:%M} UTC . F" in words_of(before.text)
+
+    def note(**times):
+        refreshes.write_text(json.dumps({name: {"refreshedAt": at} for name, at in times.items()}))
+
+    note(sample="2001-01-01T00:00:00Z")  # the data is newer
+    assert words_of(app.get("/").text) == words_of(before.text)
+    note(sample="2101-01-01T00:00:00Z", f1db="2101-01-02T05:06:07Z")
+    after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
+    assert "UTC . Sources last checked Sun 2 Jan 2101, 05:06 UTC . F" in words_of(after.text)
+    assert after.headers["Last-Modified"] == "Sun, 02 Jan 2101 05:06:07 GMT"
+    app.get("/", headers={"If-Modified-Since": before.headers["Last-Modified"]}, status=200)
+    data.queries = 0
+    assert app.get("/").text == after.text
+    app.get("/", headers={"If-None-Match": after.headers["ETag"]}, status=304)
+    assert data.queries == 0
+    refreshes.unlink()
+    assert app.get("/").text == before.text
+
+
+def test_the_page_has_a_link_to_each_season_by_decade(sample):
+    text = sample.get("/").text
+    assert "2020s 2023 2021 2000s 2005 1990s 1997 1950s 1957" in words_of(text)
 
 
 @pytest.mark.parametrize(

@@ -1,11 +1,13 @@
 """racedata.queries: which rows filters match, how pages are cut, and that indexes carry every query."""
 
 import itertools
+import shutil
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.loads import changed
 
 from racedata import queries
 from racedata.addresses import FILTERS, Grammar, RefusedAddress
@@ -46,8 +48,7 @@ EXAMPLES = {name: PARAMETERS[name]["example"] for name in FILTERS}
 
 def addresses(endpoint):
     """The endpoint behind each front, with each set of filters that it takes."""
-    fronts = ["/2023/18"] if endpoint.rules.needs_round else ["", "/2023", "/2023/18"]
-    for front in fronts:
+    for front in ["/2023", "/2023/18"] if endpoint.rules.needs_season else ["", "/2023", "/2023/18"]:
         for count in range(len(endpoint.rules.filters) + 1):
             for names in itertools.combinations(sorted(endpoint.rules.filters), count):
                 filters = "".join(f"/{name}/{EXAMPLES[name]}" for name in names)
@@ -97,26 +98,66 @@ def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, catalogue
     assert total == data.row(f"SELECT count(*) FROM {table.name}{where}", tuple(filters.values()))[0]
 
 
+def instructions(data, filters, offset):
+    """How many times SQLite's virtual machine asked to go on for 30 timings: a tenth of its instructions."""
+    count = 0
+
+    def instruction():
+        nonlocal count
+        count += 1
+
+    data._connection.set_progress_handler(instruction, 10)
+    assert len(queries.LAPS.page(data, filters, 30, offset)[1]) == 30
+    data._connection.set_progress_handler(None, 0)
+    return count
+
+
 def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, catalogue):
-    race = catalogue.id_of_round[2023, 18]
-
-    def instructions(offset):
-        """How many times SQLite's virtual machine asked to go on: a tenth of its instructions."""
-        count = 0
-
-        def instruction():
-            nonlocal count
-            count += 1
-
-        data._connection.set_progress_handler(instruction, 10)
-        assert len(queries.LAPS.page(data, {"race": race}, 30, offset)[1]) == 30
-        data._connection.set_progress_handler(None, 0)
-        return count
-
-    instructions(0)  # makes SQLite read the schema
-    first = instructions(0)
+    race = {"race": catalogue.id_of_round[2023, 18]}
+    instructions(data, race, 0)  # makes SQLite read the schema
+    first = instructions(data, race, 0)
     assert first > 10
-    assert [abs(instructions(offset) - first) <= 1 for offset in (500, 980)] == [True, True]
+    assert [abs(instructions(data, race, offset) - first) <= 1 for offset in (500, 980)] == [True, True]
+
+
+@pytest.fixture(scope="module")
+def renumbered(sample_database, tmp_path_factory):
+    """The sample, with laps of two races of 2023, which took place in the reverse order."""
+    laps = "FROM lap_times WHERE RACE(2023/18) AND record <= 300"
+    race = "(SELECT raceId FROM races WHERE year = 2023 AND round = 9)"
+    database = changed(
+        shutil.copy(sample_database, tmp_path_factory.mktemp("renumbered") / "racedata.db"),
+        f"INSERT INTO lap_times SELECT {race}, record, driverId, lap, position, time {laps}",
+        "UPDATE races SET round = 100 - round WHERE year = 2023",
+    )
+    data = Snapshot.read(database)
+    return data, Catalogue(data)
+
+
+@pytest.mark.parametrize("table", [queries.LAPS, queries.PITSTOPS], ids=lambda table: table.name)
+@pytest.mark.parametrize("filters", [{}, {"circuits": "americas"}, {"drivers": "leclerc"}, {"grid": 6}, {"laps": 11}])
+@given(numbers=st.tuples(st.integers(0, 2100), st.integers(0, 2100)))
+def test_a_page_of_a_season_has_the_rows_of_its_races_in_the_order_of_rounds(renumbered, table, filters, numbers):
+    data, catalogue = renumbered
+    filters = {name: catalogue.ids[name][value] if name in catalogue.ids else value for name, value in filters.items()}
+    limit, offset = numbers
+    expected = [
+        tuple(row)
+        for (year, _), race in catalogue.id_of_round.items()
+        if year == 2023
+        for row in table.page(data, {**filters, "race": race}, 2000, 0)[1]
+    ]
+    total, rows = table.page(data, {**filters, "season": 2023}, limit, offset)
+    assert total == len(expected) > 0
+    assert [tuple(row) for row in rows] == expected[offset : offset + limit]
+
+
+def test_a_page_of_a_season_costs_the_same_wherever_it_begins(renumbered):
+    data, _ = renumbered
+    season = {"season": 2023}
+    instructions(data, season, 0)
+    first = instructions(data, season, 0)
+    assert [abs(instructions(data, season, offset) - first) <= 2 for offset in (500, 1000, 1284)] == [True] * 3
 
 
 def test_the_example_is_the_latest_of_the_races_with_most_kinds_of_records(data):

@@ -20,7 +20,7 @@ from support.apis import FAULTS, answers_of, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
 from support.processes import following
 
-from racedata.database import read_refreshes
+from racedata.database import COMMAND, read_refreshes
 from racedata.loader import refresh
 from racedata.loader.api import Api
 from racedata.loader.build import load
@@ -522,7 +522,9 @@ def test_the_service_names_the_api_and_its_licence_and_what_it_gave(api, behind)
     dump, source = client(behind).get("/healthz").json["sources"]
     assert (dump["name"], dump["licence"]) == ("dump", "CC BY-NC-SA 4.0")
     assert (source["name"], source["licence"]) == (api.url, "not stated by 127.0.0.1")
-    assert source["gave"].startswith("results of 1 race (2023), qualifying of 1 race (2023), sprint")
+    assert source["gave"].startswith(
+        "results of 1 race (2023), fastest laps of 1 race (2023), qualifying of 1 race (2023), "
+    )
 
 
 def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(current, complete, tmp_path, finished):
@@ -613,7 +615,7 @@ def test_a_source_without_races_has_no_season():
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda path: path.unlink(), "is missing; to build it, run: racedata load SOURCE"),
+        (lambda path: path.unlink(), f"is missing; to build it, run: {COMMAND} load SOURCE"),
         (
             lambda path: path.write_bytes(path.read_bytes()[:-32] + bytes(32)),
             "is damaged (it is not as it was built: its",

@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 import webtest
 from support import SAMPLE
-from support.answers import Counted, client, request, settings_of
+from support.answers import Counted, Description, client, request, settings_of
+from support.loads import changed
 
 from racedata.addresses import CSV, ICS, JSON
 from racedata.app import create_app
@@ -67,6 +68,34 @@ def test_the_answer_is_utf8_and_not_escaped(sample):
 def test_an_offset_of_any_size_is_an_empty_page(sample):
     answer = sample.get(f"/ergast/f1/2023/18/laps.json?offset={'9' * 4000}").json["MRData"]
     assert (answer["offset"], answer["total"], answer["RaceTable"]["Races"]) == ("9" * 4000, "1014", [])
+
+
+def test_a_fastest_lap_without_its_number_has_its_rank_and_time(database):
+    app = client(changed(database, "UPDATE results SET fastestLap = NULL WHERE RACE(2023/18) AND DRIVER(norris)"))
+    answer = app.get("/ergast/f1/2023/18/drivers/norris/results")
+    (result,) = races(answer)[0]["Results"]
+    assert result["FastestLap"] == {
+        "rank": "8",
+        "Time": {"time": "1:39.985"},
+        "AverageSpeed": {"units": "kph", "speed": "198.497"},
+    }
+    Description(app).hold(answer, "/{season}/{round}/results")
+    table = app.get("/ergast/f1/2023/18/drivers/norris/results.csv").text
+    assert table.splitlines()[1].endswith(",8,,1:39.985,kph,198.497")
+
+
+def test_thirty_fastest_laps_of_f1db_have_a_time_but_no_number(full_database):
+    app = client(full_database, burst_limit="off", sustained_limit="off")
+    laps = [
+        (int(race["season"]), result["FastestLap"])
+        for offset in range(0, 28_000, 2000)
+        for race in races(app.get(f"/ergast/f1/results?limit=2000&offset={offset}"))
+        for result in race["Results"]
+        if "lap" not in result.get("FastestLap", {"lap": ""})
+    ]
+    assert len(laps) == 30
+    assert {tuple(lap) for _, lap in laps} == {("rank", "Time")}
+    assert {season for season, _ in laps} <= set(range(1950, 1980))
 
 
 def test_finish_times_are_totals_or_gaps(sample, sample_database):
@@ -136,6 +165,8 @@ def test_healthz_says_when_each_source_was_asked_last_also_one_that_has_given_no
         '{"f1db": 1}',
         '{"f1db": {"refreshedAt": 9e99}}',
         '{"f1db": {"refreshedAt": "now"}}',
+        '{"f1db": {"refreshedAt": "2026-99-99T99:99:99Z"}}',
+        '{"f1db": {"refreshedAt": "20261122T060000Z"}}',
         None,
     ],
 )
@@ -144,6 +175,27 @@ def test_healthz_answers_at_once_whatever_is_in_the_file_of_refreshes(several_so
     path.write_text(content) if content is not None else os.mkfifo(path)
     answer = client(several_sources).get("/healthz", status=200).json
     assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
+
+
+def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
+    data = Counted.read(str(several_sources))
+    app, refreshes = webtest.TestApp(create_app(settings_of(), data)), refreshes_path(several_sources)
+
+    def queries():
+        data.queries = 0
+        return app.get("/healthz").json, data.queries
+
+    first, _ = queries()
+    assert queries() == (first, 0)
+    refreshes.write_text(json.dumps({"f1db": {"refreshedAt": AT}}))
+    second, needed = queries()
+    assert second["sources"][1]["refreshedAt"] == AT and needed
+    assert queries() == (second, 0)
+    data.refused = "is not a database"
+    assert queries()[0]["refused"] == "The file now at the database's path is not a database."
+    data.refused = None
+    refreshes.unlink()
+    assert queries()[0] == first
 
 
 FORMATS = [(endpoint, ending) for endpoint in ENDPOINTS for ending in endpoint.rules.endings]

@@ -88,11 +88,13 @@ LAP = {"rank": 3, "fastestLap": 41, "fastestLapTime": "1:07.012", "fastestLapSpe
         ({}, ["rank", "lap", "Time", "AverageSpeed"]),
         ({"rank": None}, ["lap", "Time", "AverageSpeed"]),
         ({"fastestLapSpeed": None}, ["rank", "lap", "Time"]),
+        ({"fastestLap": None, "fastestLapSpeed": None}, ["rank", "Time"]),
+        ({"fastestLapTime": None, "fastestLapSpeed": None}, ["rank", "lap"]),
     ],
 )
 def test_a_fastest_lap_has_what_the_source_has(change, keys):
     assert list(serializers.fastest_lap({**LAP, **change})) == keys
 
 
-def test_there_is_no_fastest_lap_without_a_lap():
-    assert serializers.fastest_lap({**LAP, "fastestLap": None}) is None
+def test_there_is_no_fastest_lap_if_neither_its_number_nor_its_time_is_known():
+    assert serializers.fastest_lap({**LAP, "fastestLap": None, "fastestLapTime": None}) is None

@@ -15,6 +15,7 @@ import pytest
 from support import ROOT
 from support.processes import SERVE, free_port, gunicorn, until
 
+from racedata.database import COMMAND
 from racedata.settings import Settings
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
@@ -68,7 +69,7 @@ def one_worker(sample_database: Path) -> dict[str, str]:
         (
             "RACEDATA_DATABASE",
             "/none.db",
-            "racedata: /none.db is missing; to build it, run: racedata load SOURCE --database /none.db\n",
+            f"racedata: /none.db is missing; to build it, run: {COMMAND} load SOURCE --database /none.db\n",
         ),
     ],
 )
@@ -150,7 +151,8 @@ def config(settings):
     return {**usual(settings), "post_fork": lambda server, worker: os.kill(os.getpid(), signal.SIGTERM)}
 
 usual, server.config = server.config, config
-server.serve(*settings.parse_arguments(sys.argv[1:]))
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
 """
 
 

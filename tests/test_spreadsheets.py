@@ -3,22 +3,26 @@
 import io
 import random
 import warnings
+from decimal import Decimal
 
 import pytest
 from support.answers import client
 from support.loads import changed
 
+from racedata import spreadsheets
 from racedata.resources import ENDPOINTS
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies
     import pandas
 
+# The times of which tables have the milliseconds too.
+TIMES = {"laps": "time", "pitstops": "duration"}
 # Of objects that many lines repeat, what identifies and names them; of a list of them, the ids.
 KEPT = {
     "Circuit": ("circuitId", "circuitName"),
     "Constructor": ("constructorId", "name"),
-    "Driver": ("driverId", "givenName", "familyName"),
+    "Driver": ("driverId", "code", "givenName", "familyName"),
     "Races": ("season", "round", "raceName", "Circuit", "date"),
 }
 
@@ -61,8 +65,17 @@ def assert_same_facts(app, path, query=""):
     assert csv.body.count(b"\r\n") == csv.body.count(b"\n")
     table = pandas.read_csv(io.BytesIO(csv.body), dtype=str, keep_default_na=False)
     read = [{name: text for name, text in line.items() if text} for line in table.to_dict("records")]
-    assert read == facts_of(json.json), path
+    facts = facts_of(json.json)
+    if key := TIMES.get(path.split("/")[-1]):
+        assert table.columns[-1] == "millis"
+        facts = [line | ({"millis": str(milliseconds(line[key]))} if key in line else {}) for line in facts]
+    assert read == facts, path
     return list(table.columns)
+
+
+def milliseconds(text):
+    """The milliseconds of a time such as `1:02:03.456`."""
+    return int(1000 * sum(Decimal(part) * 60**place for place, part in enumerate(reversed(text.split(":")))))
 
 
 def assert_same_facts_everywhere(app, queries):
@@ -81,8 +94,8 @@ def assert_same_facts_everywhere(app, queries):
             "results": row["positionText"].lower(),
         }
         path = random.choice([f"/{race['season']}/{race['round']}", f"/{race['season']}", ""])
-        if endpoint.rules.needs_round:
-            path = "/2023/18"
+        if endpoint.rules.needs_season:
+            path = random.choice(["/2023", "/2023/18"])
         if number >= len(ENDPOINTS) * 2:
             for name in random.sample(sorted(endpoint.rules.filters), random.choice([1, 1, 2])):
                 path += f"/{name}/{values.get(name, '1')}"
@@ -101,17 +114,54 @@ def test_the_tables_of_a_full_dump_have_the_facts_of_the_json(dump_database):
     app = client(dump_database)
     for endpoint in ENDPOINTS:
         assert_same_facts(app, f"/2023/18/{endpoint.name}", "?limit=2000")
-        if not endpoint.rules.needs_round:
-            assert_same_facts(app, f"/{endpoint.name}", f"?limit=2000&offset={random.randrange(2000)}")
+        whole = f"/2023/{endpoint.name}" if endpoint.rules.needs_season else f"/{endpoint.name}"
+        assert_same_facts(app, whole, f"?limit=2000&offset={random.randrange(2000)}")
     assert_same_facts_everywhere(app, ["?limit=2000", "?limit=30&offset=25"])
 
 
 def test_a_line_is_a_record_with_its_race(sample):
     lines = sample.get("/ergast/f1/2023/18/laps.csv?limit=1&offset=45").text.splitlines()
     assert lines == [
-        "season,round,raceName,Circuit.circuitId,Circuit.circuitName,date,number,driverId,position,time",
-        "2023,18,United States Grand Prix,americas,Circuit of the Americas,2023-10-22,3,piastri,6,1:42.929",
+        "season,round,raceName,Circuit.circuitId,Circuit.circuitName,date,number,driverId,position,time,millis",
+        "2023,18,United States Grand Prix,americas,Circuit of the Americas,2023-10-22,3,piastri,6,1:42.929,102929",
     ]
+
+
+def test_tables_have_the_code_of_a_driver_after_the_id(sample):
+    for endpoint in ("results", "qualifying", "sprint", "sprintqualifying", "practice", "driverstandings"):
+        table = pandas.read_csv(io.StringIO(sample.get(f"/ergast/f1/2023/9/{endpoint}.csv").text))
+        at = list(table.columns).index("Driver.driverId")
+        assert list(table.columns[at : at + 4]) == [
+            f"Driver.{name}" for name in ("driverId", "code", "givenName", "familyName")
+        ]
+        assert set(table[table["Driver.driverId"] == "leclerc"]["Driver.code"]) == {"LEC"}
+
+
+@pytest.mark.parametrize("path", ["/2023/laps", "/2023/pitstops", "/2021/10/pitstops", "/2023/18/drivers/norris/laps"])
+def test_pandas_reads_the_milliseconds_of_laps_and_pit_stops_as_whole_numbers(sample, path):
+    table = pandas.read_csv(io.BytesIO(sample.get(f"/ergast/f1{path}.csv?limit=2000").body))
+    key = TIMES[path.split("/")[-1]]
+    facts = facts_of(sample.get(f"/ergast/f1{path}?limit=2000").json)
+    assert pandas.api.types.is_integer_dtype(table["millis"])
+    assert list(table["millis"]) == [milliseconds(line[key]) for line in facts]
+    assert not {"millis"} & {name for line in facts for name in line}
+
+
+def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(database):
+    changed(database, "UPDATE lap_times SET time = NULL WHERE RACE(2023/18) AND record = 1")
+    app = client(changed(database, "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/18) AND record = 1"))
+    for endpoint in TIMES:
+        table = pandas.read_csv(io.BytesIO(app.get(f"/ergast/f1/2023/18/{endpoint}.csv").body))
+        assert pandas.api.types.is_numeric_dtype(table["millis"])
+        assert list(table["millis"].isna()) == [True] + [False] * (len(table) - 1)
+
+
+@pytest.mark.parametrize(
+    ("time", "expected"),
+    [("0.000", 0), ("23.251", 23251), ("1:42.929", 102929), ("34:07.731", 2047731), ("1:02:03.456", 3723456)],
+)
+def test_a_time_is_converted_to_milliseconds(time, expected):
+    assert spreadsheets.milliseconds(time) == expected
 
 
 def test_no_column_has_the_name_of_another(sample):

@@ -115,7 +115,8 @@ def app(environ, start_response):
     return slow({!r}) if environ["PATH_INFO"] == "/slow" else [b"OK"]
 
 server.application = lambda settings: app
-server.serve(*settings.parse_arguments(sys.argv[1:]))
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
 """
 
 
@@ -153,7 +154,8 @@ def app(environ, start_response):
     return list(answer(environ)) if environ["PATH_INFO"] == "/list" else answer(environ)
 
 server.application = lambda settings: app
-server.serve(*settings.parse_arguments(sys.argv[1:]))
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
 """
 
 

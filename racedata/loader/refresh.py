@@ -15,7 +15,7 @@ from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
 
-from racedata.database import CHECKSUM_BYTES, OLDEST_VERSION, is_older, read_refreshes, refreshes_path
+from racedata.database import CHECKSUM_BYTES, COMMAND, OLDEST_VERSION, is_older, read_refreshes, refreshes_path
 from racedata.loader import values
 from racedata.loader.api import JOLPICA, PACE, Api
 from racedata.loader.api_rows import rows_of
@@ -193,7 +193,7 @@ class Refresh:
         quota, seconds = PACE[-1]
         hint = ""
         if requests > quota:
-            hint = f", at most {quota} in {seconds // 60} minutes; to load a dump first is quicker: racedata load"
+            hint = f", at most {quota} in {seconds // 60} minutes; to load a dump first is quicker: {COMMAND} load"
         self.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
 
     def store(self, addition: Addition) -> int:

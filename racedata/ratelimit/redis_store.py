@@ -62,7 +62,7 @@ class RedisStore:
     """
 
     TIMEOUT = 0.4  # seconds for a call, connecting included; less would take a busy machine for an outage
-    THREADS = 4  # as many as a gunicorn worker has (gunicorn_conf.py)
+    THREADS = 4  # as many as a gunicorn worker has (server.py)
     SLOW = 0.15  # seconds after which an answer is slow
     SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
     RETRY = 1  # seconds between attempts during an outage

@@ -55,6 +55,11 @@ def words_of(html: str) -> str:
     return " ".join(unescape(text).split())
 
 
+def links_of(html: str) -> list[str]:
+    """The addresses of the links of a page."""
+    return [unescape(link) for link in re.findall('<a href="([^"]*)"', html)]
+
+
 def differences(recorded: Any, ours: Any, place: str = "") -> Iterator[Difference]:
     """(place, what was recorded, what we say) wherever two answers differ, the order of keys included."""
     if isinstance(recorded, dict) and isinstance(ours, dict):

@@ -181,7 +181,7 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     if endpoint not in CELLS:
         raise Refused(404)
     accepted = BESIDE_STANDINGS if filters.keys() & STANDINGS else ACCEPTED
-    if not filters.keys() <= accepted[endpoint] or (endpoint in ("laps", "pitstops") and not round):
+    if not filters.keys() <= accepted[endpoint] or (endpoint in ("laps", "pitstops") and not season):
         raise Refused(400)
     return segments, season, round, filters, endpoint
 
@@ -310,7 +310,7 @@ class Oracle:
         """(status, MRData) for a path under the base address, such as `/2023/18/results`; None if it is refused."""
         try:
             segments, season, round, filters, endpoint = parse(path)
-            season, round = self.numbers(season, round)
+            season, round = self.numbers(season, round, endpoint == "races" and filters.keys() <= {"circuits"})
         except Refused as refused:
             return refused.args[0], None
         given = some(season=season, round=round) | filters
@@ -331,10 +331,14 @@ class Oracle:
             table: {**echo, name: self.objects(endpoint, records[offset : offset + limit])},
         }
 
-    def numbers(self, season: Any, round: Any) -> tuple[Any, Any]:
+    def numbers(self, season: Any, round: Any, of_calendar: bool) -> tuple[Any, Any]:
         """Season and round, with the numbers that `current`, `last` and `next` stand for."""
         if season == "current":
             season = max(self.races[race]["year"] for race in self.races_with["results"])
+            final = [race["id"] for race in self.calendar if race["year"] == season][-1]
+            later = [race["year"] for race in self.calendar if race["year"] > season]
+            if of_calendar and not round and later and final in self.races_with["results"]:
+                season = min(later)
         if round not in ("last", "next"):
             return season, round
         races = [race for race in self.calendar if race["year"] == season]
@@ -482,7 +486,7 @@ class Oracle:
         result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
         if "milliseconds" in row:
             result["Time"] = self.time_object(row)
-        if "fastestLap" in row and row.get("rank") != "0":
+        if row.keys() & {"fastestLap", "fastestLapTime"} and row.get("rank") != "0":
             result["FastestLap"] = pick(row, names("rank lap=fastestLap"))
             if "fastestLapTime" in row:
                 result["FastestLap"]["Time"] = {"time": row["fastestLapTime"]}

@@ -1,10 +1,13 @@
 """The page for people in a real browser: Debian's Chromium, on a desk and on a phone, by day and by night."""
 
+import re
 import shutil
 
 import pytest
 from selenium import webdriver
 from selenium.webdriver.common.by import By
+from support import ROOT
+from support.apis import served
 from support.processes import OFF, service
 
 from racedata.resources import ENDPOINTS
@@ -42,12 +45,21 @@ def luminance(browser, selector, colour):
     return sum(weight * each for weight, each in zip((0.2126, 0.7152, 0.0722), linear))
 
 
+@pytest.mark.parametrize(
+    ("address", "selector", "text"),
+    [
+        ("", "#loaded", "1957 to 2023"),
+        ("1957", "table", "British Grand Prix"),
+        ("2023/18", "#race", "Collision damage"),
+        ("2023/19", "table", "Practice 1"),
+    ],
+)
 @pytest.mark.parametrize("width", [320, 390, 1280])
-def test_the_page_fits_the_width_of_the_screen(browser, site, width):
+def test_each_page_fits_the_width_of_the_screen(browser, site, width, address, selector, text):
     emulate(browser, width)
-    browser.get(site)
+    browser.get(site + address)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
-    assert "1957 to 2023" in browser.find_element(By.ID, "loaded").text
+    assert text in browser.find_element(By.CSS_SELECTOR, selector).text
     body = browser.find_element(By.TAG_NAME, "body")
     assert float(body.value_of_css_property("font-size").removesuffix("px")) >= 16
 
@@ -75,9 +87,17 @@ def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_
 @pytest.mark.parametrize(
     ("zone", "off", "shown"),
     [
-        ("Asia/Tokyo", False, ["Asia/Tokyo", "Sun, Oct 29, 2023, 02:30 AM", "This race is over", "webcal"]),
-        ("America/Mexico_City", False, ["America/Mexico_City", "Sat, Oct 28, 2023, 11:30 AM", "This", "webcal"]),
-        ("Asia/Tokyo", True, ["UTC", "Sat 28 Oct 2023, 17:30", "", "http"]),
+        (
+            "Asia/Tokyo",
+            False,
+            ["Asia/Tokyo", "Sun, Oct 29, 2023, 02:30 AM", "This race is over", "Results pending:", "webcal"],
+        ),
+        (
+            "America/Mexico_City",
+            False,
+            ["America/Mexico_City", "Sat, Oct 28, 2023, 11:30 AM", "This", "Results", "webcal"],
+        ),
+        ("Asia/Tokyo", True, ["UTC", "Sat 28 Oct 2023, 17:30", "", "Next:", "http"]),
     ],
 )
 def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(browser, site, zone, off, shown):
@@ -86,11 +106,11 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
     try:
         browser.get(site)
-        zone, time, over, subscribe, calendar = (
+        zone, time, over, which, subscribe, calendar = (
             browser.find_element(By.CSS_SELECTOR, selector)
-            for selector in ("#zone", 'time[datetime$="28T17:30:00Z"]', "#over", "#subscribe", "#calendar")
+            for selector in ("#zone", 'time[datetime$="28T17:30:00Z"]', "#over", "#next", "#subscribe", "#calendar")
         )
-        found = [zone.text, time.text, over.text, subscribe.get_attribute("href")]
+        found = [zone.text, time.text, over.text, which.text, subscribe.get_attribute("href")]
         address = calendar.text
     finally:
         browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
@@ -121,7 +141,67 @@ def test_each_link_leads_to_an_answer(browser, site):
         assert browser.find_element(By.TAG_NAME, "body").text.startswith("{")
 
 
-def test_the_browser_has_nothing_to_complain_of(browser, site):
-    browser.get_log("browser")
+@pytest.mark.parametrize(
+    ("start", "now", "shown"),
+    [
+        ("2023-10-29T20:00:00Z", "2023-10-29T23:59:59Z", "Next:"),
+        ("2023-10-29T20:00:00Z", "2023-10-30T00:00:01Z", "Results pending:"),
+        ("2023-10-29", "2023-10-30T11:59:59Z", "Next:"),
+        ("2023-10-29", "2023-10-30T12:00:01Z", "Results pending:"),
+    ],
+)
+def test_the_heading_of_the_next_race_changes_when_it_is_certainly_over(browser, site, start, now, shown):
     browser.get(site)
+    script = browser.find_element(By.TAG_NAME, "script").get_attribute("textContent")
+    part = script[script.index('const next = document.getElementById("next")') :]
+    browser.execute_script(
+        """const [start, now, part] = arguments
+        const next = document.getElementById("next")
+        next.textContent = "Next:"
+        next.dataset.start = start
+        Date.now = () => new Date(now).getTime()
+        return eval("(() => {" + part + "})()")""",
+        start,
+        now,
+        part,
+    )
+    assert browser.find_element(By.ID, "next").text == shown
+    assert browser.find_element(By.ID, "over").is_displayed() == (shown != "Next:")
+
+
+def test_links_lead_from_the_page_to_a_season_to_its_race_and_back(browser, site):
+    browser.get(site)
+    for link, address in (
+        ("2023", "2023"),
+        ("United States Grand Prix", "2023/18"),
+        ("← Qatar Grand Prix", "2023/17"),
+        ("Season 2023", "2023"),
+        ("← 2021", "2021"),
+        ("racedata", ""),
+    ):
+        browser.find_element(By.LINK_TEXT, link).click()
+        assert browser.current_url == site + address
+
+
+def test_all_drivers_of_the_championship_are_shown_on_demand(browser, site):
+    browser.get(site)
+    (last,) = browser.find_elements(By.XPATH, "//details[1]//tr[last()]/th[text()='22']")
+    assert not last.is_displayed()
+    browser.find_element(By.XPATH, "//summary[.='All 22 drivers']").click()
+    assert last.is_displayed()
+
+
+@pytest.mark.parametrize("address", ["", "2023", "2023/18", "2023/19"])
+def test_the_browser_has_nothing_to_complain_of(browser, site, address):
+    browser.get_log("browser")
+    browser.get(site + address)
     assert browser.get_log("browser") == []
+
+
+def test_the_script_for_developers_runs_in_a_browser(browser, site):
+    (script,) = re.findall("^```js\n(.*?)^```", (ROOT / "docs/clients.md").read_text(), re.DOTALL | re.MULTILINE)
+    script = script.replace("http://127.0.0.1:8000/", site)
+    with served(lambda path: (200, {"Content-Type": "text/html"}, b"<title>Another website</title>")) as other:
+        browser.get(other.url)
+        shown = f"{script}; laps(2023, 18).then((laps) => arguments[0](laps.size), arguments[0])"
+        assert browser.execute_async_script(shown) == 56

@@ -12,7 +12,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import pytest
 import requests
-from support import SAMPLE
+from support import ROOT, SAMPLE
 from support.oracle import TABLES, Oracle, parse
 from support.processes import OFF, service
 
@@ -29,7 +29,10 @@ with warnings.catch_warnings():
     from fastf1.ergast import Ergast
     from fastf1.exceptions import ErgastInvalidRequestError
 
-pytestmark = pytest.mark.long(25)  # all together
+pytestmark = [pytest.mark.long(25), pytest.mark.usefixtures("only_this_machine")]  # 25 seconds all together
+
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+HOST = "http://127.0.0.1:8000"
 
 # FastF1's methods with selectors. A status is a text, because each dump has its own numbers; `_` in it is a space.
 FASTF1 = """
@@ -132,8 +135,8 @@ def source(request):
 
 
 @pytest.fixture(scope="module")
-def url(source, tmp_path_factory):
-    """The base URL of a service over the database."""
+def url(source, attempts, tmp_path_factory):
+    """The base URL of a service over the database, in the same network as the tests."""
     with service(source[1], tmp_path_factory.mktemp("log") / "log", **OFF) as running:
         yield "http://{}:{}/ergast/f1".format(*running.address)
 
@@ -145,11 +148,10 @@ def oracle(source, url):
 
 @pytest.fixture(autouse=True)
 def requested(monkeypatch):
-    """The URLs that a client has requested. A request to any other machine fails before it is sent."""
+    """The URLs that a client has requested."""
     urls, send = [], requests.Session.send
 
     def note_and_send(session, prepared, **options):
-        assert urlsplit(prepared.url).hostname == "127.0.0.1"
         urls.append(prepared.url)
         return send(session, prepared, **options)
 
@@ -174,9 +176,9 @@ def selectors_of(oracle):
 
 @pytest.fixture
 def fastf1_asks(url, selectors_of, monkeypatch, tmp_path):
-    """Returns FastF1's answer to a call: with the host changed as its users do, and without its cache."""
-    monkeypatch.setattr(fastf1.ergast.interface, "BASE_URL", url)
-    monkeypatch.setattr(fastf1.ergast.legacy, "base_url", url)
+    """Returns FastF1's answer to a call: with the address changed as in README.md, and without its cache."""
+    (line,) = re.findall(r"^\| FastF1 \| `(.*?)`", README, re.MULTILINE)
+    exec(line.replace(HOST, url.removesuffix("/ergast/f1")))
     # It would wait before each request, and send no more than 500.
     monkeypatch.setattr(fastf1.req._SessionWithRateLimiting, "_RATE_LIMITS", {})
     # A folder is needed all the same: without one FastF1 caches in the home directory.
@@ -191,10 +193,10 @@ def fastf1_asks(url, selectors_of, monkeypatch, tmp_path):
 
 @pytest.fixture
 def ergast_py_asks(url, selectors_of, monkeypatch):
-    """Returns the list that ergast-py makes of a call. It has no setting for the host, only a template of addresses."""
-    template, ours = ergast_py.requester.URITemplate, url.removesuffix("/f1")
-    changed = lambda text: template(text.replace("https://api.jolpi.ca/ergast", ours))  # noqa: E731
-    monkeypatch.setattr(ergast_py.requester, "URITemplate", changed)
+    """Returns the list that ergast-py makes of a call, with the host changed as in README.md."""
+    monkeypatch.setattr(ergast_py.requester, "URITemplate", ergast_py.requester.URITemplate)  # restored after the test
+    lines = re.findall("^    (.*requester.*)$", README, re.MULTILINE)
+    exec("\n".join(lines).replace(HOST, url.removesuffix("/ergast/f1")), {})
 
     def ask(call, **options):
         client = ergast_py.Ergast()
@@ -347,12 +349,14 @@ def test_fastf1_reports_a_refused_request(fastf1_asks):
 # pandas 2 with NumPy 2.5 or newer, which needs Python 3.12
 @pytest.mark.filterwarnings("ignore:The 'generic' unit for NumPy timedelta is deprecated:DeprecationWarning")
 @pytest.mark.usefixtures("fastf1_asks")
-def test_fastf1_makes_a_schedule_of_a_season(oracle):
-    schedule = fastf1.get_event_schedule(2023, backend="ergast")
-    races = oracle.answer("/2023/races")[1]["RaceTable"]["Races"]
+@pytest.mark.parametrize(("season", "options"), [(1957, {}), (2023, {"backend": "ergast"})])
+def test_fastf1_makes_a_schedule_of_a_season(oracle, season, options):
+    schedule = fastf1.get_event_schedule(season, **options)
+    races = oracle.answer(f"/{season}/races")[1]["RaceTable"]["Races"]
     assert list(schedule["EventName"]) == [race["raceName"] for race in races]
-    sprints = schedule[schedule["EventFormat"] == "sprint_shootout"]
-    assert list(sprints["RoundNumber"]) == [int(race["round"]) for race in races if "Sprint" in race] != []
+    sprints = [int(race["round"]) for race in races if "Sprint" in race]
+    assert list(schedule[schedule["EventFormat"] == "sprint_shootout"]["RoundNumber"]) == sprints
+    assert bool(sprints) == (season == 2023)
 
 
 @pytest.mark.usefixtures("fastf1_asks")

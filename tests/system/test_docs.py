@@ -1,10 +1,12 @@
 """The examples in the pages for analysts and for developers of clients, run as a reader runs them."""
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 import requests
@@ -16,12 +18,29 @@ ANALYSTS, CLIENTS = ((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for 
 HOST = "http://127.0.0.1:8000"
 
 
+# In this order: the packages are installed before the network is gone.
+pytestmark = pytest.mark.usefixtures("npm_packages", "only_this_machine")
+
+# What the documents install without a version.
+VERSIONS = {"openapi-fetch": "0.17.0", "openapi-typescript": "7.13.0", "typescript": "5.9.3"}
+
+
 def code(document, language):
     return re.findall(rf"^```{language}\n(.*?)^```", document, re.DOTALL | re.MULTILINE)
 
 
 @pytest.fixture(scope="module")
-def base(sample_database, tmp_path_factory):
+def npm_packages(tmp_path_factory):
+    """A folder with the npm packages that the page for developers installs, in the versions that are tested."""
+    folder = tmp_path_factory.mktemp("npm")
+    (command,) = re.findall("^    npm install (.*)$", CLIENTS, re.MULTILINE)
+    if shutil.which("npm"):
+        run("npm", "install", *(f"{name}@{VERSIONS[name]}" for name in command.split()), folder=folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def base(sample_database, attempts, tmp_path_factory):
     with service(sample_database, tmp_path_factory.mktemp("docs") / "log", **OFF) as running:
         yield "http://{}:{}".format(*running.address)
 
@@ -62,6 +81,25 @@ print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(result
         assert str(count) == answer(f"drivers/{driver}/results/1?limit=0")["total"]
     (standings,) = answer("2023/9/drivers/alonso/driverstandings")["StandingsTable"]["StandingsLists"]
     assert points == float(standings["DriverStandings"][0]["points"])
+
+
+def test_the_loop_for_analysts_reads_all_pages_and_waits_if_it_gets_a_429(sample_database, base, tmp_path):
+    *_, loop = code(ANALYSTS, "python")
+    # In place of `time.sleep`: what says how long it would wait, and then waits.
+    counted = """
+import json, time
+import pandas as pd
+waits, sleep = [], time.sleep
+time.sleep = lambda seconds: (waits.append(seconds), sleep(seconds))
+"""
+    shown = "print(json.dumps([len(results), len(results.drop_duplicates()), waits]))"
+    settings = {**OFF, "RACEDATA_BURST_LIMIT": "10/minute", "RACEDATA_MAX_LIMIT": "15"}
+    with service(sample_database, tmp_path / "log", **settings) as limited:
+        loop = loop.replace(HOST, "http://{}:{}".format(*limited.address))
+        read, different, waits = json.loads(run(sys.executable, "-c", counted + loop + shown))
+    total = requests.get(f"{base}/ergast/f1/results?limit=0").json()["MRData"]["total"]
+    assert str(read) == str(different) == total
+    assert waits
 
 
 def is_part(part, whole):
@@ -107,11 +145,40 @@ def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, c
     assert answer.status_code == status and text in answer.text
 
 
-@pytest.mark.skipif(not shutil.which("npx"), reason="needs npx")
-def test_the_types_for_developers_fit_their_use(base, tmp_path):
-    (command,) = re.findall("^    npx (.*)$", CLIENTS, re.MULTILINE)
-    packages = ["--yes", "--package=openapi-typescript@7", "--package=typescript@5"]
-    run("npx", *packages, "--", *command.replace(HOST, base).split(), folder=tmp_path)
-    (tmp_path / "use.ts").write_text("\n".join(code(CLIENTS, "ts")), encoding="utf-8")
-    options = "--noEmit --strict --target es2022 --module esnext --moduleResolution bundler"
-    run("npx", *packages, "--", "tsc", *options.split(), "use.ts", folder=tmp_path)
+def races(base, address):
+    return requests.get(f"{base}/ergast/f1/{address}").json()["MRData"]["RaceTable"]["Races"]
+
+
+def test_the_lines_for_fastf1_make_schedules_from_the_answers_of_the_service(base, tmp_path):
+    lines, _ = code(CLIENTS, "python")
+    shown = "print([*old.EventName], [*schedule.EventName])"
+    environ = {**os.environ, "FASTF1_CACHE": str(tmp_path)}
+    printed = run(sys.executable, "-c", lines.replace(HOST, base) + shown, env=environ)
+    names = [[race["raceName"] for race in races(base, season)] for season in (1957, 2023)]
+    assert printed == "{} {}\n".format(*names)
+
+
+def results_of_alonso(base):
+    """What both generated clients print: a line for each race."""
+    found = races(base, "2023/drivers/alonso/results")
+    return "".join(f"{race['raceName']} {race['Results'][0]['positionText']}\n" for race in found)
+
+
+def test_the_generated_client_for_python_finds_the_results_of_a_driver(base, tmp_path):
+    (command,) = re.findall("^    (openapi-python-client .*)$", CLIENTS, re.MULTILINE)
+    _, script = code(CLIENTS, "python")
+    # As in an activated virtual environment: the generator also runs ruff.
+    environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    run("sh", "-c", f"{command.replace(HOST, base)} --fail-on-warning", folder=tmp_path, env=environ)
+    assert run(sys.executable, "-c", script.replace(HOST, base), folder=tmp_path) == results_of_alonso(base)
+
+
+@pytest.mark.skipif(not shutil.which("npm"), reason="needs npm")
+def test_the_generated_client_for_typescript_finds_the_results_of_a_driver(base, npm_packages):
+    (command,) = re.findall("^    (npx .*)$", CLIENTS, re.MULTILINE)
+    run(*command.replace(HOST, base).split(), folder=npm_packages)
+    (script,) = code(CLIENTS, "ts")
+    (npm_packages / "use.mts").write_text(script.replace(HOST, base), encoding="utf-8")
+    options = "--strict --target es2022 --module esnext --moduleResolution bundler"
+    run("npx", "tsc", *options.split(), "use.mts", folder=npm_packages)
+    assert run("node", "use.mjs", folder=npm_packages) == results_of_alonso(base)

@@ -271,3 +271,8 @@ def test_one_command_starts_what_serves_at_once_then_loads_everything_and_stays_
         loads.set()
         until(lambda: "dump.zip" in nginx.get("/healthz")["sources"][0]["name"], 60)
         until(lambda: results(nginx) == "20", 60)
+        compose("--profile=proxy", "stop", **names)
+        until(lambda: not listens(nginx.address))
+        compose("--profile=proxy", "start", **names)
+        until(lambda: listens(nginx.address) and listens(service.address), 60)
+        assert results(service) == results(nginx) == "20"  # first the one that has opened both sockets

@@ -5,13 +5,15 @@ import http.client
 import json
 import random
 import re
+import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support import PACKAGE
+from support import PACKAGE, ROOT
 from support.hostile import MALFORMED, request, send, statuses
-from support.processes import SITE, Site, nginx, site_with_nginx, until
+from support.processes import SITE, Site, free_port, listens, nginx, nginx_sockets, service, site_with_nginx, until
 from support.traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
@@ -60,6 +62,60 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Si
     sent = [request(ADDRESS, f"{chance.choice(names)}: {invented()}") for _ in range(60)]
     answers = [statuses(send(site, content, source="127.0.0.4")) for content in sent]
     assert answers == [[200]] * 6 + [[429]] * 54
+
+
+@pytest.mark.parametrize("target", ["http://example.org:81", "HTTP://example.org:81"])
+def test_an_address_in_absolute_form_has_its_own_host(site: Site, target: str) -> None:
+    _, body = get(site, f"{target}{ADDRESS}", source="127.0.0.16", Host="other.example")
+    assert json.loads(body)["MRData"]["url"] == "http://example.org:81/ergast/f1/2023/18/races.json"
+
+
+@contextmanager
+def front(folder: Path, site: Site) -> Iterator[Site]:
+    """Another nginx, which passes requests on to `site` and appends the client's address to X-Forwarded-For."""
+    port = free_port()
+    (folder / "front.conf").write_text(
+        f"daemon off; pid {folder}/front.pid; error_log {folder}/front.log; events {{ }} http {{ access_log off;"
+        f"client_body_temp_path {folder}/front-body; proxy_temp_path {folder}/front-proxy;"
+        f"fastcgi_temp_path {folder}/front-fastcgi; uwsgi_temp_path {folder}/front-uwsgi;"
+        f"scgi_temp_path {folder}/front-scgi; server {{ listen 127.0.0.1:{port}; location / {{"
+        f"proxy_pass http://{site[0]}:{site[1]}; proxy_bind 127.0.0.1;"
+        "proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for; } } }"
+    )
+    process = subprocess.Popen(["nginx", "-c", folder / "front.conf", "-e", folder / "front.log"])
+    try:
+        until(lambda: listens(("127.0.0.1", port)))
+        yield "127.0.0.1", port
+    finally:
+        process.terminate()
+        process.wait(timeout=20)
+
+
+@pytest.mark.parametrize("trusts", [True, False])
+def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_proxy(
+    sample_database: Path, tmp_path: Path, trusts: bool
+) -> None:
+    document = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", document, re.M)).replace(
+        "192.0.2.10", "127.0.0.1"
+    )
+    changes = [("    server_name _;\n", f"    server_name _;\n{lines}")] if trusts else []
+    settings = {"RACEDATA_SUSTAINED_LIMIT": "3/day", "RACEDATA_BURST_LIMIT": "off", "RACEDATA_TRUSTED_PROXIES": "unix"}
+    with (
+        service(sample_database, tmp_path / "log", nginx_sockets(tmp_path), **settings),
+        nginx(tmp_path, *changes) as site,
+        front(tmp_path, site) as proxy,
+    ):
+
+        def answered(site: Site, source: str, **headers: str) -> int:
+            return [get(site, source=source, **headers)[0].status for _ in range(5)].count(200)
+
+        forged = {"X_Forwarded_For": "198.51.100.7"}
+        assert answered(proxy, "127.0.0.2") == 3
+        assert answered(proxy, "127.0.0.3") == (3 if trusts else 0)
+        assert answered(proxy, "127.0.0.2", **forged) == 0  # the proxy appends the real one
+        assert answered(site, "127.0.0.4", **forged) == 3
+        assert answered(site, "127.0.0.4", X_Forwarded_For="198.51.100.8") == 0  # not from the proxy
 
 
 def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> None:

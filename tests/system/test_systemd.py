@@ -13,7 +13,7 @@ from support import ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import built, changed, rows_of, without
-from support.processes import following, free_port, nginx_sockets
+from support.processes import OFF, following, free_port, nginx_sockets
 
 SERVICES = ("racedata.service", "racedata-follow.service")
 
@@ -25,6 +25,9 @@ def units(tmp_path: Path) -> Path:
         text = path.read_text().replace("/opt/racedata/.venv/bin", str(Path(sys.executable).parent))
         (tmp_path / path.name).write_text(text.replace("/opt/racedata", str(ROOT)))
     return tmp_path
+
+
+HOME = ROOT / "deploy" / "home" / "racedata.service"
 
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
@@ -45,6 +48,31 @@ def options(unit: Path, section: str) -> dict[str, str]:
 def test_systemd_finds_no_mistake_in_the_units(units: Path, name: str) -> None:
     verified = analyze("verify", units / name)
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
+
+
+def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path: Path) -> None:
+    unit = tmp_path / "racedata.service"
+    unit.write_text(HOME.read_text().replace("%h/.local/bin", str(Path(sys.executable).parent)))
+    environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
+    command = ["systemd-analyze", "--user", "verify", unit]
+    verified = subprocess.run(command, env=environ, capture_output=True, text=True)
+    assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
+
+
+def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network() -> None:
+    unit = options(HOME, "Service")
+    assert unit["ExecStart"] == "%h/.local/bin/racedata serve --follow"
+    environ = dict(word.split("=") for word in unit["Environment"].split())
+    assert environ == {"HOST": "0.0.0.0", "RACEDATA_SOURCE": "f1db"}
+
+
+def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"pipx install \. && (install .*\n    printf .*)\n    systemctl --user enable", readme)
+    subprocess.run(["sh", "-ec", block], cwd=ROOT, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, check=True)
+    assert (tmp_path / ".config/systemd/user/racedata.service").read_bytes() == HOME.read_bytes()
+    settings = options(HOME, "Service")["EnvironmentFile"].removeprefix("-%h/")
+    assert dict(line.split("=") for line in (tmp_path / settings).read_text().splitlines()) == OFF
 
 
 @pytest.mark.parametrize("name", SERVICES)
