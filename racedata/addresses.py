@@ -28,7 +28,7 @@ class UnknownAddress(AddressError):
     """The grammar cannot read it: an unknown word, or a value of the wrong form."""
 
 
-class RefusedAddress(AddressError):
+class RefusedAddress(AddressError):  # D7
     """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no season."""
 
 
@@ -71,7 +71,7 @@ def parse_id(text: str) -> str | None:
     return text if re.fullmatch("[a-z0-9_-]+", text) else None
 
 
-def parse_place(text: str) -> str | None:
+def parse_place(text: str) -> str | None:  # D15
     """A place in a championship, as in `positionText`."""
     value = parse_number(text)
     return None if value is None else str(value)
@@ -79,7 +79,7 @@ def parse_place(text: str) -> str | None:
 
 def parse_position(text: str) -> str | None:
     """A `positionText`: a place in a race, or the letter of a driver who was not classified."""
-    return text.upper() if re.fullmatch("[defnrw]", text) else parse_place(text)
+    return text.upper() if re.fullmatch("[defnrw]", text) else parse_place(text)  # D17
 
 
 # Every filter, and how its value is parsed. All except `grid` and `fastest` are endpoints too.
@@ -129,7 +129,7 @@ class Grammar:
         """Parses the path after the base, such as `/2023/18/Results.json`. Raises AddressError."""
         if not path.isascii():  # lower() turns some other letters into ASCII
             raise self.unknown("An address has only ASCII characters")
-        path, ending = split_ending(path.lower())
+        path, ending = split_ending(path.lower())  # D1
         if ending not in ENDINGS:
             raise self.unknown(f"{ending[:50]!r} is not an ending; accepted are {JSON}, {CSV}, and {ICS} for races")
         segments = path.split("/")[1:]
@@ -160,7 +160,7 @@ class Grammar:
             value = parse(text)
             if value is None:
                 raise self.unknown(f"{text[:50]!r} is not a value of the filter {name}; accepted is {FORMS[parse]}")
-            filters[name] = value
+            filters[name] = value  # D8
         if without_value:
             raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
         return filters

@@ -95,12 +95,12 @@ class Catalogue:
         """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
         if address.season == "current" and is_calendar(address):
-            season = self.calendar_season  # clients look there for the next race, even in winter
+            season = self.calendar_season  # D9: clients look there for the next race, even in winter
         filters: dict[str, Value] = {}
         if season is not None and round is not None:
             race = self.id_of_round.get((season, round))
             if race is None:
-                return Selection(season, round, None)
+                return Selection(season, round, None)  # D6
             filters["race"] = race
         elif season is not None:
             filters["season"] = season
@@ -110,7 +110,7 @@ class Catalogue:
                 if id is None:
                     return Selection(season, round, None)
                 filters[name] = id
-            elif name != "fastest" or value != 0:  # Ergast: rank 0 is no rank, and `fastest/0` no filter
+            elif name != "fastest" or value != 0:  # D18: rank 0 is no rank
                 filters[name] = value
         return Selection(season, round, filters)
 
@@ -123,11 +123,11 @@ class Catalogue:
         last = self.race_rows[last_races[year]]["round"] if year in last_races else 0
         if round == "last":
             if not last:
-                raise NoLastRound(f"No race of season {year} has results yet, so it has no last round.")
+                raise NoLastRound(f"No race of season {year} has results yet, so it has no last round.")  # D10
             return year, last
         if round == "next":
             ahead = [number for season, number in self.id_of_round if season == year and number > last]
-            return (year, min(ahead)) if ahead else (year + 1, 1)
+            return (year, min(ahead)) if ahead else (year + 1, 1)  # D11
         return year, round
 
     def in_order_of_races(self, race_ids: Iterable[int]) -> list[int]:
@@ -143,7 +143,7 @@ class Catalogue:
         if "race" in filters:
             return filters
         if "season" not in filters:
-            return {**filters, "final": 1}
+            return {**filters, "final": 1}  # D12
         latest = self.latest_with[table].get(int(filters["season"]))
         return None if latest is None else {**filters, "race": latest}
 
@@ -154,7 +154,7 @@ def is_calendar(address: Address) -> bool:
 
 
 def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]) -> dict[int, Json]:
-    """The objects that `make` makes of rows, by id, sorted by `key`."""
+    """The objects that `make` makes of rows, by id, sorted by `key` (D24)."""
     return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
 
 

@@ -124,7 +124,7 @@ class RecordTable:
         return total, data.rows(sql, tuple(where.values))
 
     def page_of_races(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
-        """Like `page`, for the races of a season in turn: only those on the page are read, the others are counted."""
+        """Like `page`, for the races of a season in turn (D19). Races that are not on the page are only counted."""
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
         of_drivers = {name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS}
@@ -140,7 +140,7 @@ class RecordTable:
 RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)
 SPRINT = RecordTable(
     KINDS["sprint_results"],
-    # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint.
+    # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint (D21).
     {
         "constructors": "constructorId",
         "drivers": "driverId",
@@ -153,7 +153,7 @@ SPRINT = RecordTable(
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
     # In a few races the two tables name different constructors; the qualifying row's own counts here.
-    {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},
+    {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
@@ -166,7 +166,7 @@ LAPS = RecordTable(
     KINDS["lap_times"],
     {"drivers": "driverId", "laps": "lap"},
     "lap, driverId, position, time, raceId",  # serializers.laps needs them in this order
-    result_filters=RESULT_COLUMNS,
+    result_filters=RESULT_COLUMNS,  # D20
 )
 PITSTOPS = RecordTable(
     KINDS["pit_stops"],
@@ -201,7 +201,7 @@ def where_results(filters: Filters) -> Where:
 
 
 def ids_of_races(data: Snapshot, filters: Filters) -> set[int]:
-    """The raceIds that match. Without a filter of drivers in races, all in the calendar."""
+    """The raceIds that match. Without a filter of drivers in races, all in the calendar (D22)."""
     table = entries_or_results(filters) if any(name in filters for name in RESULT_COLUMNS) else "races"
     return distinct(data, "raceId", table, where_results(filters))
 

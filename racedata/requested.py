@@ -23,7 +23,7 @@ from racedata.addresses import (
 from racedata.kinds import SESSION_GROUPS
 from racedata.settings import Settings
 
-METHODS = ("GET", "HEAD", "OPTIONS")
+METHODS = ("GET", "HEAD", "OPTIONS")  # D2
 # The parameters that each ending accepts, and those that it refuses: a client that sends them expects another answer.
 # All others are ignored.
 ACCEPTED = {JSON: ("limit", "offset"), CSV: ("limit", "offset"), ICS: ("limit", "offset", "sessions")}
@@ -82,7 +82,7 @@ class RequestParser:
         # A program that subscribes to a calendar fetches no second page.
         largest = self.settings.max_limit
         default = largest if address.ending == ICS else self.settings.default_limit
-        limit = min(page_parameter(parameters, "limit", default), largest)
+        limit = min(page_parameter(parameters, "limit", default), largest)  # D3
         offset = page_parameter(parameters, "offset", 0)
         base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
         if address.ending != JSON:

@@ -128,7 +128,7 @@ class Seasons(Endpoint):
     name = "seasons"
     summary = "Seasons"
     rules = Rules(
-        RESULT_FILTERS | {"driverstandings", "constructorstandings"},
+        RESULT_FILTERS | {"driverstandings", "constructorstandings"},  # D13
         only_beside={
             "driverstandings": frozenset({"constructorstandings", "drivers", "constructors"}),
             "constructorstandings": frozenset({"driverstandings", "drivers", "constructors"}),
@@ -279,7 +279,10 @@ class Drivers(Entrants):
 
 
 class RaceRecords(Endpoint):
-    """An endpoint whose records belong to races: `Races` lists the races of a page, with their records under `key`."""
+    """An endpoint whose records belong to races: `Races` lists the races of a page, with their records under `key`.
+
+    A driver may have two rows in a race, but each race is in `Races` once (D23).
+    """
 
     table, objects = "RaceTable", "Races"
     container = "Race"
@@ -423,7 +426,7 @@ class Standings(Endpoint):
         latest = self.catalogue.latest_with[self.record_table.name]
         if selection.round is None and selection.season is not None and selection.season in latest:
             race = self.catalogue.race_rows[latest[selection.season]]
-            echoed["round"] = str(race["round"])  # as in Jolpica: clients read it
+            echoed["round"] = str(race["round"])  # D14: clients read it
         return echoed
 
     def record(self, row: Row) -> Json:

@@ -17,12 +17,14 @@ Objects = Mapping[int, Json]  # JSON objects by their id in the database
 
 def known(**facts: Any) -> Json:
     """The facts that are not None. Numbers become text; texts and objects stay as they are."""
-    return {name: str(fact) if type(fact) is int else fact for name, fact in facts.items() if fact is not None}
+    return {name: str(fact) if type(fact) is int else fact for name, fact in facts.items() if fact is not None}  # D5
 
 
 def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: Json) -> Json:
     """The envelope of every answer; `table` is its one table by name, such as `RaceTable`."""
-    return {"MRData": {**known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total), **table}}
+    return {
+        "MRData": {**known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total), **table}
+    }  # D4
 
 
 # The names of the filters in a table, in the order in which it repeats them. It repeats none
@@ -99,7 +101,7 @@ def schedule(year: int, rows: Mapping[str, Row], has_sprint: bool) -> Json:
         ThirdPractice=sessions.get("fp3"),
         Qualifying=sessions.get("quali"),
         # Always there on a sprint weekend, even if empty: clients request a sprint only if they see it here.
-        Sprint=sessions.get("sprint", {}) if has_sprint else None,
+        Sprint=sessions.get("sprint", {}) if has_sprint else None,  # D27
         SprintShootout=sessions.get("sq") if year == 2023 else None,
         SprintQualifying=sessions.get("sq") if year > 2023 else None,
     )
@@ -121,7 +123,7 @@ def result(
     milliseconds = row["milliseconds"]
     return known(
         number=row["number"],
-        position=row["positionOrder"],
+        position=row["positionOrder"],  # D26
         positionText=row["positionText"],
         points=row["points"],
         Driver=drivers[row["driverId"]],
@@ -231,7 +233,7 @@ def parts(milliseconds: int) -> tuple[int, int, int, int]:
 
 
 def race_time(milliseconds: int, winner: int | None) -> str:
-    """H:MM:SS.mmm for every driver: `0:03:27.071`."""
+    """H:MM:SS.mmm for every driver: `0:03:27.071` (D25)."""
     return "{}:{:02}:{:02}.{:03}".format(*parts(milliseconds))
 
 

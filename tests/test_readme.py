@@ -232,3 +232,10 @@ def test_the_line_for_https_gives_the_only_server_of_nginx_its_name() -> None:
 
 def test_the_readme_is_short_enough_to_read() -> None:
     assert len(README.splitlines()) <= 200
+
+
+def test_the_code_names_each_difference_of_the_interface_where_it_makes_it() -> None:
+    numbers = [row[0] for row in table("No.", DOCUMENTS["docs/interface.md"])[1:]]
+    assert numbers == [f"D{number}" for number in range(1, len(numbers) + 1)]
+    cited = {number for path in PACKAGE.rglob("*.py") for number in re.findall(r"\bD[1-9][0-9]?\b", path.read_text())}
+    assert cited == {*numbers}
