@@ -20,7 +20,7 @@ from support.apis import FAULTS, answers_of, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
 from support.processes import following
 
-from racedata.database import read_refreshes
+from racedata.database import read_refreshes, refreshes_path
 from racedata.loader import refresh
 from racedata.loader.api import Api
 from racedata.loader.build import load
@@ -32,6 +32,7 @@ from racedata.loader.tables import RACE_TABLES
 
 F1DB = Path(__file__).resolve().parent / "expected" / "f1db"  # a cut of a release
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
+NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400  # the time of a refresh, unless it is passed in; in seconds
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +211,7 @@ def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp
     changed = built(edited(finished, tmp_path / "dump", races=race), tmp_path / "changed.db")
     with served(answers_of(client(changed))) as server:
         refreshed(behind, server.url)
+        refreshed(behind, server.url, now=NOW + DAY)
         assert rows_of(behind) == rows_of(changed)
         assert "nothing new" in refreshed(behind, server.url)[0][-1]
 
@@ -349,7 +351,7 @@ def test_an_api_without_any_races_is_refused(behind, complete):
 
 
 def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp_path, finished):
-    """With SEASON, it is deleted. Races without results are cancelled, and always disappear."""
+    """With SEASON, it is deleted. Races without results are cancelled, and disappear within a day."""
     ids = race_ids(SAMPLE, 2023)
 
     def without_races(*rounds):
@@ -361,6 +363,7 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
     cancelled, stale = without_races(22), without_races(9, 22)
     with served(answers_of(client(cancelled))) as server:
         refreshed(current, server.url)
+        refreshed(current, server.url, now=NOW + DAY)
     assert rows_of(current) == rows_of(cancelled)
     before = state(tmp_path)
     with served(answers_of(client(stale))) as server:
@@ -374,6 +377,129 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
         refreshed(current, server.url, season=2023)
     assert rows_of(current)["races"] == rows_of(stale)["races"]
     assert rows_of(current)["lap_times"] == rows_of(stale)["lap_times"]
+
+
+# A calendar that lacks races without results: it is incomplete, or they are cancelled.
+
+
+@pytest.fixture(scope="module")
+def saturday(finished, tmp_path_factory):
+    """A dump on the Saturday of round 18 of 2023: with practice, qualifying and the sprint, and races to come."""
+    sunday = ("results", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
+    of_race = dict.fromkeys(sunday, lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[18] else row)
+    return edited(finished, tmp_path_factory.mktemp("saturday") / "dump", **of_race)
+
+
+@pytest.fixture
+def lacking(saturday, tmp_path):
+    """Returns what an API answers that lacks some rounds of 2023, which are gone without a trace."""
+
+    def lacking(*rounds):
+        gone = {race_ids(saturday, 2023)[round] for round in rounds}
+        edits = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] in gone else row)
+        name = "-".join(map(str, rounds)) or "none"
+        return answers_of(client(built(edited(saturday, tmp_path / name, **edits), tmp_path / f"{name}.db")))
+
+    return lacking
+
+
+@pytest.fixture
+def weekend(saturday, tmp_path):
+    """A database with that dump."""
+    (tmp_path / "weekend").mkdir()
+    return built(saturday, tmp_path / "weekend" / "racedata.db")
+
+
+def next_race(database):
+    """The name of the next race, as the service answers."""
+    (race,) = client(database).get("/ergast/f1/current/next.json").json["MRData"]["RaceTable"]["Races"]
+    return race["raceName"]
+
+
+@pytest.mark.parametrize("rounds", [[18], [19], range(10, 23)], ids=["the weekend", "a later race", "all to come"])
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
+def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(lacking, weekend, rounds, is_alone):
+    complete, incomplete = lacking(), lacking(*rounds)
+    with served(complete) as server, served(complete) as other:
+        addresses = [server.url] if is_alone else [server.url, other.url]
+        refreshed(weekend, *addresses)
+        before = rows_of(weekend)
+        for now in (NOW + HOUR, NOW + DAY):  # the second time counts as the first, because it was complete meanwhile
+            server.answer = incomplete
+            for minutes in range(0, 60, 20):
+                said, _ = refreshed(weekend, *addresses, now=now + 60 * minutes)
+                assert any("is not taken unless that stays so" in line for line in said)
+                assert rows_of(weekend) == before
+                assert next_race(weekend) == "British Grand Prix"
+            server.answer = complete
+            refreshed(weekend, *addresses, now=now + HOUR)
+            assert rows_of(weekend) == before
+            assert "lacks" not in read_refreshes(weekend)[server.url]
+
+
+@pytest.mark.parametrize("rounds", [[19], [18], [18, 20]], ids=str)
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
+def test_a_race_that_is_cancelled_is_gone_at_the_next_daily_look(lacking, weekend, tmp_path, rounds, is_alone):
+    complete, cancelled = lacking(), lacking(*rounds)
+    with served(complete) as server, served(complete) as other:
+        addresses = [server.url] if is_alone else [server.url, other.url]
+        refreshed(weekend, *addresses)
+        before = rows_of(weekend)
+        server.answer = cancelled
+        for hours in (0, 1, 11.9):
+            refreshed(weekend, *addresses, now=NOW + DAY + hours * HOUR)
+            assert rows_of(weekend) == before
+        for days in (2, 3, 4):  # another source does not bring it back
+            refreshed(weekend, *addresses, now=NOW + days * DAY)
+            name = "-".join(map(str, rounds))
+            assert rows_of(weekend)["races"] == rows_of(tmp_path / f"{name}.db")["races"]
+            assert rows_of(weekend)["qualifying"] == rows_of(tmp_path / f"{name}.db")["qualifying"]
+        assert "lacks" not in read_refreshes(weekend)[server.url]
+
+
+def test_a_race_that_only_a_less_preferred_source_lacks_stays(lacking, weekend):
+    with served(lacking()) as server, served(lacking(19)) as other:
+        for days in range(3):
+            refreshed(weekend, server.url, other.url, now=NOW + days * DAY)
+            assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(22,)]
+
+
+def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_one(
+    behind, complete, finished, tmp_path
+):
+    edit = {"races": lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[10] else row}
+    incomplete = built(edited(finished, tmp_path / "incomplete", **edit), tmp_path / "incomplete.db")
+    with served(answers_of(client(incomplete))) as server:
+        said, _ = refreshed(behind, server.url)
+    lost = "2023 British Grand Prix: missing from the calendar, which is not taken unless that stays so"
+    assert lost in said
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_season_that_is_named_loses_a_cancelled_race_at_once(lacking, weekend):
+    with served(lacking(19)) as server:
+        refreshed(weekend, server.url, season=2023)
+    assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(21,)]
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        {"2023 Mexico City Grand Prix": "2035-01-01T00:00:00Z"},
+        {"2023 Mexico City Grand Prix": "0"},
+        {"2023 Mexico City Grand Prix": None},
+        {"2022 Mexico City Grand Prix": "2020-01-01T00:00:00Z"},
+        ["2023 Mexico City Grand Prix"],
+        "2020-01-01T00:00:00Z",
+    ],
+    ids=str,
+)
+def test_a_note_in_the_future_or_without_meaning_is_not_believed(lacking, weekend, noted):
+    with served(lacking(19)) as server:
+        refreshes_path(weekend).write_text(json.dumps({server.url: {"lacks": noted}}))
+        for hours, races in ((0, 22), (11, 22), (13, 21)):
+            refreshed(weekend, server.url, now=NOW + hours * HOUR)
+            assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(races,)]
 
 
 @pytest.mark.parametrize("season", [None, 2023])
@@ -701,20 +827,39 @@ def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
 # Several sources.
 
 
-@pytest.fixture
-def release(tmp_path):
-    """The base address of a server that has a small release of f1db, and the server."""
-    folder = tmp_path / "zipped"
-    shutil.make_archive(str(folder), "zip", F1DB)
-    content = folder.with_suffix(".zip").read_bytes()
+def answers_of_release(folder, tmp_path):
+    """What a server answers that has a release of f1db with the files in a folder."""
+    path = shutil.make_archive(str(tmp_path / "zipped"), "zip", folder)
+    content = Path(path).read_bytes()
 
     def answer(path):
         if path.endswith("checksums_sha256.txt"):
             return 200, {}, f"{hashlib.sha256(content).hexdigest()}  f1db-csv.zip\n".encode()
         return 200, {}, content
 
-    with served(answer) as server:
+    return answer
+
+
+@pytest.fixture
+def release(tmp_path):
+    """The base address of a server that has a small release of f1db, and the server."""
+    with served(answers_of_release(F1DB, tmp_path)) as server:
         yield server
+
+
+def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(release, tmp_path):
+    """A release does not change, so it is not downloaded again without a reason."""
+    database, url = built(F1DB, tmp_path / "x.db"), f"{release.url}/f1db-csv.zip"
+    without_one = shutil.copytree(F1DB, tmp_path / "cancelled")
+    for path in without_one.glob("f1db-races*.csv"):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("1147,")), encoding="utf-8")
+    release.answer = answers_of_release(without_one, tmp_path)
+    for hours, races, downloads in ((0, 2, 1), (1, 2, 0), (11, 2, 0), (24, 1, 1), (25, 1, 0), (72, 1, 0)):
+        release.paths.clear()
+        refreshed(database, url, now=NOW + hours * HOUR)
+        assert select(database, "SELECT count(*) FROM races WHERE year = 2025") == [(races,)]
+        assert release.paths.count("f1db-csv.zip") == downloads
 
 
 def origins_of(database, round):
