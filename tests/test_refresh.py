@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -580,6 +581,63 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
             refreshed(behind, api.url)
         assert place in str(caught.value)
         assert state(behind.parent) == before
+
+
+RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"  # so its other facts are compared
+
+
+def test_an_address_of_a_race_that_is_not_text_is_refused_with_its_place(api, behind):
+    changed(behind, RENAMED)
+    api.faults = {1: lambda body: (200, {}, with_wrong(body, ["url"], ["x"]))}
+    before = state(behind.parent)
+    said = re.escape(f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; expected text of at most 1,000 characters")
+    with pytest.raises(LoadError, match=f"^{said}"):
+        refreshed(behind, api.url)
+    assert state(behind.parent) == before
+
+
+def with_wrong(body, path, value):
+    """An answer with a calendar in which a field of round 9 of 2023 has another value."""
+    answer = json.loads(body)
+    race = answer["MRData"]["RaceTable"]["Races"][8]
+    for name in path[:-1]:
+        race = race[name]
+    race[path[-1]] = value
+    return json.dumps(answer).encode()
+
+
+def fields_of(value, path=()):
+    """The paths of all fields in an object, at any depth."""
+    for name, inner in value.items():
+        yield (*path, name)
+        if isinstance(inner, dict):
+            yield from fields_of(inner, (*path, name))
+
+
+NESTED = json.loads("[" * 900 + "]" * 900)
+WRONG = [None, 1, -1.5, True, [], {}, ["x"], {"x": "y"}, "", "\ud800", "\x00", "x" * 2000, "a\nb", 10**400, NESTED]
+
+
+@pytest.mark.long
+def test_any_wrong_type_in_a_calendar_is_one_line_that_names_the_place_or_is_left_out(api, behind):
+    calendar = json.loads(api.answer("/ergast/f1/2023/races.json?limit=2000")[2])
+    race = calendar["MRData"]["RaceTable"]["Races"][8]
+    content, refused = changed(behind, RENAMED).read_bytes(), 0
+    for path in fields_of(race):
+        for value in random.sample(WRONG, 3):
+            api.paths.clear()
+            body = with_wrong(json.dumps(calendar).encode(), path, value)
+            api.faults = {1: lambda _, body=body: (200, {}, body)}
+            try:
+                refreshed(behind, api.url)
+            except LoadError as error:
+                said = str(error)
+                assert said.startswith(api.url) and ("; expected" in said or "does not have" in said)
+                assert len(said) < 400 and "\n" not in said
+                assert behind.read_bytes() == content
+                refused += 1
+            behind.write_bytes(content)
+    assert refused
 
 
 def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, behind, tmp_path):
