@@ -905,6 +905,54 @@ def release(tmp_path):
         yield server
 
 
+LAS_VEGAS = '1147,2025,22,"2025-11-23","04:00","las-vegas","las-vegas"'
+EMPTY = "," * 12
+# What is said, and a line in place of the last race of f1db's calendar.
+HOSTILE = {
+    "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
+    "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),
+    "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace("2025-11-23", "9999-12-31"),
+    "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(",2025,", ",2999,"),
+    "column year: '20255'; expected a year": LAS_VEGAS.replace(",2025,", ",20255,"),
+    "column time: '25:00'; expected a time": LAS_VEGAS.replace("04:00", "25:00"),
+    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(',"las-vegas"', ',"../../etc"').replace(
+        '"../../etc","../../etc"', '"las-vegas","../../etc"'
+    ),
+    "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace('"las-vegas","', '"a\x00b","'),
+    "column round: '100'; expected a whole number from 1 to 99": LAS_VEGAS.replace(",22,", ",100,"),
+    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(",22,", f",{10**17},"),
+    "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
+    "column year, round: '2025, 20' is there twice": LAS_VEGAS.replace(",22,", ",20,"),
+    "column id: '1145' is there twice": LAS_VEGAS.replace("1147", "1145"),
+    "column id: '1147' is there twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
+    "2025/22 and 2025/23 have the same name; expected no two": f"{LAS_VEGAS}{EMPTY}\n"
+    + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
+    "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(
+        '"2025-11-23","04:00","las-vegas","las-vegas"', '"2025-10-26",,"las-vegas","mexico-city"'
+    ),
+}
+
+
+@pytest.mark.long
+def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes_nothing(release, tmp_path):
+    (tmp_path / "data").mkdir()
+    database = built(F1DB, tmp_path / "data" / "racedata.db")
+    before = state(database.parent)
+    hostile = shutil.copytree(F1DB, tmp_path / "hostile")
+    text = (F1DB / "f1db-races.csv").read_text(encoding="utf-8")
+    for said, line in HOSTILE.items():
+        (hostile / "f1db-races.csv").write_text(text.replace(LAS_VEGAS, line), encoding="utf-8")
+        release.answer = answers_of_release(hostile, tmp_path)
+        with following(database, "--from", f"{release.url}/f1db-csv.zip") as follow:
+            complaint = follow.stderr.readline()
+            follow.terminate()
+            assert follow.communicate(timeout=20) == ("", "")
+        assert complaint.startswith(f"racedata refresh: {release.url}/f1db-csv.zip: "), complaint
+        assert said in complaint and "; next try at " in complaint
+        assert len(complaint) < 400
+        assert state(database.parent) == before
+
+
 def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(release, tmp_path):
     """A release does not change, so it is not downloaded again without a reason."""
     database, url = built(F1DB, tmp_path / "x.db"), f"{release.url}/f1db-csv.zip"

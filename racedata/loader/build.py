@@ -83,7 +83,7 @@ def build(
         lines = fill(stage)
         if corrections:
             lines += apply_corrections(stage, corrections)
-        stage.check_dates()
+        stage.check_calendars()
         merged = []
         for addition in additions:
             # A further source may have errors too. With the right date, a race matches.

@@ -329,10 +329,8 @@ def calendar_race(race: Json, place: str) -> CalendarRace:
     """A race that was fetched. Raises LoadError, which begins with the place, for a wrong value."""
     row = row_of(race, BY_NAME["races"], place)
     circuit = row_of(race.get("Circuit"), BY_NAME["circuits"], f"{place}, Circuit")
-    url = row["url"]
-    return CalendarRace(
-        int(race["round"]), race["raceName"], url and str(url), str(circuit["circuitRef"]), str(row["date"])
-    )
+    url = None if row["url"] is None else str(row["url"])
+    return CalendarRace(int(race["round"]), race["raceName"], url, str(circuit["circuitRef"]), str(row["date"]))
 
 
 def fetch_calendar(api: Api, year: int) -> list[Json]:
