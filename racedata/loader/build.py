@@ -10,13 +10,11 @@ those of the old database. If they fail, and an earlier version of racedata buil
 
 import argparse
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from racedata.database import (
@@ -31,10 +29,11 @@ from racedata.database import (
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, Part, filled_apart, merge
-from racedata.loader.replacement import add_database_argument, replaced_file, replacement, run
+from racedata.loader.replacement import add_database_argument, copy_attributes, replaced_file, replacement, run
 from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, KINDS, TABLES, Table
+from racedata.loader.temporary import temporary_folder
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -291,9 +290,15 @@ def is_fresher(new: Part, old: Part) -> bool:
 
 def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
     """Builds `database` from its own tables, which may be of an older schema version. Returns a report."""
-    with replacement(database) as new, closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as old:
-        report = build(new, partial(earlier.read, old), [], corrections, earlier.is_sample(old), progress)
+    with replacement(database) as new:
+        report = build_again(Path(database), new, corrections, progress)
     return [*report.lines, f"{database}: {report.seasons} from its own tables, because {reason}"]
+
+
+def build_again(old: Path, new: Path, corrections: Path | None, progress: Progress) -> Report:
+    """Builds a database at `new` from the tables of the one at `old`."""
+    with closing(earlier.open_checked(old, OLDEST_VERSION)) as db:
+        return build(new, partial(earlier.read, db), [], corrections, earlier.is_sample(db), progress)
 
 
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
@@ -327,14 +332,15 @@ def provide(database: str) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         before = replaced_file(database)
         has_database = not is_missing(path)
-        # The folder is locked while a load is running. In one of its own, no other program disturbs.
-        with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-            new = Path(folder) / path.name
+        # Not with `replacement`: a load that is running has locked the folder.
+        with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:
+            new = folder / path.name
             if has_database:
-                shutil.copy(path, new)
-                rebuild(str(new), CORRECTIONS, progress, "an earlier version built it")
+                build_again(path, new, CORRECTIONS, progress)
+                copy_attributes(path, new)
             else:
-                load([SAMPLE], str(new), CORRECTIONS, progress)
+                with open_dump(SAMPLE, None, progress) as dump:
+                    build(new, partial(read_dump, dump), [], CORRECTIONS, True, progress)
             if replaced_file(database) == before:  # else a load has ended, whose data is better
                 os.replace(new, path)
         return []

@@ -10,13 +10,13 @@ import sqlite3
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, KINDS, Table
+from racedata.loader.temporary import temporary_folder
 from racedata.loader.values import Value
 
 # Tables whose rows are added only if an added record needs them, and the SQL that finds such a row here. A driver may
@@ -69,8 +69,8 @@ class Addition(NamedTuple):
 @contextmanager
 def filled_apart(fill: Callable[[Stage], list[str]], progress: Progress) -> Iterator[tuple[Path, list[str]]]:
     """A Stage in a file of its own, for `merge`: the path of that file, and what `fill`, which fills it, returns."""
-    with TemporaryDirectory(prefix="racedata-") as folder:
-        path = Path(folder, "stage.db")
+    with temporary_folder("racedata-", "stage.db") as folder:
+        path = folder / "stage.db"
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.executescript(SCHEMA)
             stage = Stage(db, progress, str(path))

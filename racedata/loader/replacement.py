@@ -19,6 +19,7 @@ from typing import Never
 
 from racedata.database import default_path, file_state, is_replaceable
 from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
+from racedata.loader.temporary import remove_left
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FREE_BYTES = 1_000_000  # a disk with so many is not full
@@ -50,6 +51,7 @@ def replacement(path: str) -> Iterator[Path]:
     with locked(old.parent, wait=False) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
+        remove_left(f".{old.name}.", old.name, old.parent)  # by a conversion in build.py
         try:
             new.touch()  # if that is not permitted, the error says so; SQLite's would not
             yield new
