@@ -1,5 +1,6 @@
 """racedata.loader.replacement: a load ends with the old database or a complete new one, and a line says with which."""
 
+import errno
 import fcntl
 import os
 import pty
@@ -263,6 +264,19 @@ def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     assert f"{path}: exists and is not a racedata database; remove it, or name another file" in run.stderr
     after = path.lstat()
     assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
+
+
+def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(tmp_path, monkeypatch):
+    database = tmp_path / "racedata" / "racedata.db"
+    refused = PermissionError(errno.EACCES, "Permission denied", str(database.parent))
+    said = f"{database.parent}: Permission denied; let user {os.geteuid()} write {tmp_path}"
+    assert replacement.fault_text(refused, str(database)) == said
+    database.parent.mkdir()
+    database.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read any file
+    refused = PermissionError(errno.EACCES, "Permission denied", str(database))
+    said = f"{database}: Permission denied; let user {os.geteuid()} read {database}"
+    assert replacement.fault_text(refused, str(database)) == said
 
 
 def lacks_a_table(path):

@@ -214,7 +214,8 @@ class Merge:
             ids = same_races(self.db, year)
             rows = self.db.execute(
                 """SELECT raceId, round, name FROM added.races
-                   WHERE year = ? AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races')""",
+                   WHERE year = ? AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races')
+                   ORDER BY round""",
                 (year,),
             )
             self.unmatched += [f"{year}/{round} {name}" for race, round, name in rows if race not in ids]
@@ -542,7 +543,7 @@ class Merge:
     def report(self) -> list[str]:
         lines = []
         for what, names in (
-            ("match no race here, so nothing of them is added", self.unmatched),
+            ("match no race here, or two, so nothing of them is added", self.unmatched[::-1]),  # the newest first
             ("less than what is here, so not taken", self.smaller),
             ("missing from the calendar, which is not taken unless that stays so", self.missing),
         ):

@@ -170,7 +170,12 @@ def what_to_do(error: Exception, folder: str) -> str:
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT) or (isinstance(error, sqlite3.Error) and "disk is full" in str(error)):
         return f"; free some space in {folder}"
-    if number in (errno.EACCES, errno.EPERM, errno.EROFS) and str(getattr(error, "filename", "")).startswith(folder):
+    path = str(getattr(error, "filename", ""))
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS) and path.startswith(folder):
+        if os.path.isfile(path) and not os.access(path, os.R_OK):
+            return f"; let user {os.geteuid()} read {path}"
+        while not os.path.isdir(folder):  # the first folder to be made is in one that exists
+            folder = os.path.dirname(folder)
         return f"; let user {os.geteuid()} write {folder}"
     return ""
 
