@@ -110,10 +110,10 @@ def serve(arguments: Sequence[str]) -> None:
 
 def needed_at(path: str) -> str:
     """What the service must build at the default place before it can begin; empty if there is a usable file."""
-    from racedata.database import is_older
+    from racedata.database import is_missing, is_older
 
     with suppress(OSError):  # the service says why it cannot read the file
-        if not os.path.exists(path):
+        if is_missing(Path(path)):
             return "there is no database yet: building one from the sample"
         if is_older(Path(path)):
             return "an earlier version built the database: building it again, from its own tables"

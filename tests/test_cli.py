@@ -172,7 +172,8 @@ class Starting(NamedTuple):
         pipe = self.package / "pipe"
         os.mkfifo(pipe)
         with (self.package / "loader" / "build.py").open("a") as code:
-            code.write(f"\nreal = load\ndef load(*arguments):\n    open({str(pipe)!r})\n    return real(*arguments)\n")
+            waits = f"    open({str(pipe)!r})\n    return real(*arguments)\n"
+            code.write(f"\nreal = open_dump\ndef open_dump(*arguments):\n{waits}")
         with self.process() as process:
             with pipe.open("w"):  # waits for the other end
                 yield process

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import random
 import re
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from support.apis import FAULTS, answers_of, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
 from support.processes import following
 
-from racedata.database import COMMAND, read_refreshes
+from racedata.database import COMMAND, read_refreshes, refreshes_path
 from racedata.loader import refresh
 from racedata.loader.api import Api
 from racedata.loader.build import load
@@ -32,6 +33,7 @@ from racedata.loader.tables import RACE_TABLES
 
 F1DB = Path(__file__).resolve().parent / "expected" / "f1db"  # a cut of a release
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
+NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400  # the time of a refresh, unless it is passed in; in seconds
 
 
 @pytest.fixture(scope="module")
@@ -210,6 +212,7 @@ def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp
     changed = built(edited(finished, tmp_path / "dump", races=race), tmp_path / "changed.db")
     with served(answers_of(client(changed))) as server:
         refreshed(behind, server.url)
+        refreshed(behind, server.url, now=NOW + DAY)
         assert rows_of(behind) == rows_of(changed)
         assert "nothing new" in refreshed(behind, server.url)[0][-1]
 
@@ -349,7 +352,7 @@ def test_an_api_without_any_races_is_refused(behind, complete):
 
 
 def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp_path, finished):
-    """With SEASON, it is deleted. Races without results are cancelled, and always disappear."""
+    """With SEASON, it is deleted. Races without results are cancelled, and disappear within a day."""
     ids = race_ids(SAMPLE, 2023)
 
     def without_races(*rounds):
@@ -361,6 +364,7 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
     cancelled, stale = without_races(22), without_races(9, 22)
     with served(answers_of(client(cancelled))) as server:
         refreshed(current, server.url)
+        refreshed(current, server.url, now=NOW + DAY)
     assert rows_of(current) == rows_of(cancelled)
     before = state(tmp_path)
     with served(answers_of(client(stale))) as server:
@@ -374,6 +378,129 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
         refreshed(current, server.url, season=2023)
     assert rows_of(current)["races"] == rows_of(stale)["races"]
     assert rows_of(current)["lap_times"] == rows_of(stale)["lap_times"]
+
+
+# A calendar that lacks races without results: it is incomplete, or they are cancelled.
+
+
+@pytest.fixture(scope="module")
+def saturday(finished, tmp_path_factory):
+    """A dump on the Saturday of round 18 of 2023: with practice, qualifying and the sprint, and races to come."""
+    sunday = ("results", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
+    of_race = dict.fromkeys(sunday, lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[18] else row)
+    return edited(finished, tmp_path_factory.mktemp("saturday") / "dump", **of_race)
+
+
+@pytest.fixture
+def lacking(saturday, tmp_path):
+    """Returns what an API answers that lacks some rounds of 2023, which are gone without a trace."""
+
+    def lacking(*rounds):
+        gone = {race_ids(saturday, 2023)[round] for round in rounds}
+        edits = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] in gone else row)
+        name = "-".join(map(str, rounds)) or "none"
+        return answers_of(client(built(edited(saturday, tmp_path / name, **edits), tmp_path / f"{name}.db")))
+
+    return lacking
+
+
+@pytest.fixture
+def weekend(saturday, tmp_path):
+    """A database with that dump."""
+    (tmp_path / "weekend").mkdir()
+    return built(saturday, tmp_path / "weekend" / "racedata.db")
+
+
+def next_race(database):
+    """The name of the next race, as the service answers."""
+    (race,) = client(database).get("/ergast/f1/current/next.json").json["MRData"]["RaceTable"]["Races"]
+    return race["raceName"]
+
+
+@pytest.mark.parametrize("rounds", [[18], [19], range(10, 23)], ids=["the weekend", "a later race", "all to come"])
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
+def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(lacking, weekend, rounds, is_alone):
+    complete, incomplete = lacking(), lacking(*rounds)
+    with served(complete) as server, served(complete) as other:
+        addresses = [server.url] if is_alone else [server.url, other.url]
+        refreshed(weekend, *addresses)
+        before = rows_of(weekend)
+        for now in (NOW + HOUR, NOW + DAY):  # the second time counts as the first, because it was complete meanwhile
+            server.answer = incomplete
+            for minutes in range(0, 60, 20):
+                said, _ = refreshed(weekend, *addresses, now=now + 60 * minutes)
+                assert any("is not taken unless that stays so" in line for line in said)
+                assert rows_of(weekend) == before
+                assert next_race(weekend) == "British Grand Prix"
+            server.answer = complete
+            refreshed(weekend, *addresses, now=now + HOUR)
+            assert rows_of(weekend) == before
+            assert "lacks" not in read_refreshes(weekend)[server.url]
+
+
+@pytest.mark.parametrize("rounds", [[19], [18], [18, 20]], ids=str)
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
+def test_a_race_that_is_cancelled_is_gone_at_the_next_daily_look(lacking, weekend, tmp_path, rounds, is_alone):
+    complete, cancelled = lacking(), lacking(*rounds)
+    with served(complete) as server, served(complete) as other:
+        addresses = [server.url] if is_alone else [server.url, other.url]
+        refreshed(weekend, *addresses)
+        before = rows_of(weekend)
+        server.answer = cancelled
+        for hours in (0, 1, 11.9):
+            refreshed(weekend, *addresses, now=NOW + DAY + hours * HOUR)
+            assert rows_of(weekend) == before
+        for days in (2, 3, 4):  # another source does not bring it back
+            refreshed(weekend, *addresses, now=NOW + days * DAY)
+            name = "-".join(map(str, rounds))
+            assert rows_of(weekend)["races"] == rows_of(tmp_path / f"{name}.db")["races"]
+            assert rows_of(weekend)["qualifying"] == rows_of(tmp_path / f"{name}.db")["qualifying"]
+        assert "lacks" not in read_refreshes(weekend)[server.url]
+
+
+def test_a_race_that_only_a_less_preferred_source_lacks_stays(lacking, weekend):
+    with served(lacking()) as server, served(lacking(19)) as other:
+        for days in range(3):
+            refreshed(weekend, server.url, other.url, now=NOW + days * DAY)
+            assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(22,)]
+
+
+def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_one(
+    behind, complete, finished, tmp_path
+):
+    edit = {"races": lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[10] else row}
+    incomplete = built(edited(finished, tmp_path / "incomplete", **edit), tmp_path / "incomplete.db")
+    with served(answers_of(client(incomplete))) as server:
+        said, _ = refreshed(behind, server.url)
+    lost = "2023 British Grand Prix: missing from the calendar, which is not taken unless that stays so"
+    assert lost in said
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_season_that_is_named_loses_a_cancelled_race_at_once(lacking, weekend):
+    with served(lacking(19)) as server:
+        refreshed(weekend, server.url, season=2023)
+    assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(21,)]
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        {"2023 Mexico City Grand Prix": "2035-01-01T00:00:00Z"},
+        {"2023 Mexico City Grand Prix": "0"},
+        {"2023 Mexico City Grand Prix": None},
+        {"2022 Mexico City Grand Prix": "2020-01-01T00:00:00Z"},
+        ["2023 Mexico City Grand Prix"],
+        "2020-01-01T00:00:00Z",
+    ],
+    ids=str,
+)
+def test_a_note_in_the_future_or_without_meaning_is_not_believed(lacking, weekend, noted):
+    with served(lacking(19)) as server:
+        refreshes_path(weekend).write_text(json.dumps({server.url: {"lacks": noted}}))
+        for hours, races in ((0, 22), (11, 22), (13, 21)):
+            refreshed(weekend, server.url, now=NOW + hours * HOUR)
+            assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(races,)]
 
 
 @pytest.mark.parametrize("season", [None, 2023])
@@ -456,6 +583,63 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
         assert state(behind.parent) == before
 
 
+RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"  # so its other facts are compared
+
+
+def test_an_address_of_a_race_that_is_not_text_is_refused_with_its_place(api, behind):
+    changed(behind, RENAMED)
+    api.faults = {1: lambda body: (200, {}, with_wrong(body, ["url"], ["x"]))}
+    before = state(behind.parent)
+    said = re.escape(f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; expected text of at most 1,000 characters")
+    with pytest.raises(LoadError, match=f"^{said}"):
+        refreshed(behind, api.url)
+    assert state(behind.parent) == before
+
+
+def with_wrong(body, path, value):
+    """An answer with a calendar in which a field of round 9 of 2023 has another value."""
+    answer = json.loads(body)
+    race = answer["MRData"]["RaceTable"]["Races"][8]
+    for name in path[:-1]:
+        race = race[name]
+    race[path[-1]] = value
+    return json.dumps(answer).encode()
+
+
+def fields_of(value, path=()):
+    """The paths of all fields in an object, at any depth."""
+    for name, inner in value.items():
+        yield (*path, name)
+        if isinstance(inner, dict):
+            yield from fields_of(inner, (*path, name))
+
+
+NESTED = json.loads("[" * 900 + "]" * 900)
+WRONG = [None, 1, -1.5, True, [], {}, ["x"], {"x": "y"}, "", "\ud800", "\x00", "x" * 2000, "a\nb", 10**400, NESTED]
+
+
+@pytest.mark.long
+def test_any_wrong_type_in_a_calendar_is_one_line_that_names_the_place_or_is_left_out(api, behind):
+    calendar = json.loads(api.answer("/ergast/f1/2023/races.json?limit=2000")[2])
+    race = calendar["MRData"]["RaceTable"]["Races"][8]
+    content, refused = changed(behind, RENAMED).read_bytes(), 0
+    for path in fields_of(race):
+        for value in random.sample(WRONG, 3):
+            api.paths.clear()
+            body = with_wrong(json.dumps(calendar).encode(), path, value)
+            api.faults = {1: lambda _, body=body: (200, {}, body)}
+            try:
+                refreshed(behind, api.url)
+            except LoadError as error:
+                said = str(error)
+                assert said.startswith(api.url) and ("; expected" in said or "does not have" in said)
+                assert len(said) < 400 and "\n" not in said
+                assert behind.read_bytes() == content
+                refused += 1
+            behind.write_bytes(content)
+    assert refused
+
+
 def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, behind, tmp_path):
     twice = changed(
         Path(shutil.copy(complete, tmp_path / "twice.db")),
@@ -472,7 +656,7 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
         (0, b'"season":"2021"', b'"season":"20x1"', "expected years"),
         (1, b'"Austrian Grand Prix"', b'"British Grand Prix"', "two races have the same raceName; expected no two"),
         (1, b'"round":"9"', b'"round":"10"', "two races have the same round; expected no two"),
-        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected texts"),
+        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected text"),
         (1, b'"season":"2023","round":"9"', b'"season":"2022","round":"9"', "a race of season '2022'; expected '2023'"),
         (2, b'"Austrian Grand Prix"', b'"Styrian Grand Prix"', "'Styrian Grand Prix' in round '9'; the calendar does"),
         (2, b'"round":"9"', b'"round":"8"', "'Austrian Grand Prix' in round '8'; the calendar does not have that race"),
@@ -701,20 +885,87 @@ def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
 # Several sources.
 
 
-@pytest.fixture
-def release(tmp_path):
-    """The base address of a server that has a small release of f1db, and the server."""
-    folder = tmp_path / "zipped"
-    shutil.make_archive(str(folder), "zip", F1DB)
-    content = folder.with_suffix(".zip").read_bytes()
+def answers_of_release(folder, tmp_path):
+    """What a server answers that has a release of f1db with the files in a folder."""
+    path = shutil.make_archive(str(tmp_path / "zipped"), "zip", folder)
+    content = Path(path).read_bytes()
 
     def answer(path):
         if path.endswith("checksums_sha256.txt"):
             return 200, {}, f"{hashlib.sha256(content).hexdigest()}  f1db-csv.zip\n".encode()
         return 200, {}, content
 
-    with served(answer) as server:
+    return answer
+
+
+@pytest.fixture
+def release(tmp_path):
+    """The base address of a server that has a small release of f1db, and the server."""
+    with served(answers_of_release(F1DB, tmp_path)) as server:
         yield server
+
+
+LAS_VEGAS = '1147,2025,22,"2025-11-23","04:00","las-vegas","las-vegas"'
+EMPTY = "," * 12
+# What is said, and a line in place of the last race of f1db's calendar.
+HOSTILE = {
+    "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
+    "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),
+    "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace("2025-11-23", "9999-12-31"),
+    "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(",2025,", ",2999,"),
+    "column year: '20255'; expected a year": LAS_VEGAS.replace(",2025,", ",20255,"),
+    "column time: '25:00'; expected a time": LAS_VEGAS.replace("04:00", "25:00"),
+    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(',"las-vegas"', ',"../../etc"').replace(
+        '"../../etc","../../etc"', '"las-vegas","../../etc"'
+    ),
+    "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace('"las-vegas","', '"a\x00b","'),
+    "column round: '100'; expected a whole number from 1 to 99": LAS_VEGAS.replace(",22,", ",100,"),
+    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(",22,", f",{10**17},"),
+    "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
+    "column year, round: '2025, 20' is there twice": LAS_VEGAS.replace(",22,", ",20,"),
+    "column id: '1145' is there twice": LAS_VEGAS.replace("1147", "1145"),
+    "column id: '1147' is there twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
+    "2025/22 and 2025/23 have the same name; expected no two": f"{LAS_VEGAS}{EMPTY}\n"
+    + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
+    "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(
+        '"2025-11-23","04:00","las-vegas","las-vegas"', '"2025-10-26",,"las-vegas","mexico-city"'
+    ),
+}
+
+
+@pytest.mark.long
+def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes_nothing(release, tmp_path):
+    (tmp_path / "data").mkdir()
+    database = built(F1DB, tmp_path / "data" / "racedata.db")
+    before = state(database.parent)
+    hostile = shutil.copytree(F1DB, tmp_path / "hostile")
+    text = (F1DB / "f1db-races.csv").read_text(encoding="utf-8")
+    for said, line in HOSTILE.items():
+        (hostile / "f1db-races.csv").write_text(text.replace(LAS_VEGAS, line), encoding="utf-8")
+        release.answer = answers_of_release(hostile, tmp_path)
+        with following(database, "--from", f"{release.url}/f1db-csv.zip") as follow:
+            complaint = follow.stderr.readline()
+            follow.terminate()
+            assert follow.communicate(timeout=20) == ("", "")
+        assert complaint.startswith(f"racedata refresh: {release.url}/f1db-csv.zip: "), complaint
+        assert said in complaint and "; next try at " in complaint
+        assert len(complaint) < 400
+        assert state(database.parent) == before
+
+
+def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(release, tmp_path):
+    """A release does not change, so it is not downloaded again without a reason."""
+    database, url = built(F1DB, tmp_path / "x.db"), f"{release.url}/f1db-csv.zip"
+    without_one = shutil.copytree(F1DB, tmp_path / "cancelled")
+    for path in without_one.glob("f1db-races*.csv"):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("1147,")), encoding="utf-8")
+    release.answer = answers_of_release(without_one, tmp_path)
+    for hours, races, downloads in ((0, 2, 1), (1, 2, 0), (11, 2, 0), (24, 1, 1), (25, 1, 0), (72, 1, 0)):
+        release.paths.clear()
+        refreshed(database, url, now=NOW + hours * HOUR)
+        assert select(database, "SELECT count(*) FROM races WHERE year = 2025") == [(races,)]
+        assert release.paths.count("f1db-csv.zip") == downloads
 
 
 def origins_of(database, round):

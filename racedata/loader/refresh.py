@@ -12,6 +12,7 @@ import math
 import os
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
@@ -58,6 +59,7 @@ DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 NOT_OF_AN_API, NOT_OF_F1DB = ("practice", "sprint_qualifying"), ("lap_times",)
 LAPS = 1200  # of a race that is not here, to tell how many requests it takes
 LAST_SEASON = 9999  # that a date can have
+CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
 
 
 class NothingNew(Exception):
@@ -79,14 +81,19 @@ class Refresh:
         progress: Progress,
         say: Callable[[str], object],
         new_api: Callable[[str, Progress], Api] = Api,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         self.addresses = [address.rstrip("/") if is_api(address) else address for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
-        self.progress, self.say, self.new_api = progress, say, new_api
+        self.progress, self.say, self.new_api, self.now = progress, say, new_api, now
         self.names = {address: name_of(address) for address in self.addresses}  # now: a folder may change or go
         self.order = list(self.names.values())
         self.first = LAST_SEASON  # to bring; `run` sets it before any source has changed the database
         self.digests: dict[str, dict[str, str]] = {}  # of what was fetched from APIs, by address
+        # Races here that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and since when: as its last
+        # refresh has noted, and now.
+        self.lacked: Mapping[str, str] = {}
+        self.lacks: dict[str, str] = {}
 
     def run(self) -> int:
         """Asks each source. Returns how many changes were stored. Raises LoadError if a source fails, after all."""
@@ -115,19 +122,27 @@ class Refresh:
         """Brings what a source has. Returns how many changes were stored."""
         self.check_database()
         before = self.checksum()
+        self.lacked, self.lacks = self.noted_as_lacking(address), {}
         release = release_checksum(address, self.progress) if is_release(address) else None
         if is_api(address):
             api = self.new_api(address, self.progress)
             requests = api.requests
             changes = self.ask_api(api)
             why = f" after {api.requests - requests} requests to {api.url}"
-        elif release and not self.season and release == self.known_release(self.names[address]):
+        elif self.has_nothing_new(address, release):
             changes, why = 0, f": no later release at {address}"
+            self.lacks = {**self.lacked}
         else:
             changes, why = self.ask_dump(address), f" after {address}"
         self.note(address, release, before)
         self.say(f"{self.path}: {'new data' if changes else 'nothing new'}{why}")
         return changes
+
+    def has_nothing_new(self, address: str, release: str | None) -> bool:
+        """Whether a release was read before, and lacks no race that now counts as cancelled."""
+        if not release or self.season or release != self.known_release(self.names[address]):
+            return False
+        return not any(map(self.is_long_ago, self.lacked.values()))
 
     def ask_dump(self, address: str) -> int:
         def fill(stage: Stage) -> list[str]:
@@ -142,7 +157,14 @@ class Refresh:
                 first = self.season or old.first_season([])
             years = [self.season] if self.season else range(first, LAST_SEASON)
             return self.store(
-                Addition(fill, self.rule(address), years, has_calendars=True, may_shrink=bool(self.season))
+                Addition(
+                    fill,
+                    self.rule(address),
+                    years,
+                    has_calendars=True,
+                    may_shrink=bool(self.season),
+                    are_cancelled=self.are_cancelled,
+                )
             )
 
     def ask_api(self, api: Api) -> int:
@@ -174,7 +196,14 @@ class Refresh:
                 fetched.fetch()
                 self.say(fetched.report())
                 changes += self.store(
-                    Addition(fetched.fill, rule, has_calendars=True, may_shrink=bool(self.season), updates_lists=True)
+                    Addition(
+                        fetched.fill,
+                        rule,
+                        has_calendars=True,
+                        may_shrink=bool(self.season),
+                        are_cancelled=self.are_cancelled,
+                        updates_lists=True,
+                    )
                 )
                 self.digests[api.url] = fetched.digests  # of the latest season
         if not calendars:
@@ -224,6 +253,18 @@ class Refresh:
 
         return may_replace
 
+    def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
+        """Whether the source has lacked all these races for so long that they are cancelled. Else notes since when."""
+        now = timestamp(self.now())
+        since = {f"{year} {race}": self.lacked.get(f"{year} {race}", now) for race in races}
+        if all(map(self.is_long_ago, since.values())):
+            return True
+        self.lacks |= since
+        return False
+
+    def is_long_ago(self, time: str) -> bool:
+        return time <= timestamp(self.now() - CANCELLED_AFTER)
+
     # What the last refreshes found is in a file beside the database, because they may leave the database as it is.
 
     def known_release(self, name: str) -> str | None:
@@ -241,6 +282,17 @@ class Refresh:
         found = noted.get("seen") if noted.get("database") == self.checksum() else None
         return found if isinstance(found, dict) else {}
 
+    def noted_as_lacking(self, address: str) -> Mapping[str, str]:
+        """The races that the source lacked at the last refresh from it, and since when. No time is in the future."""
+        found, now = read_refreshes(self.path).get(self.names[address], {}).get("lacks"), timestamp(self.now())
+        if not isinstance(found, dict):
+            return {}
+        return {
+            race: time
+            for race, time in found.items()
+            if isinstance(time, str) and values.fetch_time.fullmatch(time) and time <= now
+        }
+
     def note(self, address: str, release: str | None, before: str) -> None:
         """Notes that a source was asked. `before` is the checksum that the database had."""
         checksum = self.checksum()  # not that of what another program stores while this one waits for its lock
@@ -255,6 +307,7 @@ class Refresh:
                 "database": checksum,
                 **({"release": release} if release else {}),
                 **({"seen": self.digests[address]} if address in self.digests else {}),
+                **({"lacks": self.lacks} if self.lacks else {}),
             }
             path = refreshes_path(self.path)
             new = path.with_name(f".{path.name}.writing")
@@ -314,6 +367,10 @@ class Followed:
         with closing(OldDatabase(self.refresh.path)) as old:
             id = old.race_id(expected.year, expected.round)
             return is_changed(list(rows_of(records, table, place)), old.rows(table, id))
+
+
+def timestamp(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def check_season(season: int, found: Sequence[int], place: str) -> None:

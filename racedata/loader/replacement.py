@@ -19,6 +19,7 @@ from typing import Never
 
 from racedata.database import default_path, file_state, is_replaceable
 from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
+from racedata.loader.temporary import remove_left
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FREE_BYTES = 1_000_000  # a disk with so many is not full
@@ -50,6 +51,7 @@ def replacement(path: str) -> Iterator[Path]:
     with locked(old.parent, wait=False) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
+        remove_left(f".{old.name}.", old.name, old.parent)  # by a conversion in build.py
         try:
             new.touch()  # if that is not permitted, the error says so; SQLite's would not
             yield new
@@ -168,7 +170,12 @@ def what_to_do(error: Exception, folder: str) -> str:
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT) or (isinstance(error, sqlite3.Error) and "disk is full" in str(error)):
         return f"; free some space in {folder}"
-    if number in (errno.EACCES, errno.EPERM, errno.EROFS) and str(getattr(error, "filename", "")).startswith(folder):
+    path = str(getattr(error, "filename", ""))
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS) and path.startswith(folder):
+        if os.path.isfile(path) and not os.access(path, os.R_OK):
+            return f"; let user {os.geteuid()} read {path}"
+        while not os.path.isdir(folder):  # the first folder to be made is in one that exists
+            folder = os.path.dirname(folder)
         return f"; let user {os.geteuid()} write {folder}"
     return ""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -110,5 +111,8 @@ def refreshed(
         apis.append(Api(url, progress, clock=lambda: 0, sleep=lambda seconds: None, now=lambda: now))
         return apis[-1]
 
-    Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_api).run()
+    def clock() -> datetime:
+        return datetime.fromtimestamp(now, UTC)
+
+    Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_api, clock).run()
     return said, sum(api.requests for api in apis)
