@@ -13,7 +13,6 @@ from support.apis import refreshed
 from support.loads import RECORDS, built, csv_rows, edited, facts_of, is_whole, race_ids, rows_of, select, without
 from support.processes import OFF, service
 
-from racedata.loader.api import Api
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.refresh import Refresh
 
@@ -246,15 +245,11 @@ def test_f1db_brings_the_latest_rounds_until_the_api_has_them(source, complete, 
 def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     """The limits of the service are those of the public one. It never has to say 429."""
     database = behind(source, tmp_path, 1)
-    waits, apis = [], []
-
-    def new_api(url, progress):
-        apis.append(Api(url, waits.append))
-        return apis[-1]
-
+    said = []
     limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
-        Refresh(str(database), [url], None, CORRECTIONS, waits.append, waits.append, new_api).run()
+        refresh = Refresh(str(database), [url], None, CORRECTIONS, said.append, said.append)
+        refresh.run()
     assert rows_of(database) == rows_of(complete)
-    assert apis[0].requests == 29
-    assert not [text for text in waits if text.startswith("status")]
+    assert refresh.paces[url].requests == 29
+    assert not [text for text in said if text.startswith("status")]
