@@ -539,15 +539,16 @@ class Health:
     on_head = on_get
 
     def sources(self) -> Iterator[Json]:
-        """The sources of the data, the base first; then those that refreshes have asked and that gave nothing."""
-        refreshes = self.data.refreshes()
+        """The sources of the data, the base first; then those that gave nothing and are refreshed or followed."""
+        times: dict[str, Json] = {}
+        for key, noted in (("refreshedAt", self.data.refreshes()), ("followedSince", self.data.followed())):
+            for name, time in noted.items():
+                times.setdefault(name, {})[key] = time
         for row in self.data.sources():
-            source = {**dict(row), "name": public_name(row["name"]), "address": public_url(row["address"])}
-            if row["name"] in refreshes:
-                source["refreshedAt"] = refreshes.pop(row["name"])
-            yield source
-        for name, refreshed_at in refreshes.items():
-            yield {"name": public_name(name), "refreshedAt": refreshed_at}
+            facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
+            yield {**dict(row), **facts, **times.pop(row["name"], {})}
+        for name, of_source in times.items():
+            yield {"name": public_name(name), **of_source}
 
 
 class Document:

@@ -67,9 +67,17 @@ class Snapshot:
 
         This is not from the snapshot: a refresh that finds nothing new changes only the file that is read here.
         """
+        return self.noted("refreshedAt")
+
+    def followed(self) -> dict[str, str]:
+        """Since when `racedata refresh --follow` follows which sources, by name."""
+        return self.noted("followedSince")
+
+    def noted(self, key: str) -> dict[str, str]:
+        """The times that the file of refreshes has under a key, by the name of the source."""
         found = {}
         for name, noted in database.read_refreshes(self.path).items():
-            at = noted.get("refreshedAt")
+            at = noted.get(key)
             if isinstance(at, str) and TIME.fullmatch(at):
                 # The loader writes a path that is not UTF-8 into `sources` like this.
                 found[name.encode("utf-8", "replace").decode()] = at

@@ -194,7 +194,7 @@ def test_a_source_that_does_not_answer_delays_no_other(database, sample_database
         asked = "--from", slow.url, "--from", api.url, "--from", "http://127.0.0.1:1/ergast/f1"
         with following(database, *asked) as follow:
             assert "Connection refused" in follow.stderr.readline()
-            until(lambda: api.url in read_refreshes(database))
+            until(lambda: "refreshedAt" in read_refreshes(database).get(api.url, {}))
         assert len(slow.paths) == 1
 
 
@@ -218,7 +218,7 @@ def test_a_process_that_is_killed_is_one_line_and_the_others_go_on(database):
 
 def test_if_the_program_is_killed_its_processes_end(database, sample_database):
     with served(answers_of(client(sample_database))) as api, following(database, "--from", api.url) as follow:
-        until(lambda: api.url in read_refreshes(database))
+        until(lambda: "refreshedAt" in read_refreshes(database).get(api.url, {}))
         (child,) = children_of(follow.pid)
         follow.kill()
         until(lambda: has_ended(child))

@@ -23,7 +23,7 @@ from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, r
 from support.processes import following, until
 from support.season import LimitedApi, SimulatedTime, follow_source
 
-from racedata.database import read_refreshes
+from racedata.database import read_refreshes, refreshes_path
 from racedata.loader import refresh
 from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
@@ -691,6 +691,21 @@ def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_cha
     assert not asked(api.url, "results", True)
     with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as later:
         assert asked(later.url, "results", True)
+
+
+def test_the_sources_that_are_followed_are_noted_with_the_time_since_when(behind, followed):
+    one, two = "https://one.example.org", "https://two.example.org"
+    followed(behind, "--from", one)[1]()
+    since = read_refreshes(behind)[one]["followedSince"]
+    path = refreshes_path(behind)
+    path.write_text(path.read_text().replace(since, "2023-10-22T20:30:00Z"))
+    followed(behind, "--from", one, "--from", two)[1]()
+    found = {name: noted["followedSince"] for name, noted in read_refreshes(behind).items()}
+    assert found[one] == "2023-10-22T20:30:00Z" < since <= found[two]
+    path.write_text(path.read_text().replace("2023-10-22", "2099-01-01"))
+    followed(behind, "--from", one)[1]()
+    found = {name: noted.get("followedSince") for name, noted in read_refreshes(behind).items()}
+    assert since <= found[one] < "2099" and found[two] is None
 
 
 def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):

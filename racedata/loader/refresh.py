@@ -10,7 +10,7 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -309,29 +309,43 @@ class Refresh:
         for other in noted.values():
             if other.get("database") == before:  # what other sources gave is in the new one too
                 other["database"] = after
-        asked = {key: noted.get(name, {})[key] for key in ("refreshedAt",) if key in noted.get(name, {})}
-        noted[name] = {**asked, **facts, "database": after}
-        self.write_notes(noted)
+        times = {key: value for key, value in noted.get(name, {}).items() if key in ("refreshedAt", "followedSince")}
+        noted[name] = {**times, **facts, "database": after}
+        write_notes(self.path, noted)
 
     def note_asked(self, address: str) -> None:
         """Notes that a source was asked successfully."""
         with suppress(OSError), locked(Path(os.path.realpath(self.path)).parent, wait=True):
             noted = read_refreshes(self.path)
             noted.setdefault(self.names[address], {})["refreshedAt"] = utc_now()
-            self.write_notes(noted)
+            write_notes(self.path, noted)
 
-    def write_notes(self, noted: Mapping[str, object]) -> None:
-        """Replaces the file. The caller has the lock of the folder."""
-        path = refreshes_path(self.path)
-        new = path.with_name(f".{path.name}.writing")
-        with suppress(OSError):  # without this file, the next refresh only asks for more
-            try:
-                new.unlink(missing_ok=True)  # left by a refresh that was killed
-                new.write_text(json.dumps(noted), encoding="utf-8")
-                copy_attributes(self.path, new)
-                os.replace(new, path)
-            finally:
-                new.unlink(missing_ok=True)
+
+def note_followed(path: Path, names: Collection[str]) -> None:
+    """Notes which sources are followed, and since when: so a monitor knows which should have been asked."""
+    now = utc_now()
+    with suppress(OSError), locked(Path(os.path.realpath(path)).parent, wait=True):
+        noted = read_refreshes(path)
+        for name in {*names, *noted}:
+            since = noted.get(name, {}).pop("followedSince", "")
+            if name in names:
+                believed = isinstance(since, str) and "" < since <= now  # the clock may have been ahead
+                noted.setdefault(name, {})["followedSince"] = since if believed else now
+        write_notes(path, noted)
+
+
+def write_notes(database: Path, noted: Mapping[str, object]) -> None:
+    """Replaces the file of notes. The caller has the lock of the folder."""
+    path = refreshes_path(database)
+    new = path.with_name(f".{path.name}.writing")
+    with suppress(OSError):  # without this file, the next refresh only asks for more
+        try:
+            new.unlink(missing_ok=True)  # left by a refresh that was killed
+            new.write_text(json.dumps(noted), encoding="utf-8")
+            copy_attributes(database, new)
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)
 
 
 def checksum_at_end(path: Path) -> str:
@@ -416,14 +430,20 @@ def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None
     configured = list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
     # As in Refresh.run, the preferred source has the last word: first, all are due at once.
     sources = [(without_query(address), partial(source, plain(address))) for address in reversed(addresses)]
-    follow(path, sources, Loading(path, configured, corrections).preparation())
+    names = [name_of(plain(address)) for address in addresses]
+    follow(path, sources, Loading(path, configured, corrections, names).preparation())
 
 
 class Loading:
-    """Loads the sources in RACEDATA_SOURCE for follow.py, if the database is not built from them."""
+    """Loads the sources in RACEDATA_SOURCE for follow.py, if the database is not built from them.
 
-    def __init__(self, path: str, configured: Sequence[str], corrections: Path | None) -> None:
-        self.path, self.configured, self.corrections = path, configured, corrections
+    `followed` has the names of the sources that are followed then.
+    """
+
+    def __init__(
+        self, path: str, configured: Sequence[str], corrections: Path | None, followed: Collection[str]
+    ) -> None:
+        self.path, self.configured, self.corrections, self.followed = path, configured, corrections, followed
         self.progress = progress_of_terminal()
         self.compares = True  # with what the database was built from: at the start, but not if it is loaded later
         self.checked: object = None  # the file that was checked, or loaded
@@ -445,6 +465,8 @@ class Loading:
         elif os.path.exists(self.path) and is_older(Path(self.path)):
             line = load_or_rebuild(self.path, self.corrections, self.progress)[-1]
         self.progress("")
+        if line or not self.checked:
+            note_followed(Path(self.path), self.followed)
         self.checked, self.compares = replaced_file(self.path), False
         return line
 
@@ -498,8 +520,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="go on for good: look again when the calendar says that there may be something new, and at least daily; "
-        "without a database, or with only the sample, load the sources in RACEDATA_SOURCE first",
+        help="keep running: check again when the calendar says that there may be something new, and at least daily; "
+        "if the database is missing, is the sample, or was built from other sources than RACEDATA_SOURCE names, load "
+        "those first",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

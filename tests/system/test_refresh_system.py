@@ -1,18 +1,27 @@
 """Refreshing a database of a full dump from a real service over that dump, as it would be from the public one."""
 
 import csv
+import os
 import random
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from support.apis import refreshed
+from support.answers import client
+from support.apis import answers_of, refreshed, served
 from support.loads import RECORDS, built, csv_rows, edited, facts_of, is_whole, race_ids, rows_of, select, without
-from support.processes import OFF, service
+from support.processes import OFF, children_of, following, service, until
+from support.season import LimitedApi, SimulatedTime, follow_source
 
+from racedata.database import read_refreshes
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.refresh import Refresh
 
@@ -253,3 +262,88 @@ def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     assert rows_of(database) == rows_of(complete)
     assert refresh.paces[url].requests == 29
     assert not [text for text in said if text.startswith("status")]
+
+
+# Following.
+
+
+@pytest.fixture(scope="module")
+def two_seasons(dump, tmp_path_factory):
+    """A dump of 2024 and 2025, with three laps of each driver."""
+    kept = {id for year in (2024, 2025) for id in race_ids(dump, year).values()}
+    edits = {name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)}
+    edits["seasons"] = lambda row: row if row["year"] in ("2024", "2025") else None
+    folder = edited(dump, tmp_path_factory.mktemp("two") / "dump", **{**edits, "lap_times": lambda row: None})
+    with (folder / "lap_times.csv").open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(csv_rows(dump, "lap_times")[0]), restval=r"\N")
+        for row in csv_rows(folder, "results"):
+            for lap in (1, 2, 3):
+                values = {"raceId": row["raceId"], "driverId": row["driverId"], "lap": lap, "position": 1}
+                writer.writerow({**values, "time": f"1:20.00{lap}"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def after_each_race(two_seasons, tmp_path_factory):
+    """The databases of that dump before 2025 and after each race that was run, with the time of its start."""
+    folder = tmp_path_factory.mktemp("races")
+    rows = {int(row["round"]): row for row in csv_rows(two_seasons, "races") if row["year"] == "2025"}
+    databases = [(datetime(2025, 1, 1, tzinfo=UTC), folder / "0.db")]
+    for round in range(1, LAST + 1):
+        starts = datetime.fromisoformat(f"{rows[round]['date']}T{rows[round]['time']}").replace(tzinfo=UTC)
+        databases.append((starts, folder / f"{round}.db"))
+    for round, (_, path) in enumerate(databases):
+        built(without(two_seasons, folder / str(round), 2025, *range(round + 1, LAST + 1)), path)
+    return databases
+
+
+@pytest.mark.long(200)
+@pytest.mark.parametrize("start", [datetime(2025, 1, 1), datetime(2025, 3, 16, 3)], ids=["quiet", "race day"])
+def test_for_a_year_a_followed_api_is_asked_daily_and_brings_each_race(after_each_race, tmp_path, start):
+    """Each race is published three hours after its start."""
+    time = SimulatedTime(start.replace(tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC))
+    late = timedelta(hours=3)
+    database = shutil.copy(after_each_race[0][1], tmp_path / "racedata.db")
+    answers = [(starts + late, answers_of(client(path, max_limit=100))) for starts, path in after_each_race]
+    limited = LimitedApi(time, lambda path: [answer for at, answer in answers if at <= time.now][-1](path))
+    with served(limited.answer) as server:
+        assert follow_source(database, server.url, time) == []
+    assert {each.status for each in limited.answered} == {200}
+    times = [start.replace(tzinfo=UTC), *(each.time for each in limited.answered), time.end]
+    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(hours=24, minutes=10)
+    for round, (starts, _) in enumerate(after_each_race):
+        laps = [each.time for each in limited.answered if f"/2025/{round}/laps" in each.path]
+        assert round == 0 or timedelta() <= laps[0] - starts - late < timedelta(minutes=25), round
+    assert facts_of(database) == facts_of(after_each_race[-1][1])
+    print(f"{len(limited.answered):,} requests")
+
+
+@pytest.mark.long(30)
+def test_the_command_still_asks_an_api_after_25_49_and_500_hours(sample_database, tmp_path):
+    """The clock of the command is moved while it waits, and a signal wakes it."""
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
+    database, offset = shutil.copy(sample_database, tmp_path / "racedata.db"), tmp_path / "offset"
+    faked = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1"}
+    offset.write_text("+0h")
+
+    def asked_since(hours):
+        since = datetime.now(UTC) + timedelta(hours=hours)
+
+        def is_asked():
+            asked = read_refreshes(database).get(server.url, {}).get("refreshedAt")
+            return asked is not None and datetime.fromisoformat(asked) >= since - timedelta(seconds=1)
+
+        return is_asked
+
+    with served(answers_of(client(sample_database))) as server:
+        is_asked = asked_since(0)
+        with following(database, "--from", server.url, **faked) as follow:
+            until(is_asked, 120)
+            for hours in (25, 49, 500):
+                is_asked = asked_since(hours)
+                (tmp_path / "later").write_text(f"+{hours}h")
+                os.replace(tmp_path / "later", offset)
+                os.kill(children_of(follow.pid)[0], signal.SIGCHLD)
+                until(is_asked, 120)
+            follow.terminate()
+            assert follow.communicate(timeout=60) == ("", "")
