@@ -896,8 +896,16 @@ def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(behi
 
 
 @pytest.mark.parametrize("limit", [30, 100, 2000])
-def test_the_estimate_of_requests_is_not_too_low(complete, finished, tmp_path, limit):
-    before = built(without(finished, tmp_path / "dump", 2005, 1, 7), tmp_path / "racedata.db")
+def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
+    """All races of the sample that were run are fetched, but those of its first season."""
+
+    def only(ids, *tables):
+        return {name: lambda row: row if row["raceId"] in ids else None for name in tables}
+
+    run = {row["raceId"] for row in csv_rows(finished, "results")}
+    dump = edited(finished, tmp_path / "run", **only(run, "races", *RECORDS))
+    first = edited(dump, tmp_path / "first", **only(race_ids(SAMPLE, 1957).values(), *RECORDS))
+    before, complete = built(first, tmp_path / "racedata.db"), built(dump, tmp_path / "complete.db")
     with served(answers_of(client(complete, max_limit=limit))) as server:
         said, requests = refreshed(before, server.url)
     about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.loader.api import Pace
-from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.follow import Following, Loop, Source
 from racedata.loader.refresh import Followed, Refresh
@@ -274,7 +273,7 @@ def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str
             return expected_records(db)
 
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
-    refresh = Refresh(str(database), [address], None, CORRECTIONS, lambda text: None, said.append, new_pace)
+    refresh = Refresh(str(database), [address], None, None, lambda text: None, said.append, new_pace)
     source = Followed(address, refresh, said).source()
     with suppress(SeasonOver):
         Loop(expected, time.utc, time.sleep, lambda line: None, lambda error, due: complaints.append(str(error))).run(
