@@ -4,14 +4,12 @@ import os
 import re
 import signal
 from collections import Counter
-from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from statistics import median
-from threading import Event
 
 import pytest
 from support.answers import client
-from support.apis import answers_of, served
+from support.apis import answers_of, hanging, served
 from support.processes import children_of, following, has_ended, until
 from support.season import Season, SimulatedApi, SimulatedF1db
 
@@ -159,22 +157,6 @@ def test_the_database_is_prepared_first_until_that_succeeds():
 
 
 # The command.
-
-
-@contextmanager
-def hanging():
-    """An API that does not answer before the end of the block."""
-    end = Event()
-
-    def answer(path):
-        end.wait()
-        return 500, {}, b""
-
-    with served(answer) as server:
-        try:
-            yield server
-        finally:
-            end.set()
 
 
 @pytest.mark.parametrize("number", END_SIGNALS)

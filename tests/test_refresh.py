@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from support import ROOT, SAMPLE
 from support.answers import bodies, client
-from support.apis import FAULTS, answers_of, hurried, refreshed, served
+from support.apis import FAULTS, answers_of, hanging, hurried, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
 from support.processes import following, until
 from support.season import LimitedApi, SimulatedTime, follow_source
@@ -31,6 +31,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.refresh import Followed, Refresh, checksum_at_end
 from racedata.loader.replacement import locked
 from racedata.loader.schedule import Expected
+from racedata.loader.sources import f1db_download
 from racedata.loader.tables import RACE_TABLES
 
 F1DB = Path(__file__).resolve().parent / "expected" / "f1db"  # a cut of a release
@@ -660,20 +661,37 @@ def test_follow_says_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(api
         assert_ends_at_once(follow)
 
 
-@pytest.mark.parametrize(("is_there", "why"), [(False, "no database"), (True, "only the sample")])
+@pytest.mark.parametrize("is_there", [False, True], ids=["no database", "only the sample"])
 def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_its_own(
-    api, behind_file, complete, sample_database, tmp_path, is_there, why
+    api, behind_file, complete, sample_database, tmp_path, is_there
 ):
     database = tmp_path / "racedata.db"
     if is_there:
         shutil.copy(sample_database, database)
     dump = str(behind_file.parent / "dump")
     with following(database, "--from", api.url, RACEDATA_SOURCE=dump) as follow:
-        loaded = f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}"
-        assert follow.stdout.readline() == f"{loaded}, because there was {why}\n"
+        assert follow.stdout.readline() == f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}\n"
         assert f"{database}: new data" in follow.stdout.readline()
         assert rows_of(database) == rows_of(complete)
         assert_ends_at_once(follow)
+
+
+def test_follow_goes_on_with_what_it_has_if_a_change_of_the_configured_sources_cannot_be_loaded(api, behind, complete):
+    with following(behind, "--from", api.url, RACEDATA_SOURCE="http://127.0.0.1:1/dump.zip") as follow:
+        assert re.search(r"dump.zip: .*Connection refused; .*; next try at ", follow.stderr.readline())
+        assert "new data" in follow.stdout.readline()
+        assert_ends_at_once(follow)
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
+    changed(behind, "PRAGMA user_version = 9")
+    before = state(behind.parent)
+    with following(behind, "--from", api.url, "--from", str(F1DB), RACEDATA_SOURCE=str(SAMPLE)) as follow:
+        line = follow.stderr.readline()
+        assert "has schema version 9, newer than this program's, 6; " in line and "; next try at " in line
+        assert_ends_at_once(follow)
+    assert (state(behind.parent), api.paths) == (before, [])
 
 
 def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_changes(
@@ -861,6 +879,13 @@ def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, 
     assert state(behind.parent) == before
 
 
+def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
+    assert f1db_download.CHECKSUMS_SECONDS == 30
+    monkeypatch.setattr(f1db_download, "CHECKSUMS_SECONDS", 0.1)
+    with hanging() as server, pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"):
+        refreshed(behind, f"{server.url}/f1db-csv.zip")
+
+
 def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_later_one_at_once(behind):
     """The checksum is wrong until a later release, 40 minutes after the second day has begun."""
     time = SimulatedTime(datetime(2023, 10, 22, 20, 30, tzinfo=UTC), datetime(2023, 10, 24, tzinfo=UTC))
@@ -1034,13 +1059,13 @@ def test_the_configured_sources_are_loaded_if_there_are_no_others(tmp_path, samp
     database = tmp_path / "x.db"
     _, prepare = followed(database, "--from", str(F1DB))
     loaded = f"{database}: 1957 to 2025 (3 seasons, 6 races) from {F1DB}"
-    assert prepare() == f"{loaded}, because there was no database"
+    assert prepare() == loaded
     assert prepare() == ""
     # While it runs:
     database.unlink()
-    assert prepare() == f"{loaded}, because there was no database"
+    assert prepare() == loaded
     shutil.copy(sample_database, database)
-    assert prepare() == f"{loaded}, because there was only the sample"
+    assert prepare() == loaded
     built(without(SAMPLE, tmp_path / "dump", 2023, 18), database)
     assert prepare() == ""
 
@@ -1052,7 +1077,7 @@ def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(api
     assert followed(behind)[1]() == ""
     monkeypatch.setenv("RACEDATA_SOURCE", f"{F1DB} {dump}")
     line = followed(behind)[1]()
-    assert line.endswith(f" from {F1DB} and {dump}, because RACEDATA_SOURCE has changed: it was {dump}")
+    assert line.endswith(f" from {F1DB} and {dump}; before, it was from {dump}: RACEDATA_SOURCE has changed")
     assert origins_of(behind, 18)["lap_times"] == api.url
     assert followed(behind)[1]() == ""
     monkeypatch.setenv("RACEDATA_SOURCE", "")

@@ -321,10 +321,14 @@ class Refresh:
             write_notes(self.path, noted)
 
 
-def note_followed(path: Path, names: Collection[str]) -> None:
-    """Notes which sources are followed, and since when: so a monitor knows which should have been asked."""
+def note_followed(path: Path, names: Collection[str]) -> bool:
+    """Notes which sources are followed, and since when: so a monitor knows which should have been asked.
+
+    Returns whether it could: there is a database, and no other program has the lock.
+    """
     now = utc_now()
-    with suppress(OSError), locked(Path(os.path.realpath(path)).parent, wait=True):
+    with suppress(OSError, LoadError), locked(Path(os.path.realpath(path)).parent, wait=False):
+        path.stat()  # without a database, there are no notes
         noted = read_refreshes(path)
         for name in {*names, *noted}:
             since = noted.get(name, {}).pop("followedSince", "")
@@ -332,6 +336,8 @@ def note_followed(path: Path, names: Collection[str]) -> None:
                 believed = isinstance(since, str) and "" < since <= now  # the clock may have been ahead
                 noted.setdefault(name, {})["followedSince"] = since if believed else now
         write_notes(path, noted)
+        return True
+    return False
 
 
 def write_notes(database: Path, noted: Mapping[str, object]) -> None:
@@ -447,40 +453,37 @@ class Loading:
         self.progress = progress_of_terminal()
         self.compares = True  # with what the database was built from: at the start, but not if it is loaded later
         self.checked: object = None  # the file that was checked, or loaded
+        self.is_noted = False  # that the sources are followed
 
     def preparation(self) -> Preparation:
         return Preparation(self.prepare, lambda: not self.configured or has_more_than_the_sample(Path(self.path)))
 
     def prepare(self) -> str:
         """Loads the sources if necessary. Returns a line that says so. Raises LoadError if the file cannot be read."""
-        if self.checked and replaced_file(self.path) == self.checked:
+        if self.is_noted and replaced_file(self.path) == self.checked:
             return ""
         line = ""
-        if self.configured and self.reason():
+        if self.configured and (remark := self.remark()) is not None:
             make_default_folder(self.path)
-            with locked(Path(os.path.realpath(self.path)).parent, wait=True):
-                pass  # another program may be loading something
-            if reason := self.reason():
-                line = load(self.configured, self.path, self.corrections, self.progress)[-1] + reason
+            line = load(self.configured, self.path, self.corrections, self.progress)[-1] + remark
         elif os.path.exists(self.path) and is_older(Path(self.path)):
             line = load_or_rebuild(self.path, self.corrections, self.progress)[-1]
         self.progress("")
-        if line or not self.checked:
-            note_followed(Path(self.path), self.followed)
+        self.is_noted = (self.is_noted and not line) or note_followed(Path(self.path), self.followed)
         self.checked, self.compares = replaced_file(self.path), False
         return line
 
-    def reason(self) -> str:
-        """Why the sources must be loaded, for the end of a line; empty if they need not be."""
+    def remark(self) -> str | None:
+        """If the sources must be loaded, what to add to the line of the load; else None."""
         if not os.path.exists(self.path):
-            return ", because there was no database"
+            return ""
         with closing(earlier.open_checked(Path(self.path), OLDEST_VERSION)) as db:
             loaded = earlier.loaded_sources(db)
             if loaded == self.configured:
-                return ""
+                return None
             if earlier.is_sample(db):
-                return ", because there was only the sample"
-        return f", because RACEDATA_SOURCE has changed: it was {' and '.join(loaded)}" if self.compares else ""
+                return ""
+        return f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed" if self.compares else None
 
 
 def has_more_than_the_sample(path: Path) -> bool:

@@ -6,7 +6,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import webtest
 
@@ -89,6 +89,22 @@ def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
         finally:
             http.shutdown()
             thread.join()
+
+
+@contextmanager
+def hanging() -> Iterator[Server]:
+    """A server that answers only at the end of the block."""
+    end = Event()
+
+    def answer(path: str) -> Answer:
+        end.wait()
+        return 500, {}, b""
+
+    with served(answer) as server:
+        try:
+            yield server
+        finally:
+            end.set()
 
 
 def answers_of(app: webtest.TestApp) -> Callable[[str], Answer]:

@@ -15,8 +15,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from support import SAMPLE
 from support.answers import client
-from support.apis import answers_of, refreshed, served
+from support.apis import answers_of, hanging, refreshed, served
 from support.loads import RECORDS, built, csv_rows, edited, facts_of, is_whole, race_ids, rows_of, select, without
 from support.processes import OFF, children_of, following, service, until
 from support.season import LimitedApi, SimulatedTime, follow_source
@@ -318,32 +319,70 @@ def test_for_a_year_a_followed_api_is_asked_daily_and_brings_each_race(after_eac
     print(f"{len(limited.answered):,} requests")
 
 
-@pytest.mark.long(30)
-def test_the_command_still_asks_an_api_after_25_49_and_500_hours(sample_database, tmp_path):
-    """The clock of the command is moved while it waits, and a signal wakes it."""
-    (library,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
-    database, offset = shutil.copy(sample_database, tmp_path / "racedata.db"), tmp_path / "offset"
-    faked = {"LD_PRELOAD": str(library), "FAKETIME_TIMESTAMP_FILE": str(offset), "FAKETIME_NO_CACHE": "1"}
+@pytest.fixture
+def later(tmp_path):
+    """Moves the clock of a process, which waits, and wakes it by a signal."""
+    offset = tmp_path / "offset"
     offset.write_text("+0h")
 
-    def asked_since(hours):
-        since = datetime.now(UTC) + timedelta(hours=hours)
+    def later(process, hours):
+        (tmp_path / "new").write_text(f"+{hours}h")
+        os.replace(tmp_path / "new", offset)
+        os.kill(process, signal.SIGCHLD)
 
-        def is_asked():
-            asked = read_refreshes(database).get(server.url, {}).get("refreshedAt")
-            return asked is not None and datetime.fromisoformat(asked) >= since - timedelta(seconds=1)
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
+    later.environ = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(offset),
+        "FAKETIME_NO_CACHE": "1",
+    }
+    return later
 
-        return is_asked
 
-    with served(answers_of(client(sample_database))) as server:
-        is_asked = asked_since(0)
-        with following(database, "--from", server.url, **faked) as follow:
+def asked_since(database, url, hours):
+    """Whether a source has been asked at a time so many hours from now."""
+    since = datetime.now(UTC) + timedelta(hours=hours, seconds=-1)
+
+    def is_asked():
+        asked = read_refreshes(database).get(url, {}).get("refreshedAt")
+        return asked is not None and datetime.fromisoformat(asked) >= since
+
+    return is_asked
+
+
+@pytest.mark.long(30)
+def test_the_command_still_asks_an_api_after_25_49_and_500_hours(sample_database, tmp_path, later):
+    database = shutil.copy(sample_database, tmp_path / "racedata.db")
+    with (
+        served(answers_of(client(sample_database))) as server,
+        following(database, "--from", server.url, **later.environ) as follow,
+    ):
+        is_asked = asked_since(database, server.url, 0)
+        until(is_asked, 120)
+        for hours in (25, 49, 500):
+            is_asked = asked_since(database, server.url, hours)
+            later(children_of(follow.pid)[0], hours)
             until(is_asked, 120)
-            for hours in (25, 49, 500):
-                is_asked = asked_since(hours)
-                (tmp_path / "later").write_text(f"+{hours}h")
-                os.replace(tmp_path / "later", offset)
-                os.kill(children_of(follow.pid)[0], signal.SIGCHLD)
-                until(is_asked, 120)
-            follow.terminate()
-            assert follow.communicate(timeout=60)[1] == ""
+        follow.terminate()
+        assert follow.communicate(timeout=60)[1] == ""
+
+
+@pytest.mark.long(30)
+def test_while_it_runs_the_command_loads_a_deleted_database_and_starts_a_killed_process_again(tmp_path, later):
+    database = tmp_path / "racedata.db"
+    with (
+        hanging() as server,
+        following(database, "--from", server.url, RACEDATA_SOURCE=str(SAMPLE), **later.environ) as follow,
+    ):
+        assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
+        until(lambda: len(server.paths) == 1, 60)
+        database.unlink()
+        later(follow.pid, 1)
+        assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
+        (child,) = children_of(follow.pid)
+        os.kill(child, signal.SIGKILL)
+        assert "was ended by signal 9; next try at " in follow.stderr.readline()
+        later(follow.pid, 2)
+        until(lambda: len(server.paths) == 2, 60)
+        follow.terminate()
+        assert follow.communicate(timeout=60) == ("", "")
