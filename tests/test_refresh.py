@@ -784,7 +784,7 @@ def test_what_another_refresh_of_the_source_has_stored_meanwhile_is_not_replaced
             others.append(run(behind, server.url))
         return (after if len(others) == 1 else before)(path)
 
-    said = r"has stored what http://\S+ has meanwhile; expected to be the only one$"
+    said = r"has stored records of http://\S+ meanwhile; expected no other load or refresh of this source$"
     with served(answer) as server, pytest.raises(LoadError, match=said):
         refreshed(behind, server.url)
     assert "new data" in others[1].stdout
@@ -903,7 +903,7 @@ def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_lat
         complaints = follow_source(behind, f"{server.url}/f1db-csv.zip", time)
     assert "its SHA-256 is" in complaints[0]
     assert complaints[1].endswith(
-        "f1db-csv.zip: this release could not be used, and is downloaded again in 55 minutes; expected a later release"
+        "f1db-csv.zip: this release could not be used; next download in 55 minutes; expected a newer release"
     )
     assert len([each for each in downloads if each < later]) == 6
     assert timedelta() < downloads[6] - later < timedelta(minutes=61)

@@ -26,7 +26,7 @@ DOWNLOAD_BYTES = 200_000_000
 
 
 class NotDownloaded(LoadError):
-    """A file that could not be had as a whole. Another try may succeed."""
+    """A download that failed. Another try may succeed."""
 
 
 def is_address(url: str) -> bool:

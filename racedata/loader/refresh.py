@@ -59,7 +59,7 @@ DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 # Kinds of records that an API, and f1db, do not have. From an API that has practice and sprint qualifying, they are
 # fetched with the results of the race.
 NOT_OF_AN_API, NOT_OF_F1DB = ("practice", "sprint_qualifying"), ("lap_times",)
-# How many records a race has, to tell how many requests it takes: more than most have.
+# Records per race, for the estimate of requests: more than most races have.
 LAPS = 1300
 DETAILS = {"pitstops": 100, "driverstandings": 30, "constructorstandings": 20, "practice": 80, "sprintqualifying": 20}
 LAST_SEASON = 9999  # that a date can have
@@ -151,11 +151,11 @@ class Refresh:
         return Api(address, self.progress, self.paces[address])
 
     def ask_release(self, address: str, release: str) -> int:
-        """Brings what the release with this SHA-256 has. If it could not be used just now, raises LoadError instead."""
+        """Brings what the release with this SHA-256 has. Raises LoadError if it could not be used a short time ago."""
         clock = self.paces[address].clock
         if wait := self.wait_for_release(address, release):
-            what = "this release could not be used, and is downloaded again"
-            raise LoadError(f"{address}: {what} in {math.ceil(wait / 60):,} minutes; expected a later release")
+            what = f"this release could not be used; next download in {math.ceil(wait / 60):,} minutes"
+            raise LoadError(f"{address}: {what}; expected a newer release")
         try:
             return self.ask_dump(address, release)
         except NotDownloaded:
@@ -251,8 +251,8 @@ class Refresh:
         with suppress(NothingNew), replacement(str(self.path), self.waits) as new:
             before = checksum_at_end(self.path)
             if self.given(address) != given:
-                what = f"another load or refresh has stored what {address} has meanwhile"
-                raise LoadError(f"{self.path}: {what}; expected to be the only one")
+                what = f"another program has stored records of {address} meanwhile"
+                raise LoadError(f"{self.path}: {what}; expected no other load or refresh of this source")
             with closing(OldDatabase(self.path)) as old:
                 is_sample = earlier.is_sample(old.db)
                 fill = partial(earlier.read, old.db)

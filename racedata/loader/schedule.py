@@ -82,7 +82,7 @@ def retry_wait(failures: int) -> timedelta:
 
 
 def release_wait(failures: int) -> timedelta:
-    """How long to wait until a release that could not be used so often is downloaded again: an hour, up to eight."""
+    """How long to wait after so many downloads of an unusable release: an hour, doubling up to eight."""
     return min(HOUR * (1 << min(failures - 1, 3)), LONGEST_RELEASE_WAIT)
 
 
