@@ -5,17 +5,13 @@ Python.
 """
 
 import argparse
-import ctypes
 import io
 import os
 import runpy
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Never
@@ -23,8 +19,6 @@ from typing import Never
 from racedata import __version__
 
 HEALTH_SECONDS = 5
-RESTART_SECONDS = 60  # until a follower that was killed starts again
-PR_SET_PDEATHSIG = 1  # of Linux
 
 
 def load(arguments: Sequence[str]) -> None:
@@ -98,7 +92,7 @@ def serve(arguments: Sequence[str]) -> None:
     except FileNotFoundError:
         sys.exit("racedata serve: the current folder has been deleted; expected one that exists")
     if parsed.follow:
-        start_follower()
+        start_follower(settings.database)
     # gunicorn inserts the current folder at the front of sys.path. None: no module is imported from there.
     sys.path_importer_cache.update(dict.fromkeys(folders - {*sys.path}))
     sys.argv[1:] = ["-c", "python:racedata.gunicorn_conf", *arguments[end + 1 :]]
@@ -120,25 +114,20 @@ def needed_at(path: str) -> str:
     return ""
 
 
-def start_follower() -> None:
-    """Starts a process that runs `racedata refresh --follow`, again if that is killed, until this process ends."""
-    this_command = sys.orig_argv[: 1 - len(sys.argv)]
-    follow = [*this_command, "refresh", "--follow", "--from", os.environ.get("FROM", "")]
-    service = os.getpid()
+def start_follower(database: str) -> None:
+    """Starts a process that runs `racedata refresh --follow` until the last process of this service has ended."""
+    alive, own = os.pipe()  # nothing is written; all processes of the service keep `own` open
     if os.fork():
+        os.close(alive)
         return
-    os.setsid()  # a terminal sends Ctrl-C only to the service, whose end then ends this process
-    end_with(service)
-    while True:
-        subprocess.run(follow, preexec_fn=partial(end_with, os.getpid()))
-        time.sleep(RESTART_SECONDS)
+    try:
+        os.close(own)
+        os.setsid()  # a terminal sends Ctrl-C only to the service
+        from racedata.loader import refresh
 
-
-def end_with(parent: int) -> None:
-    """Makes Linux send this process SIGTERM when its parent ends, even if that is killed."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it has ended already
-        os._exit(1)
+        refresh.main(["--follow", "--from", os.environ.get("FROM", ""), "--database", database], alive)
+    finally:
+        os._exit(0)
 
 
 def end_at_signals() -> None:

@@ -306,7 +306,7 @@ class SeasonFetch:
             for endpoint, records in race.records.items():
                 season.add_records(race.facts, endpoint, records, self.statuses)
         stage.place = season.place
-        now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = datetime.fromtimestamp(self.api.pace.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # If the clock is wrong: not before any race that has results.
         dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
         fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])

@@ -40,15 +40,15 @@ def path_of_file(text: str) -> str:
 
 
 @contextmanager
-def replacement(path: str) -> Iterator[Path]:
+def replacement(path: str, wait: bool = False) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed.
 
-    Raises LoadError if another program is replacing it.
+    If another program is replacing it, waits for that program, or raises LoadError.
     """
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
-    with locked(old.parent, wait=False) as folder:
+    with locked(old.parent, wait) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
         remove_left(f".{old.name}.", old.name, old.parent)  # by a conversion in build.py
