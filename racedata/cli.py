@@ -5,26 +5,20 @@ Python.
 """
 
 import argparse
-import ctypes
 import io
 import os
 import signal
-import subprocess
 import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Never
 
 from racedata import __version__
-from racedata.database import default_path, is_older
+from racedata.database import default_path, is_missing, is_older
 
 HEALTH_SECONDS = 5
-RESTART_SECONDS = 60  # until a follower that was killed starts again
-PR_SET_PDEATHSIG = 1  # of Linux
 
 
 def load(arguments: Sequence[str]) -> None:
@@ -48,13 +42,9 @@ def check(arguments: Sequence[str]) -> None:
 def serve(arguments: Sequence[str]) -> None:
     """Runs gunicorn in this process. Builds a database first if the default place needs one."""
     end_at_signals()
-    try:
-        from racedata.settings import CANNOT_START, parse_arguments
+    from racedata.settings import CANNOT_START, parse_arguments
 
-        settings, follow, gunicorn_options = parse_arguments(arguments)
-        from racedata import server  # imports gunicorn, which reads WEB_CONCURRENCY without checking it
-    except ImportError as error:
-        sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
+    settings, follow, gunicorn_options = parse_arguments(arguments)
     if settings.database == default_path(os.environ) and (needed := needed_at(settings.database)):
         from racedata.loader.build import provide
 
@@ -68,13 +58,18 @@ def serve(arguments: Sequence[str]) -> None:
         end_at_signals()  # the loader ignores them when it has ended
     if follow:
         start_follower(settings.database)
+    try:
+        # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY without checking it.
+        from racedata import server
+    except ImportError as error:
+        sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
     server.serve(settings, gunicorn_options)
 
 
 def needed_at(path: str) -> str:
     """What the service must build at the default place before it can begin; empty if there is a usable file."""
     with suppress(OSError):  # the service says why it cannot read the file
-        if not os.path.exists(path):
+        if is_missing(Path(path)):
             return "there is no database yet: building one from the sample"
         if is_older(Path(path)):
             return "an earlier version built the database: building it again, from its own tables"
@@ -82,24 +77,19 @@ def needed_at(path: str) -> str:
 
 
 def start_follower(database: str) -> None:
-    """Starts a process that runs `racedata refresh --follow`, again if that is killed, until this process ends."""
-    this_command = sys.orig_argv[: 1 - len(sys.argv)]
-    follow = [*this_command, "refresh", "--follow", "--from", os.environ.get("FROM", ""), "--database", database]
-    service = os.getpid()
+    """Starts a process that runs `racedata refresh --follow` until the last process of this service has ended."""
+    alive, own = os.pipe()  # nothing is written; all processes of the service keep `own` open
     if os.fork():
+        os.close(alive)
         return
-    os.setsid()  # a terminal sends Ctrl-C only to the service, whose end then ends this process
-    end_with(service)
-    while True:
-        subprocess.run(follow, preexec_fn=partial(end_with, os.getpid()))
-        time.sleep(RESTART_SECONDS)
+    try:
+        os.close(own)
+        os.setsid()  # a terminal sends Ctrl-C only to the service
+        from racedata.loader import refresh
 
-
-def end_with(parent: int) -> None:
-    """Makes Linux send this process SIGTERM when its parent ends, even if that is killed."""
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-    if os.getppid() != parent:  # it has ended already
-        os._exit(1)
+        refresh.main(["--follow", "--from", os.environ.get("FROM", ""), "--database", database], alive)
+    finally:
+        os._exit(0)
 
 
 def end_at_signals() -> None:

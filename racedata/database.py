@@ -31,19 +31,24 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() else "racedata"
 
 
-class DatabaseError(Exception):
-    """A file that cannot be used: one line that says what is wrong and which command fixes it.
+# What to do about a file that cannot be used.
+BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"
+REBUILD = f"to build it, run: {COMMAND} load --database FILE"  # from its sources, or from its own tables
+REPLACE = f"to build a new one, without what refreshes have added, run: {COMMAND} load SOURCE --replace --database FILE"
+MOVE = "remove it, or name another file"  # no load replaces a file that racedata has not built
+WAIT = ""  # the same file may be readable later
 
-    `fault` says only what is wrong. `transient` is true if the same file may be readable later: then no command fixes
-    it. `older` is true if an earlier version of racedata built it.
+
+class DatabaseError(Exception):
+    """A file that cannot be used: one line that says what is wrong, and what to do about it: one of the hints above.
+
+    `fault` says only what is wrong. `transient` is true if the same file may be readable later.
     """
 
-    def __init__(self, path: str | Path, fault: str, *, transient: bool = False, older: bool = False) -> None:
-        # Without a source, `racedata load` rebuilds an older database from its own tables.
-        source = "" if older else "SOURCE "
-        command = f"{COMMAND} load {source}--database {shlex.quote(str(path))}"
-        super().__init__(f"{path} {fault}" + ("" if transient else f"; to build it, run: {command}"))
-        self.fault, self.transient = fault, transient
+    def __init__(self, path: str | Path, fault: str, hint: str = REPLACE) -> None:
+        what_to_do = hint.replace("FILE", shlex.quote(str(path)))
+        super().__init__(f"{path} {fault}; {what_to_do}" if hint else f"{path} {fault}")
+        self.fault, self.transient = fault, hint == WAIT
 
 
 class Content(NamedTuple):
@@ -79,12 +84,12 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
         with _open(path) as (descriptor, size):
             return _read(descriptor, size, oldest)
     except FileNotFoundError:
-        raise DatabaseError(path, "is missing") from None
+        raise DatabaseError(path, "is missing", BUILD) from None
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", os.strerror(errno.ENOMEM))
-        raise DatabaseError(path, f"cannot be read ({reason})", transient=True) from None
+        raise DatabaseError(path, f"cannot be read ({reason})", WAIT) from None
     except _Fault as fault:
-        raise DatabaseError(path, str(fault), older=fault.older) from None
+        raise DatabaseError(path, str(fault), fault.hint) from None
 
 
 def write_checksum(path: Path) -> None:
@@ -97,17 +102,26 @@ def write_checksum(path: Path) -> None:
         os.fsync(file.fileno())
 
 
+def is_missing(path: Path) -> bool:
+    """Whether there is no database at `path`: no file, or an empty one."""
+    return not path.exists() or (path.is_file() and not path.stat().st_size)
+
+
 def is_replaceable(path: Path) -> bool:
     """Whether the file at `path` is empty or a database of racedata, of any version. It may be damaged."""
-    if not path.is_file():
-        return False
-    return path.stat().st_size == 0 or _version(path) is not None
+    return path.is_file() and (is_missing(path) or _version(path) is not None)
 
 
 def is_older(path: Path) -> bool:
     """Whether an earlier version of racedata built the file at `path`. It may be damaged."""
     version = _version(path) if path.is_file() else None
     return version is not None and OLDEST_VERSION <= version < SCHEMA_VERSION
+
+
+def is_newer(path: Path) -> bool:
+    """Whether a newer version of racedata built the file at `path`. It may be damaged."""
+    version = _version(path) if path.is_file() else None
+    return version is not None and version > SCHEMA_VERSION
 
 
 def _version(path: Path) -> int | None:
@@ -172,11 +186,11 @@ class Header(NamedTuple):
 
 
 class _Fault(Exception):
-    """What is wrong with a file, and whether it is only older."""
+    """What is wrong with a file, and what to do about it."""
 
-    def __init__(self, fault: str, older: bool = False) -> None:
+    def __init__(self, fault: str, hint: str) -> None:
         super().__init__(fault)
-        self.older = older
+        self.hint = hint
 
 
 @contextmanager
@@ -187,7 +201,7 @@ def _open(path: str | Path) -> Iterator[tuple[int, int]]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise _Fault("is not a file")  # a device may be read without end
+            raise _Fault("is not a file", MOVE)  # a device may be read without end
         yield descriptor, status.st_size
     finally:
         os.close(descriptor)
@@ -197,20 +211,20 @@ def _read(descriptor: int, size: int, oldest: int) -> Content:
     # Check the bytes, not with SQLite, which may report anything for a damaged file.
     header = Header.parse(os.pread(descriptor, HEADER_BYTES, 0))
     if header is None:
-        raise _Fault("is not an SQLite database")
+        raise _Fault("is not an SQLite database", MOVE if size else BUILD)
     if header.application_id != APPLICATION_ID:
-        raise _Fault("is an SQLite database, but not one of racedata")
+        raise _Fault("is an SQLite database, but not one of racedata", MOVE)
     if not oldest <= header.version <= SCHEMA_VERSION:
         age = "older" if header.version < SCHEMA_VERSION else "newer"
         fault = f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}"
-        raise _Fault(fault, older=OLDEST_VERSION <= header.version < SCHEMA_VERSION)
+        raise _Fault(fault, REBUILD if OLDEST_VERSION <= header.version < SCHEMA_VERSION else REPLACE)
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
-        raise _Fault("is damaged (it is not as long as it was built)")
+        raise _Fault("is damaged (it is not as long as it was built)", REPLACE)
     with open(descriptor, "rb", closefd=False) as file:
         content = memoryview(file.read(size))
     database = content[:-CHECKSUM_BYTES]
     checksum = hashlib.sha256(database).digest()
     if checksum != content[-CHECKSUM_BYTES:]:
-        raise _Fault("is damaged (it is not as it was built: its checksum differs)")
+        raise _Fault("is damaged (it is not as it was built: its checksum differs)", REPLACE)
     return Content(database, checksum)

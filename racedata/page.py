@@ -142,7 +142,7 @@ class Page:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         made_for, document = self.made
-        checked = max(self.data.refreshes().values(), default="")
+        checked = max((noted.get("refreshedAt", "") for noted in self.data.refreshes().values()), default="")
         if checked != made_for:
             _, document = self.made = self.make(checked)
         document.on_get(req, resp)

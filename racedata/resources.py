@@ -547,15 +547,13 @@ class Health:
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
-        """The sources of the data, the base first; then those that refreshes have asked and that gave nothing."""
-        refreshes = {**self.data.refreshes()}
+        """The sources of the data, the base first; then those that gave nothing and are refreshed or followed."""
+        times = {**self.data.refreshes()}
         for row in self.data.sources():
-            source = {**dict(row), "name": public_name(row["name"]), "address": public_url(row["address"])}
-            if row["name"] in refreshes:
-                source["refreshedAt"] = refreshes.pop(row["name"])
-            yield source
-        for name, refreshed_at in refreshes.items():
-            yield {"name": public_name(name), "refreshedAt": refreshed_at}
+            facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
+            yield {**dict(row), **facts, **times.pop(row["name"], {})}
+        for name, of_source in times.items():
+            yield {"name": public_name(name), **of_source}
 
 
 class Document:

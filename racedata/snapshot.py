@@ -30,7 +30,7 @@ class Snapshot:
     def __init__(self, content: database.Content, path: str) -> None:
         self.checksum, self.path = content.checksum, path
         self.refused: str | None = None
-        self._refreshes: tuple[database.FileState | None, dict[str, str]] = None, {}
+        self._refreshes: tuple[database.FileState | None, dict[str, dict[str, str]]] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
@@ -62,8 +62,10 @@ class Snapshot:
         """The sources of the data, the base first: `(name, address, licence, checksum, readAt, gave)`."""
         return self.rows("SELECT name, address, licence, checksum, readAt, gave FROM sources ORDER BY sourceId")
 
-    def refreshes(self) -> dict[str, str]:
-        """When refreshes last asked each source, by its name in `sources`.
+    def refreshes(self) -> dict[str, dict[str, str]]:
+        """What refreshes have noted of each source, by its name in `sources`.
+
+        `refreshedAt` is when one last asked it; `followedSince`, since when a process follows it.
 
         This is not from the snapshot: a refresh that finds nothing new changes only the file that is read here.
         The same object is returned until that file changes.
@@ -73,12 +75,12 @@ class Snapshot:
             self._refreshes = state, dict(self._read_refreshes())
         return self._refreshes[1]
 
-    def _read_refreshes(self) -> Iterator[tuple[str, str]]:
+    def _read_refreshes(self) -> Iterator[tuple[str, dict[str, str]]]:
         for name, noted in database.read_refreshes(self.path).items():
-            at = noted.get("refreshedAt")
-            if isinstance(at, str) and is_time(at):
+            times = {key: noted[key] for key in ("refreshedAt", "followedSince") if is_time(noted.get(key))}
+            if times:
                 # The loader writes a path that is not UTF-8 into `sources` like this.
-                yield name.encode("utf-8", "replace").decode(), at
+                yield name.encode("utf-8", "replace").decode(), times
 
     def coverage(self) -> dict[str, dict[str, int]]:
         """How complete each kind of records is, by its name in schema.sql: `first`, `last`, `races`, `run`."""
@@ -98,10 +100,10 @@ class Snapshot:
         return f"Only a sample, with results up to {latest}. To load everything, run: {command}"
 
 
-def is_time(text: str) -> bool:
-    """Whether a text is a time as the loader writes it: `2026-11-22T06:00:00Z`."""
+def is_time(text: object) -> bool:
+    """Whether this is a time as the loader writes it: `2026-11-22T06:00:00Z`."""
     try:
-        return text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
+        return isinstance(text, str) and text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
     except ValueError:
         return False
 

@@ -12,7 +12,7 @@ from support.apis import answers_of, served
 from support.limits import Clock
 
 from racedata.loader import api
-from racedata.loader.api import Api
+from racedata.loader.api import Api, Pace
 from racedata.loader.errors import LoadError
 
 
@@ -39,7 +39,7 @@ class Time:
         self.clock.now += seconds
 
     def api(self, url):
-        return Api(url, lambda text: None, self.clock, self.sleep, self.clock)
+        return Api(url, lambda text: None, Pace(self.clock, self.sleep, self.clock))
 
 
 SEASONS = [{"season": str(year)} for year in range(1950, 2026)]
@@ -307,3 +307,17 @@ def test_an_api_that_always_says_later_is_given_up():
     said = "status 503 at each of 5 tries; try again later"
     assert refused(always(b"", 503, **{"Retry-After": "9"}), time).endswith(said)
     assert time.slept == [9] * 4
+
+
+def test_the_limit_of_time_is_that_of_each_work_and_the_pace_is_that_of_all_works():
+    time = Time()
+    pace = Pace(time.clock, time.sleep, time.clock)
+    with served(pages_of(SEASONS, 20)) as server:
+        for hours in (25, 49):
+            Api(server.url, lambda text: None, pace).records("seasons")
+            time.clock.now = hours * 3600
+            time.slept.clear()
+        for _ in range(2):
+            Api(server.url, lambda text: None, pace).records("seasons")
+    assert pace.requests == len(server.paths) == 16
+    assert sum(time.slept) == 1

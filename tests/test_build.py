@@ -3,6 +3,7 @@
 import csv
 import io
 import os
+import shutil
 import sqlite3
 import struct
 import subprocess
@@ -114,11 +115,16 @@ def test_what_a_reader_of_a_dump_must_not_store_is_refused_with_the_reason(tmp_p
 
 
 def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(database, tmp_path):
-    for path in (database, tmp_path / "none.db", tmp_path):
+    newer = changed(shutil.copy(database, tmp_path / "newer.db"), "PRAGMA user_version = 9")
+    for path, what in (
+        (database, "no earlier version built it"),
+        (tmp_path, "no earlier version built it"),
+        (newer, "a newer version built it"),
+        (tmp_path / "none.db", "there is no database"),
+    ):
         before = path.is_file() and path.read_bytes()
         ended = subprocess.run([*LOAD, "--if-older", "--database", path], capture_output=True, text=True, timeout=60)
         assert (ended.returncode, ended.stderr) == (0, "")
-        what = "no earlier version built it" if path.exists() else "there is no database"
         assert ended.stdout == f"{path}: {what}; nothing was changed\n"
         assert (path.is_file() and path.read_bytes()) == before
     changed(database, "PRAGMA user_version = 3")
@@ -233,7 +239,7 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(sourc
     new = run_loader("", tmp_path / "new.db")
     assert new.stdout.rstrip().endswith(f" from {SAMPLE}")
     database.write_bytes(database.read_bytes()[:4000])
-    assert_refused("", database, f"{database} is damaged (it is not as long as it was built); to build it, run: ")
+    assert_refused("", database, f"{database} is damaged (it is not as long as it was built); to build a new one, ")
 
 
 @pytest.mark.parametrize("table", OPTIONAL)

@@ -10,7 +10,6 @@ import pytest
 from support import spoiling
 from support.loads import changed, planted
 
-from racedata.database import COMMAND
 from racedata.loader.check import CHECKS, ROWS_SHOWN, report
 
 CHECK = [sys.executable, "-m", "racedata", "check"]
@@ -148,14 +147,22 @@ def test_the_database_is_not_changed(many):
     assert os.listdir(many.parent) == [many.name]
 
 
-@pytest.mark.parametrize("fault", [spoiling.missing, spoiling.fifo, spoiling.zeros, spoiling.truncated])
-def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(sample_database, tmp_path, fault):
+@pytest.mark.parametrize(
+    ("fault", "hint"),
+    [
+        (spoiling.missing, "racedata load SOURCE --database {}"),
+        (spoiling.fifo, "remove it, or name another file"),
+        (spoiling.zeros, "remove it, or name another file"),
+        (spoiling.truncated, "racedata load SOURCE --replace --database {}"),
+    ],
+)
+def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(sample_database, tmp_path, fault, hint):
     path = Path(shutil.copy(sample_database, tmp_path / "x.db"))
     fault(path)
     finished = run(path)
     assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
     assert finished.stderr.startswith(f"racedata check: {path} ")
-    assert finished.stderr.endswith(f"; to build it, run: {COMMAND} load SOURCE --database {path}\n")
+    assert finished.stderr.endswith(f"{hint.format(path)}\n")
 
 
 def test_a_reader_that_ends_early_is_no_error(many):

@@ -10,7 +10,7 @@ import signal
 from pathlib import Path
 
 import pytest
-from support import SAMPLE
+from support import SAMPLE, spoiling
 from support.answers import bodies, client
 from support.apis import answers_of, refreshed, served
 from support.loads import assert_refused, built, changed, edited, rows_of, run_loader, select
@@ -162,10 +162,11 @@ def test_the_service_begins_with_an_older_database_built_again_or_with_the_sampl
         provide(str(path))
         assert needed_at(str(path)) == ""
         assert select(path, "SELECT name FROM sources") == [("dump",)]
-        path.unlink()
-        assert "from the sample" in needed_at(str(path))
-        provide(str(path))
-        assert rows_of(path) == rows_of(sample_database)
+        for spoil in (spoiling.missing, spoiling.emptied):
+            spoil(path)
+            assert "from the sample" in needed_at(str(path))
+            provide(str(path))
+            assert rows_of(path) == rows_of(sample_database)
     finally:
         for number, handler in handlers.items():
             signal.signal(number, handler)

@@ -1,16 +1,22 @@
-"""racedata.loader.follow: what a source publishes is soon stored, with few requests; and a signal ends the loop."""
+"""racedata.loader.follow: what a source publishes is soon stored, with few requests; and a signal ends it."""
 
+import os
+import re
 import signal
 from collections import Counter
 from datetime import UTC, datetime, timedelta
 from statistics import median
 
 import pytest
+from support.answers import client
+from support.apis import answers_of, hanging, served
+from support.processes import children_of, following, has_ended, until
 from support.season import Season, SimulatedApi, SimulatedF1db
 
+from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError
-from racedata.loader.follow import Loop, Source, follow, wait
-from racedata.loader.replacement import END_SIGNALS, interrupt
+from racedata.loader.follow import Loop, Preparation, Source
+from racedata.loader.replacement import END_SIGNALS
 from racedata.loader.schedule import DAY, FIRST_LOOK, HOUR, OFTEN_UNTIL, Expected
 
 NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
@@ -75,7 +81,7 @@ class Clock:
             raise KeyboardInterrupt
 
 
-def said(hours, sources, load=None, expected=()):
+def said(hours, source, expected=()):
     """What the loop says in some hours, with the time; for a failure, the time of the next try."""
     clock, lines = Clock(hours), []
 
@@ -83,7 +89,7 @@ def said(hours, sources, load=None, expected=()):
         lines.append(f"{clock.now:%H:%M} {text}" + (f" {due:%H:%M}" if due else ""))
 
     with pytest.raises(KeyboardInterrupt):
-        Loop(lambda: list(expected), lambda: clock.now, clock.wait, say, say).run(sources, load)
+        Loop(lambda: list(expected), lambda: clock.now, clock.wait, say, say).run(source)
     return lines
 
 
@@ -110,71 +116,91 @@ def missing(kind, hours=2):
 
 def test_after_a_failure_the_waits_double_up_to_an_hour():
     waits = "12:00 down 12:05|12:05 down 12:15|12:15 down 12:35|12:35 down 13:15|13:15 down 14:15|14:15 new"
-    assert said(8, [source(failing(5, "new"))]) == waits.split("|")
+    assert said(8, source(failing(5, "new"))) == waits.split("|")
 
 
 def test_a_failure_never_delays_a_look_at_what_is_missing():
     waits = "12:00 down 12:05|12:05 down 12:15|12:15 down 12:35|12:35 down 12:55|12:55 new"
-    assert said(0.99, [source(failing(4, "new"), "results")], None, [missing("results")]) == waits.split("|")
-
-
-def test_a_source_that_fails_delays_no_other():
-    has_news = iter([False, False, True, False]).__next__
-    other = source(lambda: "new", "results", has_news=lambda asked: has_news())
-    down = source(failing(99, ""), "lap_times")
-    lines = said(1.2, [down, other], None, [missing("results"), missing("lap_times")])
-    assert [line for line in lines if "down" not in line] == ["12:00 new", "13:00 new"]
+    assert said(0.99, source(failing(4, "new"), "results"), [missing("results")]) == waits.split("|")
 
 
 def test_a_source_without_news_is_refreshed_once_a_day_and_says_nothing_if_nothing_changed():
     texts = iter(["first", "", "third"])
-    assert said(71, [source(lambda: next(texts))]) == ["12:00 first", "12:00 third"]
+    assert said(71, source(lambda: next(texts))) == ["12:00 first", "12:00 third"]
 
 
 def test_questions_do_not_delay_the_daily_refresh():
     texts = iter(["first", "second"])
-    lines = said(47, [source(lambda: next(texts), "results")], None, [missing("results", hours=52.2)])
+    lines = said(47, source(lambda: next(texts), "results"), [missing("results", hours=52.2)])
     assert lines == ["12:00 first", "12:00 second"]
 
 
 def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     asked = []
     one = source(lambda: "", "results", "pit_stops", has_news=lambda each: asked.append([*each]))
-    said(1, [one], None, [missing("results"), missing("practice")])
+    said(1, one, [missing("results"), missing("practice")])
     assert asked == [[missing("results")]] * 3
     asked.clear()
-    said(20, [one], None, [missing("practice")])
+    said(20, one, [missing("practice")])
     assert asked == []
 
 
-def test_without_a_database_the_configured_sources_are_loaded_first_until_that_succeeds():
-    lines = said(5, [source(lambda: "new")], failing(2, "loaded"))
-    assert lines == ["12:00 down 12:05", "12:05 down 12:15", "12:15 loaded", "12:15 new"]
+def test_the_database_is_prepared_first_until_that_succeeds():
+    complaints = []
+    preparation = Preparation(failing(2, ""), lambda: False)
+    for is_done in (False, False, True):
+        preparation.due = 0
+        preparation.run(lambda error, due: complaints.append(str(error)))
+        assert preparation.is_done == is_done
+        preparation.run(lambda error, due: pytest.fail("it is not due"))
+    assert complaints == ["down", "down"]
 
 
-@pytest.fixture
-def handlers():
-    before = {number: signal.getsignal(number) for number in END_SIGNALS}
-    yield
-    for number, handler in before.items():
-        signal.signal(number, handler)
+# The command.
 
 
 @pytest.mark.parametrize("number", END_SIGNALS)
-def test_a_signal_ends_it_in_the_middle_of_a_refresh(handlers, database, number):
-    follow(str(database), [source(lambda: signal.raise_signal(number))], None)
+def test_a_signal_ends_all_processes_in_the_middle_of_a_refresh(database, number):
+    before = database.read_bytes()
+    with hanging() as one, hanging() as two, following(database, "--from", one.url, "--from", two.url) as follow:
+        until(lambda: one.paths and two.paths)
+        children = children_of(follow.pid)
+        follow.send_signal(number)
+        assert (follow.communicate(timeout=20), follow.returncode) == (("", ""), 0)
+    assert len(children) == 2 and all(map(has_ended, children))
+    assert database.read_bytes() == before
 
 
-def test_a_failure_is_one_line_with_the_next_try(handlers, tmp_path, capsys):
-    database = str(tmp_path / "missing.db")
-    follow(database, [source(failing(1, "")), source(lambda: signal.raise_signal(signal.SIGTERM))], None)
-    out, err = capsys.readouterr()
-    assert (out, err.count("\n")) == ("", 1) and err.startswith("racedata refresh: down; next try at ")
+def test_a_source_that_does_not_answer_delays_no_other(database, sample_database):
+    with hanging() as slow, served(answers_of(client(sample_database))) as api:
+        asked = "--from", slow.url, "--from", api.url, "--from", "http://127.0.0.1:1/ergast/f1"
+        with following(database, *asked) as follow:
+            assert "Connection refused" in follow.stderr.readline()
+            until(lambda: "refreshedAt" in read_refreshes(database).get(api.url, {}))
+        assert len(slow.paths) == 1
 
 
-def test_a_signal_that_arrives_just_before_a_wait_ends_it(handlers):
-    signal.signal(signal.SIGTERM, interrupt)
-    signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
-    signal.raise_signal(signal.SIGTERM)  # is pending until the wait
-    with pytest.raises(KeyboardInterrupt):
-        wait(600)
+def test_a_failure_is_one_line_with_the_next_try(database):
+    with following(database, "--from", "http://127.0.0.1:1/ergast/f1") as follow:
+        line = follow.stderr.readline()
+        follow.terminate()
+        assert follow.communicate(timeout=20) == ("", "")
+    assert re.fullmatch(r"racedata refresh: http://127\S+: Connection refused; .*; next try at \d\d:\d\d UTC\n", line)
+
+
+def test_a_process_that_is_killed_is_one_line_and_the_others_go_on(database):
+    with hanging() as one, hanging() as two, following(database, "--from", one.url, "--from", two.url) as follow:
+        until(lambda: one.paths and two.paths)
+        first, second = children_of(follow.pid)  # the preferred source is the second
+        os.kill(first, signal.SIGKILL)
+        line = follow.stderr.readline()
+        assert line.startswith(f"racedata refresh: the process that follows {two.url} was ended by signal 9; next try")
+        assert not has_ended(second) and follow.poll() is None
+
+
+def test_if_the_program_is_killed_its_processes_end(database, sample_database):
+    with served(answers_of(client(sample_database))) as api, following(database, "--from", api.url) as follow:
+        until(lambda: "refreshedAt" in read_refreshes(database).get(api.url, {}))
+        (child,) = children_of(follow.pid)
+        follow.kill()
+        until(lambda: has_ended(child))

@@ -62,6 +62,13 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Pat
     assert again.stdout.endswith(f" from {project / NAME}\n")
 
 
+def test_load_data_replaces_a_damaged_database_on_request(project: Path) -> None:
+    (project / "damaged.db").write_bytes((project / f"{NAME}.db").read_bytes()[:-5000])
+    arguments = ["load-data", f"SOURCE={NAME}", "DATABASE=damaged.db"]
+    assert run(project, *arguments).returncode == 2
+    assert run(project, *arguments, "REPLACE=1").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [

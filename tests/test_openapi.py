@@ -145,7 +145,7 @@ def test_limited_and_refused_answers_are_as_described(sample_database, described
 
 
 def test_health_is_as_described(several_sources, described):
-    refreshed = '{"f1db": {"refreshedAt": "2026-11-22T06:00:00Z"}, "other": {"refreshedAt": "2026-11-22T06:00:00Z"}}'
+    refreshed = '{"f1db": {"refreshedAt": "2026-11-22T06:00:00Z"}, "other": {"followedSince": "2026-11-22T06:00:00Z"}}'
     refreshes_path(several_sources).write_text(refreshed)
     described.hold(client(several_sources).get("/healthz"), "/healthz")
 

@@ -132,20 +132,40 @@ def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
+# How many days ago the database was built, and each source was followed first and refreshed last; None: never.
 @pytest.mark.parametrize(
-    ("days", "warned"), [([0.1], False), ([1.9, 300], False), ([2.1], True), ([], True), (None, True)]
+    ("built", "sources", "warned"),
+    [
+        (0, [], False),
+        (3, [], True),
+        (0, [(0, None)], False),
+        (9, [(1.9, None), (300, 0.1)], False),
+        (0, [(2.1, None), (300, 0.1)], True),
+        (0, [(300, 2.1), (300, 0.1)], True),
+        (0, [(0, 300), (300, 1.9)], False),
+        (9, [(None, 300), (300, 0.1)], False),
+        (None, [], True),
+    ],
 )
-def test_the_line_for_a_monitor_warns_if_there_was_no_refresh_for_two_days(
-    days: list[float] | None, warned: bool
+@pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
+def test_the_line_for_a_monitor_warns_if_a_followed_source_was_not_refreshed_for_two_days(
+    built: float | None, sources: list[tuple[float | None, float | None]], warned: bool
 ) -> None:
     (line,) = re.findall(r"^    (curl .*healthz \| jq .*)$", DOCUMENTS["deploy/README.md"], re.M)
-    times = [datetime.now(UTC) - timedelta(each) for each in days or ()]
-    sources = [{"name": "dump"}, *({"refreshedAt": time.strftime("%Y-%m-%dT%H:%M:%SZ")} for time in times)]
-    with served(lambda path: (500 if days is None else 200, {}, json.dumps({"sources": sources}).encode())) as server:
+
+    def time(days: float) -> str:
+        return (datetime.now(UTC) - timedelta(days)).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+    listed = [
+        {key: time(days) for key, days in zip(("followedSince", "refreshedAt"), each) if days is not None}
+        for each in sources
+    ]
+    health = {"builtAt": time(built or 0), "sources": [{"name": "dump"}, *listed]}
+    with served(lambda path: (500 if built is None else 200, {}, json.dumps(health).encode())) as server:
         command = line.replace("http://127.0.0.1/healthz", server.url)
         ended = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert ended.stdout == "racedata: no refresh for two days\n" * warned
-    assert ended.stderr.startswith("curl: ") == (days is None)
+    assert ended.stdout == "racedata: a source has not been refreshed for two days\n" * warned
+    assert ended.stderr.startswith("curl: ") == (built is None)
 
 
 COMMAND = re.compile(r"^ +(?:sudo (?:--\S+ )?)?(?:\.venv/bin/)?racedata (\w+)([^#\n]*)", re.M)

@@ -1,37 +1,43 @@
 """racedata.loader.refresh: what an API has that the database lacks is fetched with few requests, or nothing is."""
 
 import hashlib
+import io
 import json
+import random
 import re
 import shutil
 import subprocess
 import sys
+import zipfile
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from functools import partial
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from support import ROOT, SAMPLE
 from support.answers import bodies, client
-from support.apis import FAULTS, answers_of, refreshed, served
+from support.apis import FAULTS, answers_of, hanging, hurried, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
-from support.processes import following
+from support.processes import following, until
+from support.season import LimitedApi, SimulatedTime, follow_source
 
-from racedata.database import COMMAND, read_refreshes
+from racedata.database import COMMAND, read_refreshes, refreshes_path
 from racedata.loader import refresh
-from racedata.loader.api import Api
 from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
-from racedata.loader.refresh import Followed, Refresh
+from racedata.loader.refresh import Followed, Refresh, checksum_at_end
+from racedata.loader.replacement import locked
 from racedata.loader.schedule import Expected
+from racedata.loader.sources import f1db_download
 from racedata.loader.tables import RACE_TABLES
 
 F1DB = Path(__file__).resolve().parent / "expected" / "f1db"  # a cut of a release
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
+NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400  # the time of a refresh, unless it is passed in; in seconds
 
 
 @pytest.fixture(scope="module")
@@ -151,7 +157,7 @@ def with_a_penalty(finished, folder, round):
     return built(edited(finished, folder / "penalty", **edits), folder / "penalty.db")
 
 
-@pytest.mark.parametrize("now", [1_800_000_000, 1_698_000_000])  # the latter is on the day of the latest race
+@pytest.mark.parametrize("now", [None, 1_698_000_000])  # the latter is on the day of the latest race
 def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tmp_path, now):
     database = with_a_penalty(finished, tmp_path, 9)
     said, _ = refreshed(database, api.url, now=now)
@@ -210,6 +216,7 @@ def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp
     changed = built(edited(finished, tmp_path / "dump", races=race), tmp_path / "changed.db")
     with served(answers_of(client(changed))) as server:
         refreshed(behind, server.url)
+        refreshed(behind, server.url, now=NOW + DAY)
         assert rows_of(behind) == rows_of(changed)
         assert "nothing new" in refreshed(behind, server.url)[0][-1]
 
@@ -290,7 +297,7 @@ def test_no_season_between_those_here_and_the_latest_stays_empty(complete, finis
     behind = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "racedata.db")
     with served(answers_of(client(complete))) as server:
         said, _ = refreshed(behind, server.url)
-        assert said[0].startswith("2005 to 2023: about 184 requests to ")
+        assert said[0].startswith("2005 to 2023: about 273 requests to ")
         assert [line[:4] for line in said if "fetched the calendar" in line] == ["2005", "2021", "2023"]
         paths = [
             f"/ergast/f1/{year}/{kind}.json?limit=2000" for year in (2005, 2021, 2023) for kind in ("races", "results")
@@ -349,7 +356,7 @@ def test_an_api_without_any_races_is_refused(behind, complete):
 
 
 def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp_path, finished):
-    """With SEASON, it is deleted. Races without results are cancelled, and always disappear."""
+    """With SEASON, it is deleted. Races without results are cancelled, and disappear within a day."""
     ids = race_ids(SAMPLE, 2023)
 
     def without_races(*rounds):
@@ -361,6 +368,7 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
     cancelled, stale = without_races(22), without_races(9, 22)
     with served(answers_of(client(cancelled))) as server:
         refreshed(current, server.url)
+        refreshed(current, server.url, now=NOW + DAY)
     assert rows_of(current) == rows_of(cancelled)
     before = state(tmp_path)
     with served(answers_of(client(stale))) as server:
@@ -374,6 +382,129 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
         refreshed(current, server.url, season=2023)
     assert rows_of(current)["races"] == rows_of(stale)["races"]
     assert rows_of(current)["lap_times"] == rows_of(stale)["lap_times"]
+
+
+# A calendar that lacks races without results: it is incomplete, or they are cancelled.
+
+
+@pytest.fixture(scope="module")
+def saturday(finished, tmp_path_factory):
+    """A dump on the Saturday of round 18 of 2023: with practice, qualifying and the sprint, and races to come."""
+    sunday = ("results", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
+    of_race = dict.fromkeys(sunday, lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[18] else row)
+    return edited(finished, tmp_path_factory.mktemp("saturday") / "dump", **of_race)
+
+
+@pytest.fixture
+def lacking(saturday, tmp_path):
+    """Returns what an API answers that lacks some rounds of 2023, which are gone without a trace."""
+
+    def lacking(*rounds):
+        gone = {race_ids(saturday, 2023)[round] for round in rounds}
+        edits = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] in gone else row)
+        name = "-".join(map(str, rounds)) or "none"
+        return answers_of(client(built(edited(saturday, tmp_path / name, **edits), tmp_path / f"{name}.db")))
+
+    return lacking
+
+
+@pytest.fixture
+def weekend(saturday, tmp_path):
+    """A database with that dump."""
+    (tmp_path / "weekend").mkdir()
+    return built(saturday, tmp_path / "weekend" / "racedata.db")
+
+
+def next_race(database):
+    """The name of the next race, as the service answers."""
+    (race,) = client(database).get("/ergast/f1/current/next.json").json["MRData"]["RaceTable"]["Races"]
+    return race["raceName"]
+
+
+@pytest.mark.parametrize("rounds", [[18], [19], range(10, 23)], ids=["the weekend", "a later race", "all to come"])
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
+def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(lacking, weekend, rounds, is_alone):
+    complete, incomplete = lacking(), lacking(*rounds)
+    with served(complete) as server, served(complete) as other:
+        addresses = [server.url] if is_alone else [server.url, other.url]
+        refreshed(weekend, *addresses)
+        before = rows_of(weekend)
+        for now in (NOW + HOUR, NOW + DAY):  # the second time counts as the first, because it was complete meanwhile
+            server.answer = incomplete
+            for minutes in range(0, 60, 20):
+                said, _ = refreshed(weekend, *addresses, now=now + 60 * minutes)
+                assert any("is not taken unless that stays so" in line for line in said)
+                assert rows_of(weekend) == before
+                assert next_race(weekend) == "British Grand Prix"
+            server.answer = complete
+            refreshed(weekend, *addresses, now=now + HOUR)
+            assert rows_of(weekend) == before
+            assert "lacks" not in read_refreshes(weekend)[server.url]
+
+
+@pytest.mark.parametrize("rounds", [[19], [18], [18, 20]], ids=str)
+@pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
+def test_a_race_that_is_cancelled_is_gone_at_the_next_daily_look(lacking, weekend, tmp_path, rounds, is_alone):
+    complete, cancelled = lacking(), lacking(*rounds)
+    with served(complete) as server, served(complete) as other:
+        addresses = [server.url] if is_alone else [server.url, other.url]
+        refreshed(weekend, *addresses)
+        before = rows_of(weekend)
+        server.answer = cancelled
+        for hours in (0, 1, 11.9):
+            refreshed(weekend, *addresses, now=NOW + DAY + hours * HOUR)
+            assert rows_of(weekend) == before
+        for days in (2, 3, 4):  # another source does not bring it back
+            refreshed(weekend, *addresses, now=NOW + days * DAY)
+            name = "-".join(map(str, rounds))
+            assert rows_of(weekend)["races"] == rows_of(tmp_path / f"{name}.db")["races"]
+            assert rows_of(weekend)["qualifying"] == rows_of(tmp_path / f"{name}.db")["qualifying"]
+        assert "lacks" not in read_refreshes(weekend)[server.url]
+
+
+def test_a_race_that_only_a_less_preferred_source_lacks_stays(lacking, weekend):
+    with served(lacking()) as server, served(lacking(19)) as other:
+        for days in range(3):
+            refreshed(weekend, server.url, other.url, now=NOW + days * DAY)
+            assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(22,)]
+
+
+def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_one(
+    behind, complete, finished, tmp_path
+):
+    edit = {"races": lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[10] else row}
+    incomplete = built(edited(finished, tmp_path / "incomplete", **edit), tmp_path / "incomplete.db")
+    with served(answers_of(client(incomplete))) as server:
+        said, _ = refreshed(behind, server.url)
+    lost = "2023 British Grand Prix: missing from the calendar, which is not taken unless that stays so"
+    assert lost in said
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_season_that_is_named_loses_a_cancelled_race_at_once(lacking, weekend):
+    with served(lacking(19)) as server:
+        refreshed(weekend, server.url, season=2023)
+    assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(21,)]
+
+
+@pytest.mark.parametrize(
+    "noted",
+    [
+        {"2023 Mexico City Grand Prix": "2035-01-01T00:00:00Z"},
+        {"2023 Mexico City Grand Prix": "0"},
+        {"2023 Mexico City Grand Prix": None},
+        {"2022 Mexico City Grand Prix": "2020-01-01T00:00:00Z"},
+        ["2023 Mexico City Grand Prix"],
+        "2020-01-01T00:00:00Z",
+    ],
+    ids=str,
+)
+def test_a_note_in_the_future_or_without_meaning_is_not_believed(lacking, weekend, noted):
+    with served(lacking(19)) as server:
+        refreshes_path(weekend).write_text(json.dumps({server.url: {"lacks": noted}}))
+        for hours, races in ((0, 22), (11, 22), (13, 21)):
+            refreshed(weekend, server.url, now=NOW + hours * HOUR)
+            assert select(weekend, "SELECT count(*) FROM races WHERE year = 2023") == [(races,)]
 
 
 @pytest.mark.parametrize("season", [None, 2023])
@@ -456,6 +587,63 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
         assert state(behind.parent) == before
 
 
+RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"  # so its other facts are compared
+
+
+def test_an_address_of_a_race_that_is_not_text_is_refused_with_its_place(api, behind):
+    changed(behind, RENAMED)
+    api.faults = {1: lambda body: (200, {}, with_wrong(body, ["url"], ["x"]))}
+    before = state(behind.parent)
+    said = re.escape(f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; expected text of at most 1,000 characters")
+    with pytest.raises(LoadError, match=f"^{said}"):
+        refreshed(behind, api.url)
+    assert state(behind.parent) == before
+
+
+def with_wrong(body, path, value):
+    """An answer with a calendar in which a field of round 9 of 2023 has another value."""
+    answer = json.loads(body)
+    race = answer["MRData"]["RaceTable"]["Races"][8]
+    for name in path[:-1]:
+        race = race[name]
+    race[path[-1]] = value
+    return json.dumps(answer).encode()
+
+
+def fields_of(value, path=()):
+    """The paths of all fields in an object, at any depth."""
+    for name, inner in value.items():
+        yield (*path, name)
+        if isinstance(inner, dict):
+            yield from fields_of(inner, (*path, name))
+
+
+NESTED = json.loads("[" * 900 + "]" * 900)
+WRONG = [None, 1, -1.5, True, [], {}, ["x"], {"x": "y"}, "", "\ud800", "\x00", "x" * 2000, "a\nb", 10**400, NESTED]
+
+
+@pytest.mark.long
+def test_any_wrong_type_in_a_calendar_is_one_line_that_names_the_place_or_is_left_out(api, behind):
+    calendar = json.loads(api.answer("/ergast/f1/2023/races.json?limit=2000")[2])
+    race = calendar["MRData"]["RaceTable"]["Races"][8]
+    content, refused = changed(behind, RENAMED).read_bytes(), 0
+    for path in fields_of(race):
+        for value in random.sample(WRONG, 3):
+            api.paths.clear()
+            body = with_wrong(json.dumps(calendar).encode(), path, value)
+            api.faults = {1: lambda _, body=body: (200, {}, body)}
+            try:
+                refreshed(behind, api.url)
+            except LoadError as error:
+                said = str(error)
+                assert said.startswith(api.url) and ("; expected" in said or "does not have" in said)
+                assert len(said) < 400 and "\n" not in said
+                assert behind.read_bytes() == content
+                refused += 1
+            behind.write_bytes(content)
+    assert refused
+
+
 def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, behind, tmp_path):
     twice = changed(
         Path(shutil.copy(complete, tmp_path / "twice.db")),
@@ -472,7 +660,7 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
         (0, b'"season":"2021"', b'"season":"20x1"', "expected years"),
         (1, b'"Austrian Grand Prix"', b'"British Grand Prix"', "two races have the same raceName; expected no two"),
         (1, b'"round":"9"', b'"round":"10"', "two races have the same round; expected no two"),
-        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected texts"),
+        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected text"),
         (1, b'"season":"2023","round":"9"', b'"season":"2022","round":"9"', "a race of season '2022'; expected '2023'"),
         (2, b'"Austrian Grand Prix"', b'"Styrian Grand Prix"', "'Styrian Grand Prix' in round '9'; the calendar does"),
         (2, b'"round":"9"', b'"round":"8"', "'Austrian Grand Prix' in round '8'; the calendar does not have that race"),
@@ -579,22 +767,23 @@ def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(current):
     addresses = [f"https://{number}.example.org" for number in range(40)]
     refresh = Refresh(str(current), addresses, None, None, lambda text: None, lambda text: None)
     with ThreadPoolExecutor(20) as threads:
-        list(threads.map(lambda address: refresh.note(address, None, ""), addresses))
+        list(threads.map(refresh.note_asked, addresses))
     assert len(read_refreshes(current)) == 40
 
 
-def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(behind, complete, monkeypatch):
-    refreshing = Refresh(str(behind), ["https://example.org"], None, None, lambda text: None, lambda text: None)
-    before = refreshing.checksum()
+def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(api, behind, complete, monkeypatch):
+    refreshed(behind, api.url)
+    before = read_refreshes(behind)[api.url]
 
     @contextmanager
     def locked(folder, wait):
-        shutil.copy(complete, behind)
+        shutil.copy(complete, behind)  # while this one waits for the lock
         yield
 
     monkeypatch.setattr(refresh, "locked", locked)
-    refreshing.note("https://example.org", None, "")
-    assert read_refreshes(behind)["https://example.org"]["database"] == before != refreshing.checksum()
+    refreshed(behind, api.url)
+    after = read_refreshes(behind)[api.url]
+    assert after["database"] == before["database"] != checksum_at_end(behind)
 
 
 def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(current, tmp_path):
@@ -673,12 +862,29 @@ def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_it
         assert_ends_at_once(follow)
 
 
+def test_follow_goes_on_with_what_it_has_if_a_change_of_the_configured_sources_cannot_be_loaded(api, behind, complete):
+    with following(behind, "--from", api.url, RACEDATA_SOURCE="http://127.0.0.1:1/dump.zip") as follow:
+        assert re.search(r"dump.zip: .*Connection refused; .*; next try at ", follow.stderr.readline())
+        assert "new data" in follow.stdout.readline()
+        assert_ends_at_once(follow)
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
+    changed(behind, "PRAGMA user_version = 9")
+    before = state(behind.parent)
+    with following(behind, "--from", api.url, "--from", str(F1DB), RACEDATA_SOURCE=str(SAMPLE)) as follow:
+        line = follow.stderr.readline()
+        assert "has schema version 9, newer than this program's, 6; " in line and "; next try at " in line
+        assert_ends_at_once(follow)
+    assert (state(behind.parent), api.paths) == (before, [])
+
+
 def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_changes(
     api, behind, complete, finished, tmp_path
 ):
     def asked(url, kind, is_stored):
-        new_api = partial(Api, clock=lambda: 0, sleep=lambda seconds: None)
-        refresh = Refresh(str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, new_api)
+        refresh = Refresh(str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, hurried)
         expected = Expected(2023, 18, "race", kind, datetime(2023, 10, 22, tzinfo=UTC), is_stored)
         return Followed(url, refresh, []).has_news([expected])
 
@@ -691,6 +897,21 @@ def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_cha
         assert asked(later.url, "results", True)
 
 
+def test_the_sources_that_are_followed_are_noted_with_the_time_since_when(behind, followed):
+    one, two = "https://one.example.org", "https://two.example.org"
+    followed(behind, "--from", one)[1]()
+    since = read_refreshes(behind)[one]["followedSince"]
+    path = refreshes_path(behind)
+    path.write_text(path.read_text().replace(since, "2023-10-22T20:30:00Z"))
+    followed(behind, "--from", one, "--from", two)[1]()
+    found = {name: noted["followedSince"] for name, noted in read_refreshes(behind).items()}
+    assert found[one] == "2023-10-22T20:30:00Z" < since <= found[two]
+    path.write_text(path.read_text().replace("2023-10-22", "2099-01-01"))
+    followed(behind, "--from", one)[1]()
+    found = {name: noted.get("followedSince") for name, noted in read_refreshes(behind).items()}
+    assert since <= found[one] < "2099" and found[two] is None
+
+
 def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link.db"
@@ -700,23 +921,154 @@ def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
     assert rows_of(behind) == rows_of(complete)
 
 
+@pytest.mark.long(20)
+@pytest.mark.parametrize("start", [datetime(2023, 10, 10, 12), datetime(2023, 10, 22, 12)], ids=["quiet", "race day"])
+def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(behind, behind_file, complete, start):
+    """The results of round 18 are published three hours after its start; those of the rounds after it never."""
+    time = SimulatedTime(start.replace(tzinfo=UTC), datetime(2023, 11, 8, tzinfo=UTC))
+    published = datetime(2023, 10, 22, 22, tzinfo=UTC)
+    before, after = answers_of(client(behind_file)), answers_of(client(complete))
+    limited = LimitedApi(time, lambda path: (after if time.now >= published else before)(path))
+    with served(limited.answer) as server:
+        assert follow_source(behind, server.url, time) == []
+    assert {each.status for each in limited.answered} == {200}
+    times = [start.replace(tzinfo=UTC), *(each.time for each in limited.answered), time.end]
+    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(hours=24, minutes=10)
+    laps = [each.time for each in limited.answered if "/2023/18/laps" in each.path]
+    assert laps[0] - published < timedelta(minutes=25)
+    assert rows_of(behind)["lap_times"] == rows_of(complete)["lap_times"]
+
+
+def test_a_followed_api_that_allows_two_requests_per_second_is_asked_at_its_pace(behind, complete):
+    time = SimulatedTime(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 11, 1, 1, tzinfo=UTC))
+    limited = LimitedApi(time, answers_of(client(complete, max_limit=100)), limits=[(2, 1)])
+    with served(limited.answer) as server:
+        assert follow_source(behind, server.url, time) == []
+    paths = [each.path for each in limited.answered if each.status == 200]
+    assert len(paths) == len({*paths}) < len(limited.answered)  # nothing is fetched twice
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_follower_waits_until_another_program_has_replaced_the_database(api, behind, complete):
+    with following(behind, "--from", api.url) as follow:
+        with locked(behind.parent, wait=True):
+            until(lambda: len(api.paths) == 11)
+        assert "new data" in follow.stdout.readline()
+        assert_ends_at_once(follow)
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_what_another_refresh_of_the_source_has_stored_meanwhile_is_not_replaced(behind, complete, finished, tmp_path):
+    """While the laps are fetched, there is a penalty, and another program stores it."""
+    penalty = with_a_penalty(finished, tmp_path, 18)
+    before, after = answers_of(client(complete)), answers_of(client(penalty))
+    others = []
+
+    def answer(path):
+        if "/laps" in path and not others:
+            others.append(None)
+            others.append(run(behind, server.url))
+        return (after if len(others) == 1 else before)(path)
+
+    said = r"has stored records of http://\S+ meanwhile; expected no other load or refresh of this source$"
+    with served(answer) as server, pytest.raises(LoadError, match=said):
+        refreshed(behind, server.url)
+    assert "new data" in others[1].stdout
+    assert rows_of(behind) == rows_of(penalty) != rows_of(complete)
+
+
 # Several sources.
 
 
-@pytest.fixture
-def release(tmp_path):
-    """The base address of a server that has a small release of f1db, and the server."""
-    folder = tmp_path / "zipped"
-    shutil.make_archive(str(folder), "zip", F1DB)
-    content = folder.with_suffix(".zip").read_bytes()
+def zip_of(folder):
+    """A release of f1db with the files in a folder."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for path in sorted(folder.iterdir()):
+            archive.write(path, path.name)
+    return content.getvalue()
+
+
+def answers_of_release(folder):
+    """What a server answers that has this release."""
+    content = zip_of(folder)
 
     def answer(path):
         if path.endswith("checksums_sha256.txt"):
             return 200, {}, f"{hashlib.sha256(content).hexdigest()}  f1db-csv.zip\n".encode()
         return 200, {}, content
 
-    with served(answer) as server:
+    return answer
+
+
+@pytest.fixture
+def release():
+    """The base address of a server that has a small release of f1db, and the server."""
+    with served(answers_of_release(F1DB)) as server:
         yield server
+
+
+LAS_VEGAS = '1147,2025,22,"2025-11-23","04:00","las-vegas","las-vegas"'
+EMPTY = "," * 12
+# What is said, and a line in place of the last race of f1db's calendar.
+HOSTILE = {
+    "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
+    "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),
+    "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace("2025-11-23", "9999-12-31"),
+    "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(",2025,", ",2999,"),
+    "column year: '20255'; expected a year": LAS_VEGAS.replace(",2025,", ",20255,"),
+    "column time: '25:00'; expected a time": LAS_VEGAS.replace("04:00", "25:00"),
+    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(',"las-vegas"', ',"../../etc"').replace(
+        '"../../etc","../../etc"', '"las-vegas","../../etc"'
+    ),
+    "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace('"las-vegas","', '"a\x00b","'),
+    "column round: '100'; expected a whole number from 1 to 99": LAS_VEGAS.replace(",22,", ",100,"),
+    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(",22,", f",{10**17},"),
+    "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
+    "column year, round: '2025, 20' is there twice": LAS_VEGAS.replace(",22,", ",20,"),
+    "column id: '1145' is there twice": LAS_VEGAS.replace("1147", "1145"),
+    "column id: '1147' is there twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
+    "2025/22 and 2025/23 have the same name; expected no two": f"{LAS_VEGAS}{EMPTY}\n"
+    + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
+    "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(
+        '"2025-11-23","04:00","las-vegas","las-vegas"', '"2025-10-26",,"las-vegas","mexico-city"'
+    ),
+}
+
+
+@pytest.mark.long
+def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes_nothing(release, tmp_path):
+    (tmp_path / "data").mkdir()
+    database = built(F1DB, tmp_path / "data" / "racedata.db")
+    before = state(database.parent)
+    hostile = shutil.copytree(F1DB, tmp_path / "hostile")
+    text = (F1DB / "f1db-races.csv").read_text(encoding="utf-8")
+    for said, line in HOSTILE.items():
+        (hostile / "f1db-races.csv").write_text(text.replace(LAS_VEGAS, line), encoding="utf-8")
+        release.answer = answers_of_release(hostile)
+        with following(database, "--from", f"{release.url}/f1db-csv.zip") as follow:
+            complaint = follow.stderr.readline()
+            follow.terminate()
+            assert follow.communicate(timeout=20) == ("", "")
+        assert complaint.startswith(f"racedata refresh: {release.url}/f1db-csv.zip: "), complaint
+        assert said in complaint and "; next try at " in complaint
+        assert len(complaint) < 400
+        assert state(database.parent) == before
+
+
+def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(release, tmp_path):
+    """A release does not change, so it is not downloaded again without a reason."""
+    database, url = built(F1DB, tmp_path / "x.db"), f"{release.url}/f1db-csv.zip"
+    without_one = shutil.copytree(F1DB, tmp_path / "cancelled")
+    for path in without_one.glob("f1db-races*.csv"):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text("".join(line for line in lines if not line.startswith("1147,")), encoding="utf-8")
+    release.answer = answers_of_release(without_one)
+    for hours, races, downloads in ((0, 2, 1), (1, 2, 0), (11, 2, 0), (24, 1, 1), (25, 1, 0), (72, 1, 0)):
+        release.paths.clear()
+        refreshed(database, url, now=NOW + hours * HOUR)
+        assert select(database, "SELECT count(*) FROM races WHERE year = 2025") == [(races,)]
+        assert release.paths.count("f1db-csv.zip") == downloads
 
 
 def origins_of(database, round):
@@ -780,6 +1132,65 @@ def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, 
     with pytest.raises(LoadError, match=f"f1db-csv.zip: its SHA-256 is [0-9a-f]{{64}}; expected {'0' * 64}, as "):
         refreshed(behind, url)
     assert state(behind.parent) == before
+
+
+def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
+    assert f1db_download.CHECKSUMS_SECONDS == 30
+    monkeypatch.setattr(f1db_download, "CHECKSUMS_SECONDS", 0.1)
+    with hanging() as server, pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"):
+        refreshed(behind, f"{server.url}/f1db-csv.zip")
+
+
+def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_later_one_at_once(behind):
+    """The checksum is wrong until a later release, 40 minutes after the second day has begun."""
+    time = SimulatedTime(datetime(2023, 10, 22, 20, 30, tzinfo=UTC), datetime(2023, 10, 24, tzinfo=UTC))
+    later = datetime(2023, 10, 23, 21, 10, tzinfo=UTC)
+    content, downloads = zip_of(F1DB), []
+
+    def answer(path):
+        if path.endswith("checksums_sha256.txt"):
+            checksum = hashlib.sha256(content).hexdigest() if time.now >= later else "0" * 64
+            return 200, {}, f"{checksum}  f1db-csv.zip\n".encode()
+        downloads.append(time.now)
+        return 200, {}, content
+
+    with served(answer) as server:
+        complaints = follow_source(behind, f"{server.url}/f1db-csv.zip", time)
+    assert "its SHA-256 is" in complaints[0]
+    assert complaints[1].endswith(
+        "f1db-csv.zip: this release could not be used; next download in 55 minutes; expected a newer release"
+    )
+    assert len([each for each in downloads if each < later]) == 6
+    assert timedelta() < downloads[6] - later < timedelta(minutes=61)
+    assert len(downloads) == 7
+    assert origins_of(behind, 18)["results"] == "f1db"
+
+
+def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(behind, complete, finished, tmp_path):
+    with served(answers_of(client(with_a_penalty(finished, tmp_path, 9)))) as server:
+        refreshed(behind, server.url, now=datetime(2099, 1, 1, tzinfo=UTC).timestamp())
+    assert rows_of(behind)["results"] != rows_of(complete)["results"]
+    load([str(finished)], str(behind), CORRECTIONS, lambda text: None)
+    assert rows_of(behind)["results"] == rows_of(complete)["results"]
+    assert "2099" not in str(select(behind, "SELECT readAt FROM sources UNION ALL SELECT fetchedAt FROM origins"))
+
+
+@pytest.mark.parametrize("limit", [30, 100, 2000])
+def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
+    """All races of the sample that were run are fetched, but those of its first season."""
+
+    def only(ids, *tables):
+        return {name: lambda row: row if row["raceId"] in ids else None for name in tables}
+
+    run = {row["raceId"] for row in csv_rows(finished, "results")}
+    dump = edited(finished, tmp_path / "run", **only(run, "races", *RECORDS))
+    first = edited(dump, tmp_path / "first", **only(race_ids(SAMPLE, 1957).values(), *RECORDS))
+    before, complete = built(first, tmp_path / "racedata.db"), built(dump, tmp_path / "complete.db")
+    with served(answers_of(client(complete, max_limit=limit))) as server:
+        said, requests = refreshed(before, server.url)
+    about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))
+    assert requests <= about
+    assert (", at most 500 in 60 minutes; to load a dump first is quicker" in said[0]) == (about > 499)
 
 
 def test_records_of_fewer_drivers_replace_none_unless_a_season_is_named(api, current, complete, finished, tmp_path):
@@ -854,13 +1265,16 @@ def test_a_refresh_leaves_a_loaded_source_its_address(source, tmp_path):
 
 @pytest.fixture
 def followed(monkeypatch):
-    """Returns what `--follow` would follow: the sources, and the function that loads those that are configured."""
+    """Returns what `--follow` would follow: the sources, and what prepares the database."""
     found = []
 
     def followed(database, *arguments):
-        monkeypatch.setattr(refresh, "follow", lambda path, sources, load: found.extend([sources, load]))
+        def follow(path, sources, preparation):
+            found[:] = [make(lambda seconds: None) for _, make in sources], preparation.prepare
+
+        monkeypatch.setattr(refresh, "follow", follow)
         refresh.main(["--follow", "--database", str(database), *arguments])
-        return found
+        return tuple(found)
 
     return followed
 
@@ -876,8 +1290,7 @@ def test_follow_asks_the_preferred_source_last_as_a_refresh_does(api, behind, fo
 
 
 def test_an_api_has_news_if_it_has_missing_records_or_other_results(api, behind, complete, followed):
-    (source,), load = followed(behind, "--from", f"{api.url}/")
-    assert load is None
+    (source,), _ = followed(behind, "--from", f"{api.url}/")
     assert {"results", "lap_times"} < {*source.kinds}
     assert source.has_news([expected("results", False)])
     assert "results 165 rows (+20)" in source.refresh()
@@ -896,14 +1309,49 @@ def test_a_release_has_news_if_its_checksum_is_new(release, behind, followed):
     assert source.refresh() == ""
 
 
-def test_the_configured_sources_are_loaded_unless_something_else_was(tmp_path, followed, monkeypatch):
-    monkeypatch.setenv("RACEDATA_SOURCE", str(SAMPLE))
+def test_the_configured_sources_are_loaded_if_there_are_no_others(tmp_path, sample_database, followed, monkeypatch):
+    monkeypatch.setenv("RACEDATA_SOURCE", str(F1DB))
     database = tmp_path / "x.db"
-    _, load = followed(database, "--from", str(F1DB))
-    assert load().startswith(f"{database}: 1957 to 2023 ")
-    assert load().startswith(f"{database}: 1957 to 2023 ")  # the sample again
-    built(F1DB, database)
-    assert load() == ""
+    _, prepare = followed(database, "--from", str(F1DB))
+    loaded = f"{database}: 1957 to 2025 (3 seasons, 6 races) from {F1DB}"
+    assert prepare() == loaded
+    assert prepare() == ""
+    # While it runs:
+    database.unlink()
+    assert prepare() == loaded
+    shutil.copy(sample_database, database)
+    assert prepare() == loaded
+    built(without(SAMPLE, tmp_path / "dump", 2023, 18), database)
+    assert prepare() == ""
+
+
+def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(api, behind, followed, monkeypatch):
+    refreshed(behind, api.url)
+    dump = select(behind, "SELECT address FROM sources")[0][0]
+    monkeypatch.setenv("RACEDATA_SOURCE", dump)
+    assert followed(behind)[1]() == ""
+    monkeypatch.setenv("RACEDATA_SOURCE", f"{F1DB} {dump}")
+    line = followed(behind)[1]()
+    assert line.endswith(f" from {F1DB} and {dump}; before, it was from {dump}: RACEDATA_SOURCE has changed")
+    assert origins_of(behind, 18)["lap_times"] == api.url
+    assert followed(behind)[1]() == ""
+    monkeypatch.setenv("RACEDATA_SOURCE", "")
+    assert followed(behind)[1]() == ""
+
+
+@pytest.mark.parametrize("content", [b"", b"?", None], ids=["empty", "no database", "a newer version"])
+def test_a_file_that_cannot_be_understood_is_never_replaced(database, followed, monkeypatch, content):
+    if content is None:
+        changed(database, "PRAGMA user_version = 9")
+    else:
+        database.write_bytes(content)
+    before = state(database.parent)
+    monkeypatch.setenv("RACEDATA_SOURCE", str(F1DB))
+    _, prepare = followed(database)
+    for _ in range(2):
+        with pytest.raises(LoadError, match=r"is not an SQLite database|has schema version 9, newer than"):
+            prepare()
+    assert state(database.parent) == before
 
 
 def test_follow_and_one_season_do_not_go_together(behind, capsys):

@@ -1,5 +1,6 @@
 """racedata.loader.replacement: a load ends with the old database or a complete new one, and a line says with which."""
 
+import errno
 import fcntl
 import os
 import pty
@@ -15,9 +16,10 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 from support import ROOT, SAMPLE, spoiling
-from support.loads import LOAD, assert_refused, built, edit, is_whole, refused, rows_of, run_loader
+from support.loads import LOAD, assert_refused, built, changed, edit, is_whole, refused, rows_of, run_loader
 from support.processes import until
 
+from racedata.database import REPLACE
 from racedata.loader import replacement
 from racedata.loader.errors import LoadError
 
@@ -265,10 +267,51 @@ def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
 
 
-def test_a_damaged_database_is_replaced(source, database):
-    database.write_bytes(database.read_bytes()[:10_000])
-    built(source, database)
+def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(tmp_path, monkeypatch):
+    database = tmp_path / "racedata" / "racedata.db"
+    refused = PermissionError(errno.EACCES, "Permission denied", str(database.parent))
+    said = f"{database.parent}: Permission denied; let user {os.geteuid()} write {tmp_path}"
+    assert replacement.fault_text(refused, str(database)) == said
+    database.parent.mkdir()
+    database.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read any file
+    refused = PermissionError(errno.EACCES, "Permission denied", str(database))
+    said = f"{database}: Permission denied; let user {os.geteuid()} read {database}"
+    assert replacement.fault_text(refused, str(database)) == said
+
+
+def lacks_a_table(path):
+    changed(path, "DROP TABLE origins")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (spoiling.truncated, "is damaged (it is not as long as it was built)"),
+        (spoiling.header_only, "is damaged (it is not as long as it was built)"),
+        (spoiling.version(0), "has schema version 0, older than this program's, 6"),
+        (spoiling.version(9), "has schema version 9, newer than this program's, 6"),
+        (lacks_a_table, ""),
+    ],
+)
+def test_a_database_that_cannot_be_read_is_replaced_only_on_request(source, database, spoil, fault):
+    spoil(database)
+    what_to_do = REPLACE.replace("FILE", str(database))
+    said = f"{database} {fault}; {what_to_do}; nothing was changed" if fault else "no such table: origins"
+    assert_refused(source, database, said)
+    assert_refused("", database, said)
+    if fault:  # without a source, there is nothing to build it from
+        with refused(database):
+            assert said in run_loader("", database, "--replace").stderr
+    assert run_loader(source, database, "--replace").returncode == 0
     assert len(rows_of(database)["races"]) == 88
+
+
+def test_an_empty_file_is_no_database(source, database):
+    for given in (source, ""):
+        spoiling.emptied(database)
+        assert run_loader(given, database).returncode == 0
+        assert len(rows_of(database)["races"]) == 88
 
 
 def test_a_database_in_a_folder_that_does_not_exist_is_refused(source, tmp_path):

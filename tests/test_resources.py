@@ -147,13 +147,15 @@ def test_healthz_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it
     ]
 
 
-def test_healthz_says_when_each_source_was_asked_last_also_one_that_has_given_nothing(several_sources):
+def test_healthz_says_when_each_source_was_asked_and_since_when_it_is_followed_even_if_it_gave_nothing(several_sources):
     app = client(several_sources)
-    noted = {"f1db": {"refreshedAt": AT, "release": "0"}, "/home/somebody/\udcff": {"refreshedAt": AT}}
+    f1db = {"refreshedAt": AT, "followedSince": AT, "release": "0"}
+    noted = {"f1db": f1db, "/home/somebody/\udcff": {"refreshedAt": AT}, "later": {"followedSince": AT}}
     refreshes_path(several_sources).write_text(json.dumps(noted))
-    sample, f1db, api, last = app.get("/healthz").json["sources"]
+    sample, f1db, api, other, later = app.get("/healthz").json["sources"]
     assert (sample.get("refreshedAt"), f1db["refreshedAt"], api.get("refreshedAt")) == (None, AT, None)
-    assert last == {"name": "?", "refreshedAt": AT}
+    assert (sample.get("followedSince"), f1db["followedSince"], api.get("followedSince")) == (None, AT, None)
+    assert (other, later) == ({"name": "?", "refreshedAt": AT}, {"name": "later", "followedSince": AT})
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,7 @@ def test_points_lose_only_zeros_after_the_point(number):
     [
         *[
             ("from_one", "1", 1),
+            ("round_number", "099", 99),
             ("year", "1950", 1950),
             ("year", "2000", 2000),
             ("points", "25.0", "25"),
@@ -57,6 +58,7 @@ def test_a_text_becomes_a_value(name, text, value):
         ("whole_number", ["+1", "-1", "1_0", " 1", "１", "1234567890123456789"]),  # noqa: RUF001
         *[
             ("from_one", ["0", "00", "-1"]),
+            ("round_number", ["0", "00", "100", "-1", "\u0661"]),
             ("year", ["1949", "0999", "10000", "95"]),
             ("number", ["1e3", ".5", "5.", "nan"]),
         ],

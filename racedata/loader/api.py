@@ -55,33 +55,58 @@ class NotServed(LoadError):
     """An address for which the answer is 404."""
 
 
-class Api:
-    """The API at `url`. `requests` counts the requests; `limit` is the size of its largest page, once it is known.
+class Pace:
+    """The pace of the requests to an API, as long as the program runs. `requests` counts them.
 
     `clock` and `now` return seconds: since any moment, and since 1970.
     """
 
     def __init__(
         self,
-        url: str,
-        progress: Progress,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
         now: Callable[[], float] = time.time,
-        tries: int = TRIES,
     ) -> None:
+        self.clock, self.sleep, self.now = clock, sleep, now
+        self.requests = 0
+        self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
+
+    def begin(self, progress: Progress) -> None:
+        """Waits until one more request keeps to PACE.
+
+        It counts from the end of a request, because only then it is certain that the API has counted it.
+        """
+        due = max((self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count), default=0.0)
+        wait = due - self.clock()
+        if wait > 0:
+            if wait > 5:
+                progress(f"{self.requests:,} requests: waiting for {wait:,.0f} seconds")
+            self.sleep(wait)
+        self.requests += 1
+
+    def end(self) -> None:
+        self.ends.append(self.clock())
+
+
+class Api:
+    """The API at `url` for one piece of work, such as a season: the limits of time and of bytes are those of the work.
+
+    `limit` is the size of the API's largest page, once it is known.
+    """
+
+    def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
         check_address(url, "the address of an API")
         self.url = url.rstrip("/")
-        self.progress, self.clock, self.sleep, self.now = progress, clock, sleep, now
-        self.tries, self.requests, self.limit = tries, 0, PAGE_LIMIT
-        self.renew_limits()
-        self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
+        self.progress, self.pace = progress, pace
+        self.requests_before, self.limit = pace.requests, PAGE_LIMIT
+        self.deadline, self.bytes_left = pace.clock() + TOTAL_SECONDS, TOTAL_BYTES
         self.opener = urllib.request.build_opener(PacedRedirects(self))
         self.headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
 
-    def renew_limits(self) -> None:
-        """Begins to count the time and the bytes of a season."""
-        self.deadline, self.bytes_left = self.clock() + TOTAL_SECONDS, TOTAL_BYTES
+    @property
+    def requests(self) -> int:
+        """How many requests the work has taken."""
+        return self.pace.requests - self.requests_before
 
     def records(self, path: str, offset: int = 0) -> list[Record]:
         """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages. Raises LoadError."""
@@ -115,12 +140,11 @@ class Api:
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
-        for attempt in range(1, self.tries + 1):
-            self.keep_pace()
-            if self.clock() > self.deadline:
+        for attempt in range(1, TRIES + 1):
+            if self.pace.clock() > self.deadline:
                 what = f"not all is there after {self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
                 raise LoadError(f"{url}: {what}; expected a faster API, or larger pages")
-            self.requests += 1
+            self.pace.begin(self.progress)
             try:
                 with errors_named(url), time_limit(ANSWER_SECONDS):
                     return self.request(url)
@@ -133,18 +157,18 @@ class Api:
                 if status not in (429, 503):
                     raise LoadError(f"{url}: status {status}; expected 200") from None
             finally:
-                self.ends.append(self.clock())
+                self.pace.end()
             seconds = self.retry_after(header)
             if seconds is None:
                 what = f"status {status} with Retry-After {str(header)[:80]!r}; expected seconds or a date"
                 raise LoadError(f"{url}: {what}")
             if seconds > MAX_WAIT_SECONDS:
                 raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
-            if attempt == self.tries:
+            if attempt == TRIES:
                 break
             self.progress(f"status {status}: waiting for {seconds:,.0f} seconds")
-            self.sleep(seconds)
-        raise LoadError(f"{url}: status {status} at each of {self.tries} tries; try again later")
+            self.pace.sleep(seconds)
+        raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
 
     def request(self, url: str) -> bytes:
         with self.opener.open(urllib.request.Request(url, headers=self.headers), timeout=30) as response:
@@ -158,18 +182,6 @@ class Api:
                 raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the answer did")
             return body
 
-    def keep_pace(self) -> None:
-        """Waits until one more request keeps to PACE.
-
-        It counts from the end of a request, because only then it is certain that the API has counted it.
-        """
-        due = max((self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count), default=0.0)
-        wait = due - self.clock()
-        if wait > 0:
-            if wait > 5:
-                self.progress(f"{self.requests:,} requests: waiting for {wait:,.0f} seconds")
-            self.sleep(wait)
-
     def retry_after(self, value: str | None) -> float | None:
         """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3); else None."""
         if value is None:
@@ -180,7 +192,7 @@ class Api:
             date = parsedate_to_datetime(value)
         except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
             return None
-        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.now())
+        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.pace.now())
 
 
 class PacedRedirects(Redirects):
@@ -191,9 +203,8 @@ class PacedRedirects(Redirects):
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> urllib.request.Request | None:
         request = super().redirect_request(*args, **kwargs)
-        self.api.ends.append(self.api.clock())
-        self.api.keep_pace()
-        self.api.requests += 1
+        self.api.pace.end()
+        self.api.pace.begin(self.api.progress)
         return request
 
 

@@ -10,24 +10,31 @@ those of the old database. If they fail, and an earlier version of racedata buil
 
 import argparse
 import os
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from functools import partial
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from racedata.database import OLDEST_VERSION, SCHEMA, default_path, is_older, write_checksum
+from racedata.database import (
+    OLDEST_VERSION,
+    SCHEMA,
+    default_path,
+    is_missing,
+    is_newer,
+    is_older,
+    write_checksum,
+)
 from racedata.kinds import KINDS
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, Part, filled_apart, merge
-from racedata.loader.replacement import add_database_argument, replaced_file, replacement, run
+from racedata.loader.replacement import add_database_argument, copy_attributes, replaced_file, replacement, run
 from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, TABLES, Table
+from racedata.loader.temporary import temporary_folder
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -76,7 +83,7 @@ def build(
         lines = fill(stage)
         if corrections:
             lines += apply_corrections(stage, corrections)
-        stage.check_dates()
+        stage.check_calendars()
         merged = []
         for addition in additions:
             # A further source may have errors too. With the right date, a race matches.
@@ -211,19 +218,26 @@ def seasons_of(db: sqlite3.Connection) -> str:
 
 
 def recorded_sources(database: str) -> list[str]:
-    """The sources that the file at `database` was built from; the sample if there is no file. Raises LoadError."""
-    if not os.path.exists(database):
+    """The sources that the file at `database` was built from; the sample if it is missing. Raises LoadError."""
+    if is_missing(Path(database)):
         return [SAMPLE]
     with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
         sources = earlier.loaded_sources(db)
         return [SAMPLE, *sources[1:]] if earlier.is_sample(db) else sources
 
 
-def load(sources: Sequence[str], database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from sources. Returns a report. Raises LoadError, sqlite3.Error or OSError."""
+def load(
+    sources: Sequence[str], database: str, corrections: Path | None, progress: Progress, replace: bool = False
+) -> list[str]:
+    """Builds `database` from sources, and from what refreshes have added to it. Returns a report.
+
+    If the file cannot be read, it raises LoadError, unless it may `replace` such a file. It also raises LoadError,
+    sqlite3.Error or OSError if the load fails.
+    """
     lines, additions = [], []
     token = os.environ.get("JOLPICA_TOKEN")
     with replacement(database) as new, ExitStack() as stack:
+        has_refreshes = was_refreshed(database, replace)
         base = stack.enter_context(open_dump(sources[0], token, progress))
         for source in sources[1:]:
             try:
@@ -238,8 +252,8 @@ def load(sources: Sequence[str], database: str, corrections: Path | None, progre
                 additions.append(Addition(partial(fill_from_before, database, source)))
             else:
                 additions.append(Addition(partial(read_dump, dump)))
-        if was_refreshed(database):
-            additions.append(Addition(partial(fill_from_before, database, None), is_newer, has_calendars=True))
+        if has_refreshes:
+            additions.append(Addition(partial(fill_from_before, database, None), is_fresher, has_calendars=True))
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
         report = build(new, partial(read_dump, base), additions, corrections, is_sample, progress)
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
@@ -254,25 +268,38 @@ def fill_from_before(database: str, source: str | None, stage: Stage) -> list[st
     return []
 
 
-def was_refreshed(database: str) -> bool:
-    """Whether a refresh has added records to the database so far."""
+def was_refreshed(database: str, replace: bool) -> bool:
+    """Whether a refresh has added records to the database so far.
+
+    If the file cannot be read, it raises LoadError, unless a load may `replace` such a file.
+    """
+    if is_missing(Path(database)):
+        return False
     try:
         with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
             return earlier.was_refreshed(db)
-    except LoadError:  # there is none, or it is damaged
-        return False
+    except (LoadError, sqlite3.Error):
+        if replace:
+            return False
+        raise
 
 
-def is_newer(new: Part, old: Part) -> bool:
+def is_fresher(new: Part, old: Part) -> bool:
     """The rule for what a refresh fetched: it takes the place of a dump without later results."""
     return new.is_fetched and new.as_of >= old.as_of
 
 
 def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
     """Builds `database` from its own tables, which may be of an older schema version. Returns a report."""
-    with replacement(database) as new, closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as old:
-        report = build(new, partial(earlier.read, old), [], corrections, earlier.is_sample(old), progress)
+    with replacement(database) as new:
+        report = build_again(Path(database), new, corrections, progress)
     return [*report.lines, f"{database}: {report.seasons} from its own tables, because {reason}"]
+
+
+def build_again(old: Path, new: Path, corrections: Path | None, progress: Progress) -> Report:
+    """Builds a database at `new` from the tables of the one at `old`."""
+    with closing(earlier.open_checked(old, OLDEST_VERSION)) as db:
+        return build(new, partial(earlier.read, db), [], corrections, earlier.is_sample(db), progress)
 
 
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
@@ -305,14 +332,16 @@ def provide(database: str) -> None:
         path = Path(os.path.realpath(database))
         path.parent.mkdir(parents=True, exist_ok=True)
         before = replaced_file(database)
-        # The folder is locked while a load is running. In one of its own, no other program disturbs.
-        with TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as folder:
-            new = Path(folder) / path.name
-            if before:
-                shutil.copy(path, new)
-                rebuild(str(new), CORRECTIONS, progress, "an earlier version built it")
+        has_database = not is_missing(path)
+        # Not with `replacement`: a load that is running has locked the folder.
+        with temporary_folder(f".{path.name}.", path.name, path.parent) as folder:
+            new = folder / path.name
+            if has_database:
+                build_again(path, new, CORRECTIONS, progress)
+                copy_attributes(path, new)
             else:
-                load([SAMPLE], str(new), CORRECTIONS, progress)
+                with open_dump(SAMPLE, None, progress) as dump:
+                    build(new, partial(read_dump, dump), [], CORRECTIONS, True, progress)
             if replaced_file(database) == before:  # else a load has ended, whose data is better
                 os.replace(new, path)
         return []
@@ -335,18 +364,28 @@ def main(arguments: Sequence[str]) -> None:
         action="store_true",
         help="change nothing unless an earlier version of racedata built the database",
     )
+    parser.add_argument(
+        "--replace",
+        action="store_true",
+        help="replace even a database that this version cannot read, because it is damaged or a newer version built "
+        "it: what refreshes have added to it is lost",
+    )
     add_database_argument(parser)
     add_corrections_argument(parser)
     parsed = parser.parse_args(arguments)
 
     def work(progress: Progress) -> list[str]:
-        if parsed.if_older and not is_older(Path(parsed.database)):
-            what = "no earlier version built it" if os.path.exists(parsed.database) else "there is no database"
+        path = Path(parsed.database)
+        if parsed.if_older and not is_older(path):
+            if is_missing(path):
+                what = "there is no database"
+            else:
+                what = "a newer version built it" if is_newer(path) else "no earlier version built it"
             return [f"{parsed.database}: {what}; nothing was changed"]
         make_default_folder(parsed.database)
         sources = [address for text in parsed.sources for address in addresses_in(text)]
         if not sources:
             return load_or_rebuild(parsed.database, parsed.corrections, progress)
-        return load(sources, parsed.database, parsed.corrections, progress)
+        return load(sources, parsed.database, parsed.corrections, progress, parsed.replace)
 
     run("load", parsed.database, work)

@@ -49,7 +49,7 @@ def corrected(fill: Callable[[Stage], list[str]], path: Path | None) -> Callable
         lines = fill(stage)
         if path:
             apply_corrections(stage, path)
-        stage.check_dates()
+        stage.check_calendars()
         return lines
 
     return fill_and_correct

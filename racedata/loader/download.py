@@ -25,6 +25,10 @@ DOWNLOAD_SECONDS = 600
 DOWNLOAD_BYTES = 200_000_000
 
 
+class NotDownloaded(LoadError):
+    """A download that failed. Another try may succeed."""
+
+
 def is_address(url: str) -> bool:
     """Whether a text is an http(s) address that can be requested, without a user or password."""
     if CREDENTIALS.match(url) or not HTTP.match(url):
@@ -114,7 +118,7 @@ def download(
 ) -> None:
     """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those of urllib.
 
-    Raises LoadError if it takes more than `seconds` or `size` bytes.
+    Raises NotDownloaded if it takes more than `seconds`, or LoadError if it has more than `size` bytes.
     """
     check_address(url, "the URL of a dump")
     place = without_query(url)
@@ -128,14 +132,14 @@ def download(
                 if file.tell() > size:
                     raise LoadError(f"{place}: more than {size:,} bytes; expected {expected}")
             if response.length:  # bytes of Content-Length that did not arrive
-                raise LoadError(f"{place}: the connection ended {response.length:,} bytes before the file did")
+                raise NotDownloaded(f"{place}: the connection ended {response.length:,} bytes before the file did")
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
-        raise LoadError(f"{place}: {what}") from None
+        raise NotDownloaded(f"{place}: {what}") from None
     except (OSError, HTTPException, ValueError) as error:
         if isinstance(error, urllib.error.HTTPError):
             error.close()
         if getattr(error, "errno", None) == errno.ENOSPC:
             raise no_space_for_temporary_files() from None
         reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
-        raise LoadError(f"{place}: {reason}; expected {expected}") from None
+        raise NotDownloaded(f"{place}: {reason}; expected {expected}") from None

@@ -16,7 +16,7 @@ from itertools import zip_longest
 from pathlib import Path
 
 from racedata.loader.api import Api, NotServed
-from racedata.loader.api_rows import ApiSeason, Json, rows_of
+from racedata.loader.api_rows import ApiSeason, Json, row_of, rows_of
 from racedata.loader.errors import LoadError
 from racedata.loader.merge import CalendarRace, calendar, match_calendars
 from racedata.loader.sources import (
@@ -24,11 +24,12 @@ from racedata.loader.sources import (
     earlier,
 )
 from racedata.loader.stage import Origin, Stage
-from racedata.loader.tables import RACE_TABLES, TABLES, Table
-from racedata.loader.values import Value
+from racedata.loader.tables import BY_NAME, RACE_TABLES, TABLES, Table
+from racedata.loader.values import Value, plain_text
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
 LATE = 3  # of so many races, laps are asked for again
+SHOWN = 80  # characters of a wrong value in an error
 RACES = 22  # of a season that is not here, to tell how many requests it takes
 
 LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
@@ -166,10 +167,7 @@ class SeasonFetch:
         """`seen` has the digests of the lists that were fetched before, by race and endpoint."""
         self.api, self.old, self.facts, self.all_details, self.seen = api, old, facts, all_details, seen
         self.year = int(facts["season"])
-        fetched = [
-            CalendarRace(int(race["round"]), race["raceName"], race.get("url"), circuit_of(race), str(race.get("date")))
-            for race in races
-        ]
+        fetched = [calendar_race(race, f"{api.url}, {self.year}, {race['raceName']}") for race in races]
         ids = match_calendars(fetched, calendar(old.db, "main", self.year))
         self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
         self.filled_in = old.without_laps(also_from_apis=False)
@@ -219,7 +217,7 @@ class SeasonFetch:
         for facts, record in self.api.records(path):
             race = self.by_name.get(str(facts.get("raceName")))
             if not race or facts.get("round") != race.round:
-                what = f"{facts.get('raceName')!r} in round {facts.get('round')!r}"
+                what = f"{shown(facts.get('raceName'))} in round {shown(facts.get('round'))}"
                 raise LoadError(f"{self.api.address(path)}: {what}; the calendar does not have that race")
             race.records.setdefault(endpoint, []).append(record)
 
@@ -263,7 +261,7 @@ class SeasonFetch:
                 continue
             for parent, *_ in found:
                 if parent.get("round") != race.round:
-                    what = f"round {parent.get('round')!r}; expected that of the address"
+                    what = f"round {shown(parent.get('round'))}; expected that of the address"
                     raise LoadError(f"{self.api.address(path)}: {what}")
             if endpoint.name == "laps":
                 records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
@@ -308,7 +306,7 @@ class SeasonFetch:
             for endpoint, records in race.records.items():
                 season.add_records(race.facts, endpoint, records, self.statuses)
         stage.place = season.place
-        now = datetime.fromtimestamp(self.api.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = datetime.fromtimestamp(self.api.pace.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # If the clock is wrong: not before any race that has results.
         dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
         fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
@@ -327,9 +325,12 @@ def digest_of(records: Sequence[Json]) -> str:
     return hashlib.sha256(json.dumps(records, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def circuit_of(race: Json) -> str:
-    circuit = race.get("Circuit")
-    return str(circuit.get("circuitId")) if isinstance(circuit, dict) else ""
+def calendar_race(race: Json, place: str) -> CalendarRace:
+    """A race that was fetched. Raises LoadError, which begins with the place, for a wrong value."""
+    row = row_of(race, BY_NAME["races"], place)
+    circuit = row_of(race.get("Circuit"), BY_NAME["circuits"], f"{place}, Circuit")
+    url = None if row["url"] is None else str(row["url"])
+    return CalendarRace(int(race["round"]), race["raceName"], url, str(circuit["circuitRef"]), str(row["date"]))
 
 
 def fetch_calendar(api: Api, year: int) -> list[Json]:
@@ -340,13 +341,21 @@ def fetch_calendar(api: Api, year: int) -> list[Json]:
     for race in races:
         name, round = race.get("raceName"), race.get("round")
         if race.get("season") != str(year):
-            raise LoadError(f"{place}: a race of season {race.get('season')!r}; expected {str(year)!r}")
-        if not (isinstance(name, str) and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)):
-            raise LoadError(f"{place}: a race named {name!r} in round {round!r}; expected texts such as '18'")
+            raise LoadError(f"{place}: a race of season {shown(race.get('season'))}; expected {str(year)!r}")
+        is_named = isinstance(name, str) and plain_text.fullmatch(name)
+        if not (is_named and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)):
+            what = f"a race named {shown(name)} in round {shown(round)}"
+            raise LoadError(f"{place}: {what}; expected {plain_text.expected}, and a number such as '18'")
     for key in ("raceName", "round"):
         if len({race[key] for race in races}) < len(races):
             raise LoadError(f"{place}: two races have the same {key}; expected no two")
     return sorted(races, key=lambda race: int(race["round"]))
+
+
+def shown(value: object) -> str:
+    """A value of an answer, as an error shows it."""
+    text = repr(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
 
 
 def is_changed(new: Sequence[dict[str, Value]], old: Sequence[dict[str, Value]]) -> bool:

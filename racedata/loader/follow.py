@@ -1,17 +1,23 @@
-"""Keeps the database fresh: the loop of `racedata refresh --follow`, until a signal ends it.
+"""Keeps the database fresh: `racedata refresh --follow`, until a signal ends it.
 
-Each source has its own times, so one that fails delays no other. The rules for these times are in schedule.py.
+Each source has a process of its own, so none that is slow or fails delays another. The rules for the times at which to
+look are in schedule.py.
 """
 
+import math
 import signal
 import sys
+import time
 from collections.abc import Callable, Collection, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Never
 
+from racedata.loader.errors import LoadError
+from racedata.loader.processes import Children, Sleep, Waiter
 from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, progress_of_terminal, say
 from racedata.loader.schedule import DAY, Expected, after_race, expected_records, next_look, retry_wait, to_ask
 from racedata.loader.sources.earlier import open_read_only
@@ -52,15 +58,11 @@ class Loop:
     ) -> None:
         self.expected, self.clock, self.wait, self.report, self.complain = expected, clock, wait, report, complain
 
-    def run(self, sources: Sequence[Source], load: Callable[[], str] | None) -> Never:
-        """Follows the sources for good. If there is a function `load`, calls it first, until it succeeds."""
-        if load:
-            first = Following(Source((), lambda asked: False, load), self.clock())
-            while first.refreshed == NEVER:
-                self.look(first)
-        following = [Following(source, self.clock()) for source in sources]
+    def run(self, source: Source) -> Never:
+        """Follows a source for good."""
+        following = Following(source, self.clock())
         while True:
-            self.look(min(following, key=lambda each: each.due))
+            self.look(following)
 
     def look(self, each: Following) -> None:
         """Waits until a source is due, looks at it, and decides when it is due again."""
@@ -96,18 +98,42 @@ class Loop:
         return [records for records in expected if records.kind in source.kinds]
 
 
-def wait(seconds: float) -> None:
-    """Waits, at most until a signal to end. time.sleep would miss a signal that arrives just before it begins."""
-    try:
-        signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
-        if received := signal.sigtimedwait(END_SIGNALS, seconds):
-            interrupt(received.si_signo, None)
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, END_SIGNALS)
+class Preparation:
+    """What must be done before sources can be followed, and again if the database vanishes."""
+
+    def __init__(self, prepare: Callable[[], str], is_enough: Callable[[], bool]) -> None:
+        """`prepare` returns what it did, in one line, or raises one of FAULTS.
+
+        `is_enough` says whether the sources can be followed although it has failed.
+        """
+        self.prepare, self.is_enough = prepare, is_enough
+        self.due, self.failures, self.is_done = time.monotonic(), 0, False
+
+    def run(self, complain: Callable[[Exception, datetime], None]) -> None:
+        """Does it, if it is due."""
+        if self.due > time.monotonic():
+            return
+        try:
+            if done := self.prepare():
+                say(done)
+            self.failures, wait, self.is_done = 0, timedelta(seconds=WAIT_SECONDS), True
+        except FAULTS as error:
+            self.failures += 1
+            wait, self.is_done = retry_wait(self.failures), self.is_done or self.is_enough()
+            complain(error, utc() + wait)
+        self.due = time.monotonic() + wait.total_seconds()
 
 
-def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | None) -> None:
-    """Follows the sources until a signal ends it, which leaves the database whole."""
+def follow(
+    database: str,
+    sources: Sequence[tuple[str, Callable[[Sleep], Source]]],
+    preparation: Preparation,
+    parent: int | None = None,
+) -> None:
+    """Follows the sources until a signal or the end of the process `parent` ends it. That leaves the database whole.
+
+    Each has a name, and a function that makes it: this is called in its process, with a function to sleep.
+    """
 
     def expected() -> list[Expected]:
         with closing(open_read_only(Path(database))) as db:
@@ -119,9 +145,29 @@ def follow(database: str, sources: Sequence[Source], load: Callable[[], str] | N
             line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
             print(line, file=sys.stderr, flush=True)
 
+    def follow_one(make: Callable[[Sleep], Source], sleep: Sleep) -> None:
+        Loop(expected, utc, sleep, say, complain).run(make(sleep))
+
+    def complain_of_process(name: str, how: str, failures: int) -> float:
+        wait = retry_wait(failures)
+        complain(LoadError(f"the process that follows {name} {how}"), utc() + wait)
+        return wait.total_seconds()
+
+    waiter = Waiter(parent)
+    children = Children([(name, partial(follow_one, make)) for name, make in sources], complain_of_process)
     try:
         for number in END_SIGNALS:
             signal.signal(number, interrupt)
-        Loop(expected, lambda: datetime.now(UTC), wait, say, complain).run(sources, load)
+        while True:
+            preparation.run(complain)
+            next_start = children.start() if preparation.is_done else math.inf
+            waiter.wait(max(0.0, min(preparation.due, next_start) - time.monotonic()))
+            children.collect()
     except KeyboardInterrupt:
         pass
+    finally:
+        children.end()
+
+
+def utc() -> datetime:
+    return datetime.now(UTC)

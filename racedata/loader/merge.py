@@ -7,10 +7,9 @@ reference, races by circuit and date, and never by an id or a round.
 
 import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
@@ -18,6 +17,7 @@ from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
+from racedata.loader.temporary import temporary_folder
 from racedata.loader.values import Value
 
 # Tables whose rows are added only if an added record needs them, and the SQL that finds such a row here. A driver may
@@ -59,15 +59,19 @@ class Addition(NamedTuple):
     rule: Rule | None = None  # which of its records take the place of those here; None: no records do
     years: Collection[int] | None = None  # the seasons of which it is merged; None: all
     has_calendars: bool = False  # whether its calendars may take the place of those here, by the same rule
-    may_shrink: bool = True  # whether its records may take the place of those of more drivers
+    # Whether it may delete what it lacks: races, and records that it has of fewer drivers.
+    may_shrink: bool = True
+    # Whether races of a season that its calendar lacks, and that have no results here, are cancelled. Else that
+    # calendar is not taken.
+    are_cancelled: Callable[[int, Sequence[str]], bool] = lambda year, races: False
     updates_lists: bool = False  # whether what it says of a driver, constructor or circuit is taken too
 
 
 @contextmanager
 def filled_apart(fill: Callable[[Stage], list[str]], progress: Progress) -> Iterator[tuple[Path, list[str]]]:
     """A Stage in a file of its own, for `merge`: the path of that file, and what `fill`, which fills it, returns."""
-    with TemporaryDirectory(prefix="racedata-") as folder:
-        path = Path(folder, "stage.db")
+    with temporary_folder("racedata-", "stage.db") as folder:
+        path = folder / "stage.db"
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
             db.executescript(SCHEMA)
             stage = Stage(db, progress, str(path))
@@ -159,6 +163,7 @@ class Merge:
         self.db, self.addition = db, addition
         self.unmatched: list[str] = []  # races that are not here
         self.smaller: list[str] = []  # parts with fewer drivers than here
+        self.missing: list[str] = []  # races here that may be cancelled
         for name in (*LISTS, "races", "sources"):
             unique = "UNIQUE" if name == "drivers" else ""
             db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL {unique})")
@@ -210,7 +215,8 @@ class Merge:
             ids = same_races(self.db, year)
             rows = self.db.execute(
                 """SELECT raceId, round, name FROM added.races
-                   WHERE year = ? AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races')""",
+                   WHERE year = ? AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races')
+                   ORDER BY round""",
                 (year,),
             )
             self.unmatched += [f"{year}/{round} {name}" for race, round, name in rows if race not in ids]
@@ -234,16 +240,24 @@ class Merge:
         return bool(new) and all(self.may_replace(mine, other) for mine in new for other in old)
 
     def would_lose(self, year: int) -> bool:
-        """Whether a race that has results here is not in the new calendar, although nothing may shrink."""
+        """Whether the new calendar lacks races that are here, although nothing may shrink, and they are not cancelled.
+
+        A calendar may be incomplete for an hour. A race with results was not cancelled.
+        """
         if self.addition.may_shrink:
             return False
         old = calendar(self.db, "dump", year)
         kept = match_calendars(calendar(self.db, "added", year), old).values()
         results = {race for (race,) in self.db.execute("SELECT DISTINCT raceId FROM dump.results")}
-        lost = [race for race in old if race.id not in kept and race.id in results]
-        if lost:
-            self.smaller.append(f"the calendar of {year}, without {lost[0].name},")
-        return bool(lost)
+        lost = [race for race in old if race.id not in kept]
+        if with_results := [race.name for race in lost if race.id in results]:
+            self.smaller.append(f"the calendar of {year} without {with_results[0]}")
+            return True
+        names = [race.name for race in lost]
+        if not names or self.addition.are_cancelled(year, names):
+            return False
+        self.missing += [f"{year} {name}" for name in names]
+        return True
 
     def may_replace(self, new: Part, old: Part) -> bool:
         return bool(self.addition.rule and self.addition.rule(new, old))
@@ -530,8 +544,9 @@ class Merge:
     def report(self) -> list[str]:
         lines = []
         for what, names in (
-            ("match no race here, so nothing of them is added", self.unmatched),
+            ("match no race here, or two, so nothing of them is added", self.unmatched[::-1]),  # the newest first
             ("less than what is here, so not taken", self.smaller),
+            ("missing from the calendar, which is not taken unless that stays so", self.missing),
         ):
             if names:
                 more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""

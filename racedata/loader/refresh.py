@@ -10,22 +10,26 @@ import argparse
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from racedata.database import CHECKSUM_BYTES, COMMAND, OLDEST_VERSION, is_older, read_refreshes, refreshes_path
+from racedata.kinds import KINDS
 from racedata.loader import values
-from racedata.loader.api import JOLPICA, PACE, Api
+from racedata.loader.api import JOLPICA, PACE, Api, Pace
 from racedata.loader.api_rows import rows_of
 from racedata.loader.build import build, load, load_or_rebuild, make_default_folder
 from racedata.loader.corrections import add_corrections_argument
-from racedata.loader.download import HTTP
+from racedata.loader.download import HTTP, NotDownloaded, without_query
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.fetch import RACES, OldDatabase, SeasonFetch, digest_of, fetch_calendar, is_changed
-from racedata.loader.follow import Source, follow
+from racedata.loader.follow import Preparation, Source, follow
 from racedata.loader.merge import Addition, Part, Rule
+from racedata.loader.processes import Sleep
 from racedata.loader.replacement import (
     FAULTS,
     add_database_argument,
@@ -33,11 +37,12 @@ from racedata.loader.replacement import (
     fault_text,
     locked,
     progress_of_terminal,
+    replaced_file,
     replacement,
     run,
     say,
 )
-from racedata.loader.schedule import Expected
+from racedata.loader.schedule import Expected, release_wait
 from racedata.loader.sources import (
     PUBLISHED,
     addresses_in,
@@ -53,21 +58,34 @@ from racedata.loader.tables import BY_NAME, RECORDS
 
 DEFAULT = (JOLPICA, PUBLISHED["f1db"])  # the first is preferred
 
-# Kinds of records that an API, and f1db, do not have. From an API that has practice and sprint qualifying, they are
-# fetched with the results of the race.
-NOT_OF_AN_API, NOT_OF_F1DB = ("practice", "sprint_qualifying"), ("lap_times",)
-LAPS = 1200  # of a race that is not here, to tell how many requests it takes
+# Kinds of records that APIs need not have, and f1db does not have. From an API that has practice and sprint qualifying,
+# they are fetched with the results of the race.
+NOT_OF_AN_API = [kind.name for kind in KINDS.values() if not kind.is_of_ergast]
+NOT_OF_F1DB = ["lap_times"]
+# Records per race, for the estimate of requests: more than most races have.
+LAPS = 1300
+DETAILS = {"pitstops": 100, "driverstandings": 30, "constructorstandings": 20, "practice": 80, "sprintqualifying": 20}
 LAST_SEASON = 9999  # that a date can have
+CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
 
 
 class NothingNew(Exception):
     """The new database would have the same rows as the old one."""
 
 
+class Unusable(NamedTuple):
+    """A release that was downloaded and could not be used."""
+
+    release: str  # its SHA-256
+    failures: int
+    until: float  # when it may be downloaded again, by the clock of a Pace
+
+
 class Refresh:
     """A refresh of the database at `path` from sources at `addresses`, the first of which is preferred.
 
-    `season` limits it to one season, with all details of its races. `say` prints a line.
+    `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace` makes the pace of
+    the requests to a source. A refresh that `waits` does not fail if another program is replacing the database.
     """
 
     def __init__(
@@ -78,15 +96,21 @@ class Refresh:
         corrections: Path | None,
         progress: Progress,
         say: Callable[[str], object],
-        new_api: Callable[[str, Progress], Api] = Api,
+        new_pace: Callable[[], Pace] = Pace,
+        waits: bool = False,
     ) -> None:
-        self.addresses = [address.rstrip("/") if is_api(address) else address for address in addresses]
+        self.addresses = [plain(address) for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
-        self.progress, self.say, self.new_api = progress, say, new_api
+        self.progress, self.say, self.waits = progress, say, waits
         self.names = {address: name_of(address) for address in self.addresses}  # now: a folder may change or go
         self.order = list(self.names.values())
         self.first = LAST_SEASON  # to bring; `run` sets it before any source has changed the database
-        self.digests: dict[str, dict[str, str]] = {}  # of what was fetched from APIs, by address
+        self.paces = {address: new_pace() for address in self.addresses}
+        self.unusable: Unusable | None = None
+        # Races here that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and since when: as its last
+        # refresh has noted, and now.
+        self.lacked: Mapping[str, str] = {}
+        self.lacks: dict[str, str] = {}
 
     def run(self) -> int:
         """Asks each source. Returns how many changes were stored. Raises LoadError if a source fails, after all."""
@@ -114,22 +138,55 @@ class Refresh:
     def ask(self, address: str) -> int:
         """Brings what a source has. Returns how many changes were stored."""
         self.check_database()
-        before = self.checksum()
+        self.lacked, self.lacks = self.noted_as_lacking(address), {}
         release = release_checksum(address, self.progress) if is_release(address) else None
         if is_api(address):
-            api = self.new_api(address, self.progress)
-            requests = api.requests
-            changes = self.ask_api(api)
-            why = f" after {api.requests - requests} requests to {api.url}"
-        elif release and not self.season and release == self.known_release(self.names[address]):
+            requests = self.paces[address].requests
+            changes = self.ask_api(address)
+            why = f" after {self.paces[address].requests - requests} requests to {address}"
+        elif self.has_nothing_new(address, release):
             changes, why = 0, f": no later release at {address}"
         else:
-            changes, why = self.ask_dump(address), f" after {address}"
-        self.note(address, release, before)
+            changes, why = (
+                self.ask_release(address, release) if release else self.ask_dump(address),
+                f" after {address}",
+            )
+        self.note_asked(address)
         self.say(f"{self.path}: {'new data' if changes else 'nothing new'}{why}")
         return changes
 
-    def ask_dump(self, address: str) -> int:
+    def has_nothing_new(self, address: str, release: str | None) -> bool:
+        """Whether a release was read before, and lacks no race that now counts as cancelled."""
+        if not release or self.season or release != self.known_release(self.names[address]):
+            return False
+        return not any(map(self.is_long_ago, self.lacked.values()))
+
+    def api(self, address: str) -> Api:
+        """The API at an address, for one piece of work."""
+        return Api(address, self.progress, self.paces[address])
+
+    def ask_release(self, address: str, release: str) -> int:
+        """Brings what the release with this SHA-256 has. Raises LoadError if it could not be used a short time ago."""
+        clock = self.paces[address].clock
+        if wait := self.wait_for_release(address, release):
+            what = f"this release could not be used; next download in {math.ceil(wait / 60):,} minutes"
+            raise LoadError(f"{address}: {what}; expected a newer release")
+        try:
+            return self.ask_dump(address, release)
+        except NotDownloaded:
+            raise
+        except FAULTS:
+            failures = self.unusable.failures + 1 if self.unusable and self.unusable.release == release else 1
+            self.unusable = Unusable(release, failures, clock() + release_wait(failures).total_seconds())
+            raise
+
+    def wait_for_release(self, address: str, release: str) -> float:
+        """For how many seconds a release is not downloaded again, because it could not be used."""
+        if self.unusable and self.unusable.release == release:
+            return max(0.0, self.unusable.until - self.paces[address].clock())
+        return 0.0
+
+    def ask_dump(self, address: str, release: str | None = None) -> int:
         def fill(stage: Stage) -> list[str]:
             remarks = read_dump(dump, stage, is_loaded=False)
             if self.season:
@@ -137,15 +194,23 @@ class Refresh:
                 check_season(self.season, [year for (year,) in found], address)
             return remarks
 
+        given = self.given(address)
         with open_dump(address, os.environ.get("JOLPICA_TOKEN"), self.progress) as dump:
             with closing(OldDatabase(self.path)) as old:
                 first = self.season or old.first_season([])
             years = [self.season] if self.season else range(first, LAST_SEASON)
-            return self.store(
-                Addition(fill, self.rule(address), years, has_calendars=True, may_shrink=bool(self.season))
+            addition = Addition(
+                fill,
+                self.rule(address),
+                years,
+                has_calendars=True,
+                may_shrink=bool(self.season),
+                are_cancelled=self.are_cancelled,
             )
+            return self.store(addition, address, given, {"release": release} if release and not self.season else {})
 
-    def ask_api(self, api: Api) -> int:
+    def ask_api(self, address: str) -> int:
+        api = self.api(address)
         found = {str(season.get("season")): season for (season,) in api.records("seasons")}
         if not found or not all(map(values.year.fullmatch, found)):
             what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950"
@@ -164,7 +229,7 @@ class Refresh:
         self.announce(api, years)
         changes, calendars = 0, 0
         for year in years:
-            api.renew_limits()
+            api, given = self.api(address), self.given(address)
             with closing(OldDatabase(self.path)) as old:
                 races = fetch_calendar(api, year)
                 if not races:  # in winter, an API may list the next season before its calendar is known
@@ -173,10 +238,15 @@ class Refresh:
                 fetched = SeasonFetch(api, old, seasons[year], races, bool(self.season), seen)
                 fetched.fetch()
                 self.say(fetched.report())
-                changes += self.store(
-                    Addition(fetched.fill, rule, has_calendars=True, may_shrink=bool(self.season), updates_lists=True)
+                addition = Addition(
+                    fetched.fill,
+                    rule,
+                    has_calendars=True,
+                    may_shrink=bool(self.season),
+                    are_cancelled=self.are_cancelled,
+                    updates_lists=True,
                 )
-                self.digests[api.url] = fetched.digests  # of the latest season
+                changes += self.store(addition, address, given, {"seen": fetched.digests})
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")
@@ -187,18 +257,29 @@ class Refresh:
         if len(years) < 2:
             return
         with closing(OldDatabase(self.path)) as old:
-            of_race = 3 + math.ceil(LAPS / api.limit)
-            lists = 2 + 2 * math.ceil(RACES * 20 / api.limit)
-            requests = sum(lists + of_race * old.races_to_fetch(year) for year in years)
+            of_race = sum(math.ceil(records / api.limit) for records in (LAPS, *DETAILS.values()))
+            # The calendar and new statuses; results, qualifying and sprints of all races.
+            lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
+            filled_in = list(old.without_laps(also_from_apis=False).values())
+            races = {year: old.races_to_fetch(year) + filled_in.count(year) for year in years}
+            requests = sum(lists + of_race * count for count in races.values())
         quota, seconds = PACE[-1]
         hint = ""
-        if requests > quota:
+        if api.requests + requests > quota:
             hint = f", at most {quota} in {seconds // 60} minutes; to load a dump first is quicker: {COMMAND} load"
         self.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
 
-    def store(self, addition: Addition) -> int:
-        """Builds the new database. Returns 1 if it differs and is stored, else 0."""
-        with suppress(NothingNew), replacement(str(self.path)) as new:
+    def store(self, addition: Addition, address: str, given: object, facts: Mapping[str, object]) -> int:
+        """Builds the new database, and notes facts about the source. Returns 1 if it differs and is stored, else 0.
+
+        `given` is what the source had given when it was asked. If that has changed since, raises LoadError: another
+        program has asked the source too, perhaps later than this one, and stored what it has.
+        """
+        with suppress(NothingNew), replacement(str(self.path), self.waits) as new:
+            before = checksum_at_end(self.path)
+            if self.given(address) != given:
+                what = f"another program has stored records of {address} meanwhile"
+                raise LoadError(f"{self.path}: {what}; expected no other load or refresh of this source")
             with closing(OldDatabase(self.path)) as old:
                 is_sample = earlier.is_sample(old.db)
                 fill = partial(earlier.read, old.db)
@@ -207,9 +288,17 @@ class Refresh:
             for line in (*built.merged, *changes):
                 self.say(line)
             if not changes:
+                self.note(address, facts, before, before)
                 raise NothingNew  # `replacement` then removes the new file, and the old one stays
+            self.note(address, facts, before, checksum_at_end(new))
             return 1
         return 0
+
+    def given(self, address: str) -> object:
+        """What changes if anything else from a source is stored."""
+        with closing(OldDatabase(self.path)) as old:
+            sql = "SELECT readAt, checksum FROM sources WHERE name = ?"
+            return old.db.execute(sql, (self.names[address],)).fetchone()
 
     def rule(self, address: str) -> Rule:
         """What a source may replace: its own records, those of less preferred sources; an API also those of a dump."""
@@ -224,6 +313,21 @@ class Refresh:
 
         return may_replace
 
+    def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
+        """Whether the source has lacked all these races for so long that they are cancelled. Else notes since when."""
+        now = timestamp(self.now())
+        since = {f"{year} {race}": self.lacked.get(f"{year} {race}", now) for race in races}
+        if all(map(self.is_long_ago, since.values())):
+            return True
+        self.lacks |= since
+        return False
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.paces[self.addresses[0]].now(), UTC)
+
+    def is_long_ago(self, time: str) -> bool:
+        return time <= timestamp(self.now() - CANCELLED_AFTER)
+
     # What the last refreshes found is in a file beside the database, because they may leave the database as it is.
 
     def known_release(self, name: str) -> str | None:
@@ -231,46 +335,84 @@ class Refresh:
         with closing(OldDatabase(self.path)) as old:
             found = old.db.execute("SELECT checksum FROM sources WHERE name = ?", (name,)).fetchone()
         noted = read_refreshes(self.path)
-        if noted.get(name, {}).get("database") == self.checksum():
+        if noted.get(name, {}).get("database") == checksum_at_end(self.path):
             return noted[name].get("release")
         return str(found[0]) if found else None
 
     def seen(self, url: str) -> Mapping[str, str]:
         """The digests of the lists that were fetched from an API for this database, by race and endpoint."""
         noted = read_refreshes(self.path).get(url, {})
-        found = noted.get("seen") if noted.get("database") == self.checksum() else None
+        found = noted.get("seen") if noted.get("database") == checksum_at_end(self.path) else None
         return found if isinstance(found, dict) else {}
 
-    def note(self, address: str, release: str | None, before: str) -> None:
-        """Notes that a source was asked. `before` is the checksum that the database had."""
-        checksum = self.checksum()  # not that of what another program stores while this one waits for its lock
-        # Without this file, the next refresh only asks for more.
+    def noted_as_lacking(self, address: str) -> Mapping[str, str]:
+        """The races that the source lacked at the last refresh from it, and since when. No time is in the future."""
+        found, now = read_refreshes(self.path).get(self.names[address], {}).get("lacks"), timestamp(self.now())
+        if not isinstance(found, dict):
+            return {}
+        return {
+            race: time
+            for race, time in found.items()
+            if isinstance(time, str) and values.fetch_time.fullmatch(time) and time <= now
+        }
+
+    def note(self, address: str, facts: Mapping[str, object], before: str, after: str) -> None:
+        """Notes facts about a source, when a database is about to replace another. They are named by checksum."""
+        noted, name = read_refreshes(self.path), self.names[address]
+        for other in noted.values():
+            if other.get("database") == before:  # what other sources gave is in the new one too
+                other["database"] = after
+        times = {key: value for key, value in noted.get(name, {}).items() if key in ("refreshedAt", "followedSince")}
+        lacks = {"lacks": self.lacks} if self.lacks else {}
+        noted[name] = {**times, **facts, **lacks, "database": after}
+        write_notes(self.path, noted)
+
+    def note_asked(self, address: str) -> None:
+        """Notes that a source was asked successfully."""
         with suppress(OSError), locked(Path(os.path.realpath(self.path)).parent, wait=True):
             noted = read_refreshes(self.path)
-            for other in noted.values():
-                if other.get("database") == before:  # what other sources gave is still there
-                    other["database"] = checksum
-            noted[self.names[address]] = {
-                "refreshedAt": utc_now(),
-                "database": checksum,
-                **({"release": release} if release else {}),
-                **({"seen": self.digests[address]} if address in self.digests else {}),
-            }
-            path = refreshes_path(self.path)
-            new = path.with_name(f".{path.name}.writing")
-            try:
-                new.unlink(missing_ok=True)  # left by a refresh that was killed
-                new.write_text(json.dumps(noted), encoding="utf-8")
-                copy_attributes(self.path, new)
-                os.replace(new, path)
-            finally:
-                new.unlink(missing_ok=True)
+            noted.setdefault(self.names[address], {})["refreshedAt"] = utc_now()
+            write_notes(self.path, noted)
 
-    def checksum(self) -> str:
-        """The checksum of the database, which its file ends with."""
-        with self.path.open("rb") as file:
-            file.seek(-CHECKSUM_BYTES, os.SEEK_END)
-            return file.read().hex()
+
+def note_followed(path: Path, names: Collection[str]) -> bool:
+    """Notes which sources are followed, and since when: so a monitor knows which should have been asked.
+
+    Returns whether it could: there is a database, and no other program has the lock.
+    """
+    now = utc_now()
+    with suppress(OSError, LoadError), locked(Path(os.path.realpath(path)).parent, wait=False):
+        path.stat()  # without a database, there are no notes
+        noted = read_refreshes(path)
+        for name in {*names, *noted}:
+            since = noted.get(name, {}).pop("followedSince", "")
+            if name in names:
+                believed = isinstance(since, str) and "" < since <= now  # the clock may have been ahead
+                noted.setdefault(name, {})["followedSince"] = since if believed else now
+        write_notes(path, noted)
+        return True
+    return False
+
+
+def write_notes(database: Path, noted: Mapping[str, object]) -> None:
+    """Replaces the file of notes. The caller has the lock of the folder."""
+    path = refreshes_path(database)
+    new = path.with_name(f".{path.name}.writing")
+    with suppress(OSError):  # without this file, the next refresh only asks for more
+        try:
+            new.unlink(missing_ok=True)  # left by a refresh that was killed
+            new.write_text(json.dumps(noted), encoding="utf-8")
+            copy_attributes(database, new)
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)
+
+
+def checksum_at_end(path: Path) -> str:
+    """The checksum of a database, which its file ends with."""
+    with path.open("rb") as file:
+        file.seek(-CHECKSUM_BYTES, os.SEEK_END)
+        return file.read().hex()
 
 
 class Followed:
@@ -293,11 +435,12 @@ class Followed:
     def has_news(self, asked: Sequence[Expected]) -> bool:
         """Whether the source has records that are missing here, or other results."""
         if not is_api(self.address):
-            known = self.refresh.known_release(self.refresh.names[self.address])
-            # Of other dumps, only a download would tell: they are refreshed once a day.
-            return is_release(self.address) and release_checksum(self.address, self.refresh.progress) != known
-        api = self.refresh.new_api(self.address, self.refresh.progress)
-        api.renew_limits()
+            if not is_release(self.address):
+                return False  # only a download would tell: it is refreshed once a day
+            release = release_checksum(self.address, self.refresh.progress)
+            is_known = release == self.refresh.known_release(self.refresh.names[self.address])
+            return not is_known and not self.refresh.wait_for_release(self.address, release)
+        api = self.refresh.api(self.address)
         return any(self.is_new(api, each) for each in asked)
 
     def is_new(self, api: Api, expected: Expected) -> bool:
@@ -316,6 +459,10 @@ class Followed:
             return is_changed(list(rows_of(records, table, place)), old.rows(table, id))
 
 
+def timestamp(time: datetime) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def check_season(season: int, found: Sequence[int], place: str) -> None:
     """Raises LoadError, which begins with a place, unless the season is among those found there."""
     if season not in found:
@@ -328,29 +475,73 @@ def is_api(address: str) -> bool:
     return bool(HTTP.match(address)) and not address.partition("?")[0].endswith(".zip")
 
 
-def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None) -> None:
-    """Follows sources, until a signal ends it."""
-    progress = progress_of_terminal()
-    apis: dict[str, Api] = {}  # each keeps its pace
+def plain(address: str) -> str:
+    """An address as it is stored: that of an API does not end in a slash."""
+    return address.rstrip("/") if is_api(address) else address
 
-    def new_api(url: str, progress: Progress) -> Api:
-        # A failure is tried again after the wait of follow.py.
-        return apis.setdefault(url, Api(url, progress, tries=1))
 
-    said: list[str] = []
-    refresh = Refresh(path, addresses, None, corrections, progress, said.append, new_api)
-    configured = addresses_in(os.environ.get("RACEDATA_SOURCE", ""))
+def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None, parent: int | None) -> None:
+    """Follows sources until a signal ends it, or the pipe `parent` closes."""
 
-    def load_configured() -> str:
-        if has_more_than_the_sample(Path(path)):  # another program has loaded it meanwhile
-            return ""
-        make_default_folder(path)
-        return load(configured, path, corrections, progress)[-1]
+    def refresh(sleep: Sleep, said: list[str]) -> Refresh:
+        new_pace = partial(Pace, sleep=sleep)
+        return Refresh(path, addresses, None, corrections, lambda text: None, said.append, new_pace, waits=True)
 
-    is_needed = configured and not has_more_than_the_sample(Path(path))
+    def source(address: str, sleep: Sleep) -> Source:
+        said: list[str] = []
+        return Followed(address, refresh(sleep, said), said).source()
+
+    configured = list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
     # As in Refresh.run, the preferred source has the last word: first, all are due at once.
-    sources = [Followed(address, refresh, said).source() for address in reversed(refresh.addresses)]
-    follow(path, sources, load_configured if is_needed else None)
+    sources = [(without_query(address), partial(source, plain(address))) for address in reversed(addresses)]
+    names = [name_of(plain(address)) for address in addresses]
+    follow(path, sources, Loading(path, configured, corrections, names).preparation(), parent)
+
+
+class Loading:
+    """Loads the sources in RACEDATA_SOURCE for follow.py, if the database is not built from them.
+
+    `followed` has the names of the sources that are followed then.
+    """
+
+    def __init__(
+        self, path: str, configured: Sequence[str], corrections: Path | None, followed: Collection[str]
+    ) -> None:
+        self.path, self.configured, self.corrections, self.followed = path, configured, corrections, followed
+        self.progress = progress_of_terminal()
+        self.compares = True  # with what the database was built from: at the start, but not if it is loaded later
+        self.checked: object = None  # the file that was checked, or loaded
+        self.is_noted = False  # that the sources are followed
+
+    def preparation(self) -> Preparation:
+        return Preparation(self.prepare, lambda: not self.configured or has_more_than_the_sample(Path(self.path)))
+
+    def prepare(self) -> str:
+        """Loads the sources if necessary. Returns a line that says so. Raises LoadError if the file cannot be read."""
+        if self.is_noted and replaced_file(self.path) == self.checked:
+            return ""
+        line = ""
+        if self.configured and (remark := self.remark()) is not None:
+            make_default_folder(self.path)
+            line = load(self.configured, self.path, self.corrections, self.progress)[-1] + remark
+        elif os.path.exists(self.path) and is_older(Path(self.path)):
+            line = load_or_rebuild(self.path, self.corrections, self.progress)[-1]
+        self.progress("")
+        self.is_noted = (self.is_noted and not line) or note_followed(Path(self.path), self.followed)
+        self.checked, self.compares = replaced_file(self.path), False
+        return line
+
+    def remark(self) -> str | None:
+        """If the sources must be loaded, what to add to the line of the load; else None."""
+        if not os.path.exists(self.path):
+            return ""
+        with closing(earlier.open_checked(Path(self.path), OLDEST_VERSION)) as db:
+            loaded = earlier.loaded_sources(db)
+            if loaded == self.configured:
+                return None
+            if earlier.is_sample(db):
+                return ""
+        return f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed" if self.compares else None
 
 
 def has_more_than_the_sample(path: Path) -> bool:
@@ -368,7 +559,8 @@ def season(text: str) -> int | None:
     return int(text) if text else None
 
 
-def main(arguments: Sequence[str]) -> None:
+def main(arguments: Sequence[str], parent: int | None = None) -> None:
+    """Runs the command. `parent` is the end to read of a pipe: when it closes, `--follow` ends."""
     parser = argparse.ArgumentParser(
         prog="racedata refresh",
         description="Bring the database up to date: every season from the first that is unfinished.",
@@ -390,8 +582,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="go on for good: look again when the calendar says that there may be something new, and at least daily; "
-        "without a database, or with only the sample, load the sources in RACEDATA_SOURCE first",
+        help="keep running: check again when the calendar says that there may be something new, and at least daily; "
+        "if the database is missing, is the sample, or was built from other sources than RACEDATA_SOURCE names, load "
+        "those first",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)
@@ -401,7 +594,7 @@ def main(arguments: Sequence[str]) -> None:
     addresses = [address for text in parsed.addresses or [] for address in addresses_in(text)] or DEFAULT
 
     if parsed.follow:
-        follow_sources(parsed.database, addresses, parsed.corrections)
+        follow_sources(parsed.database, addresses, parsed.corrections, parent)
         return
 
     def work(progress: Progress) -> list[str]:

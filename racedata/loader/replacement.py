@@ -19,6 +19,7 @@ from typing import Never
 
 from racedata.database import default_path, file_state, is_replaceable
 from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
+from racedata.loader.temporary import remove_left
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 FREE_BYTES = 1_000_000  # a disk with so many is not full
@@ -39,17 +40,18 @@ def path_of_file(text: str) -> str:
 
 
 @contextmanager
-def replacement(path: str) -> Iterator[Path]:
+def replacement(path: str, wait: bool = False) -> Iterator[Path]:
     """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed.
 
-    Raises LoadError if another program is replacing it.
+    If another program is replacing it, waits for that program, or raises LoadError.
     """
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
         raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
-    with locked(old.parent, wait=False) as folder:
+    with locked(old.parent, wait) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
+        remove_left(f".{old.name}.", old.name, old.parent)  # by a conversion in build.py
         try:
             new.touch()  # if that is not permitted, the error says so; SQLite's would not
             yield new
@@ -168,7 +170,12 @@ def what_to_do(error: Exception, folder: str) -> str:
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT) or (isinstance(error, sqlite3.Error) and "disk is full" in str(error)):
         return f"; free some space in {folder}"
-    if number in (errno.EACCES, errno.EPERM, errno.EROFS) and str(getattr(error, "filename", "")).startswith(folder):
+    path = str(getattr(error, "filename", ""))
+    if number in (errno.EACCES, errno.EPERM, errno.EROFS) and path.startswith(folder):
+        if os.path.isfile(path) and not os.access(path, os.R_OK):
+            return f"; let user {os.geteuid()} read {path}"
+        while not os.path.isdir(folder):  # the first folder to be made is in one that exists
+            folder = os.path.dirname(folder)
         return f"; let user {os.geteuid()} write {folder}"
     return ""
 

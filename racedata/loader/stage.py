@@ -21,6 +21,14 @@ OUT_OF_SEASON = """
     WHERE sessions.date NOT BETWEEN (year - 1) || '-12-01' AND year || '-12-31'"""
 
 
+# No season has had two races with the same name, or at one circuit on one day.
+SAME_RACES = """
+    SELECT year, min(round), max(round), 'name' FROM dump.races GROUP BY year, name HAVING count(*) > 1
+    UNION ALL
+    SELECT year, min(round), max(round), 'circuit and date' FROM dump.races
+    GROUP BY year, circuitId, date HAVING count(*) > 1"""
+
+
 class Origin(NamedTuple):
     """A source of rows in a Stage: a row of the table `sources`."""
 
@@ -83,14 +91,20 @@ class Stage:
                 (kind, None if is_loaded else read_at),
             )
 
-    def check_dates(self) -> None:
-        """Raises LoadError, which begins with the place, for a date outside of the race's season: after corrections."""
+    def check_calendars(self) -> None:
+        """Raises LoadError, which begins with the place, for a date outside of the season, or a race given twice.
+
+        Call it after corrections.
+        """
         if self.place and (found := self.db.execute(OUT_OF_SEASON).fetchone()):
             year, round, name, what, date = found
             raise LoadError(
                 f"{self.place}: the date of {what}{year}/{round} {name} is {date!r}; "
                 f"expected a day of its season, {year}"
             )
+        if self.place and (found := self.db.execute(SAME_RACES).fetchone()):
+            year, first, last, what = found
+            raise LoadError(f"{self.place}: {year}/{first} and {year}/{last} have the same {what}; expected no two")
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
         """Inserts rows, given as columns of values. Columns that `names` omits are unknown in all of them.

@@ -21,6 +21,7 @@ from racedata.loader.values import (
     plain_text,
     points,
     reference,
+    round_number,
     row_id,
     short_lap_time,
     status_text,
@@ -187,7 +188,7 @@ TABLES = (
     Table(
         "races",
         key=("year", "round"),
-        parse={"year": year, "round": from_one, "date": day, "time": time_of_day},
+        parse={"year": year, "round": round_number, "date": day, "time": time_of_day},
         parse_api={"time": utc_time},
         required=True,
         paths={

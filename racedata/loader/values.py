@@ -81,6 +81,7 @@ _PLAIN_TEXT = r"[^\x00-\x20\x7f\ud800-\udfff]([^\x00-\x1f\x7f\ud800-\udfff]{0,99
 
 whole_number = Parser("a whole number such as 25", _DIGITS, int, repeats=True)
 from_one = Parser("a whole number from 1", f"(?!0+$){_DIGITS}", int, repeats=True)
+round_number = Parser("a whole number from 1 to 99", "0{0,9}[1-9][0-9]?", int, repeats=True)
 row_id = Parser("a whole number such as 25", _DIGITS, int)  # of a long file, each once
 year = Parser("a year from 1950 to 2999", "19[5-9][0-9]|2[0-9]{3}", int, repeats=True)  # Formula One began in 1950
 number = Parser("a number such as 25 or 8.14", _NUMBER)

@@ -1,16 +1,17 @@
 """An API in Ergast's format, which counts requests and breaks answers, and a refresh from it that never waits."""
 
+import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
+from threading import Event, Thread
 
 import webtest
 
-from racedata.loader.api import Api
+from racedata.loader.api import Pace
 from racedata.loader.corrections import CORRECTIONS
-from racedata.loader.errors import Progress
 from racedata.loader.refresh import Refresh
 
 Answer = tuple[int, dict[str, str], bytes]
@@ -73,7 +74,8 @@ def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            server.handle(self)
+            with suppress(ConnectionError):  # a client that has ended
+                server.handle(self)
 
         def log_message(self, format: str, *arguments: object) -> None:
             pass
@@ -89,6 +91,22 @@ def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
             thread.join()
 
 
+@contextmanager
+def hanging() -> Iterator[Server]:
+    """A server that answers only at the end of the block."""
+    end = Event()
+
+    def answer(path: str) -> Answer:
+        end.wait()
+        return 500, {}, b""
+
+    with served(answer) as server:
+        try:
+            yield server
+        finally:
+            end.set()
+
+
 def answers_of(app: webtest.TestApp) -> Callable[[str], Answer]:
     """What an application answers: the `answer` of a Server."""
 
@@ -99,16 +117,17 @@ def answers_of(app: webtest.TestApp) -> Callable[[str], Answer]:
     return answer
 
 
+def hurried(now: Callable[[], float] = time.time) -> Pace:
+    """A pace without any waiting."""
+    return Pace(clock=lambda: 0, sleep=lambda seconds: None, now=now)
+
+
 def refreshed(
-    database: Path, *addresses: str, season: int | None = None, now: float = 1_800_000_000
+    database: Path, *addresses: str, season: int | None = None, now: float | None = None
 ) -> tuple[list[str], int]:
     """Refreshes a database without any waiting. Returns what was said and the number of requests to APIs."""
     said: list[str] = []
-    apis: list[Api] = []
-
-    def new_api(url: str, progress: Progress) -> Api:
-        apis.append(Api(url, progress, clock=lambda: 0, sleep=lambda seconds: None, now=lambda: now))
-        return apis[-1]
-
-    Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_api).run()
-    return said, sum(api.requests for api in apis)
+    new_pace = partial(hurried, time.time if now is None else lambda: now)
+    refresh = Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_pace)
+    refresh.run()
+    return said, sum(pace.requests for pace in refresh.paces.values())

@@ -43,6 +43,19 @@ def following(database: Path, *arguments: str, **environ: str) -> Iterator["subp
             process.kill()
 
 
+def children_of(process: int) -> list[int]:
+    """The ids of the processes that a process has started."""
+    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
+def has_ended(process: int) -> bool:
+    """Whether a process has ended, even if nobody has waited for it."""
+    try:
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
 def free_port() -> int:
     """A free port, below the range that the system uses for outgoing connections."""
     while True:
@@ -102,8 +115,7 @@ class Gunicorn:
 
     def workers(self) -> list[int]:
         """The ids of the worker processes."""
-        pid = self.process.pid
-        return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+        return children_of(self.process.pid)
 
     def wait_for_new_workers(self, before: set[int]) -> None:
         """Waits until there are as many workers as in `before`, and none of those."""

@@ -1,19 +1,27 @@
-"""A season that is played in simulated time: its sources publish late, correct, fail and move races."""
+"""A season that is played in simulated time: its sources publish late, correct, fail and move races.
+
+Or with the real client of an API, which asks a real server.
+"""
 
 import random
 import sqlite3
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from math import ceil
 from pathlib import Path
+from typing import NamedTuple
 
+from racedata.loader.api import Pace
 from racedata.loader.errors import LoadError
-from racedata.loader.follow import Loop, Source
+from racedata.loader.follow import Following, Loop, Source
+from racedata.loader.refresh import Followed, Refresh
 from racedata.loader.schedule import FIRST_LOOK, Expected, expected_records
 from racedata.loader.sources.earlier import open_read_only
 from racedata.loader.tables import RACE_TABLES, RECORDS
+from support.apis import Answer
 
 Key = tuple[int, str, str]  # round, session and kind
 
@@ -63,7 +71,10 @@ class Season:
             for source in sources
         ]
         with closing(self.db), suppress(SeasonOver):
-            Loop(self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault).run(followed, None)
+            loop = Loop(self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault)
+            following = [Following(source, self.now) for source in followed]
+            while True:  # of several processes, the one that is due first
+                loop.look(min(following, key=lambda each: each.due))
 
     def note_fault(self, fault: Exception, due: datetime) -> None:
         self.next_tries.append(due - self.now)
@@ -198,3 +209,74 @@ class SimulatedF1db(SimulatedSource):
 
     def cost(self, new: Collection[Key]) -> int:
         return 2 if new else 1
+
+
+class SimulatedTime:
+    """Clocks, in UTC, that pass only by waiting, and by each question. At the end, it raises SeasonOver."""
+
+    def __init__(self, now: datetime, end: datetime) -> None:
+        self.now, self.end = now, end
+
+    def utc(self) -> datetime:
+        return self.now
+
+    def seconds(self) -> float:
+        return self.now.timestamp()
+
+    def sleep(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+        if self.now > self.end:
+            raise SeasonOver
+
+
+class Answered(NamedTuple):
+    """What an API was asked, and when."""
+
+    time: datetime
+    path: str
+    status: int
+
+
+class LimitedApi:
+    """An API with limits, by default those of Jolpica-F1. `answer` is for `served`, `published` its data."""
+
+    def __init__(
+        self,
+        time: SimulatedTime,
+        published: Callable[[str], Answer],
+        limits: Collection[tuple[int, int]] = ((4, 1), (500, 3600)),
+    ) -> None:
+        self.time, self.published, self.limits = time, published, limits
+        self.answered: list[Answered] = []
+
+    def answer(self, path: str) -> Answer:
+        self.time.now += timedelta(seconds=0.1)
+        found = self.refusal() or self.published(path)
+        self.answered.append(Answered(self.time.now, path, found[0]))
+        return found
+
+    def refusal(self) -> Answer | None:
+        served = [each.time for each in self.answered if each.status == 200]
+        for count, seconds in self.limits:
+            if len(served) >= count and served[-count] > self.time.now - timedelta(seconds=seconds):
+                return 429, {"Retry-After": str(seconds)}, b""
+        return None
+
+
+def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str]:
+    """Follows a source until the end, as the command does. Returns the complaints."""
+    said: list[str] = []
+    complaints: list[str] = []
+
+    def expected() -> list[Expected]:
+        with closing(open_read_only(database)) as db:
+            return expected_records(db)
+
+    new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
+    refresh = Refresh(str(database), [address], None, None, lambda text: None, said.append, new_pace)
+    source = Followed(address, refresh, said).source()
+    with suppress(SeasonOver):
+        Loop(expected, time.utc, time.sleep, lambda line: None, lambda error, due: complaints.append(str(error))).run(
+            source
+        )
+    return complaints

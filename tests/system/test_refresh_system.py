@@ -1,19 +1,28 @@
 """Refreshing a database of a full dump from a real service over that dump, as it would be from the public one."""
 
 import csv
+import os
 import random
+import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
 import time
 from contextlib import closing, contextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
 
 import pytest
-from support.apis import refreshed
+from support import SAMPLE
+from support.answers import client
+from support.apis import answers_of, hanging, refreshed, served
 from support.loads import RECORDS, built, csv_rows, edited, facts_of, is_whole, race_ids, rows_of, select, without
-from support.processes import OFF, service
+from support.processes import OFF, children_of, following, service, until
+from support.season import LimitedApi, SimulatedTime, follow_source
 
-from racedata.loader.api import Api
+from racedata.database import read_refreshes
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.refresh import Refresh
 
@@ -246,15 +255,134 @@ def test_f1db_brings_the_latest_rounds_until_the_api_has_them(source, complete, 
 def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
     """The limits of the service are those of the public one. It never has to say 429."""
     database = behind(source, tmp_path, 1)
-    waits, apis = [], []
-
-    def new_api(url, progress):
-        apis.append(Api(url, waits.append))
-        return apis[-1]
-
+    said = []
     limits = {"RACEDATA_BURST_LIMIT": "4/second", "RACEDATA_SUSTAINED_LIMIT": "500/hour"}
     with api(complete, tmp_path, RACEDATA_MAX_LIMIT="100", **limits) as url:
-        Refresh(str(database), [url], None, CORRECTIONS, waits.append, waits.append, new_api).run()
+        refresh = Refresh(str(database), [url], None, CORRECTIONS, said.append, said.append)
+        refresh.run()
     assert rows_of(database) == rows_of(complete)
-    assert apis[0].requests == 29
-    assert not [text for text in waits if text.startswith("status")]
+    assert refresh.paces[url].requests == 29
+    assert not [text for text in said if text.startswith("status")]
+
+
+# Following.
+
+
+@pytest.fixture(scope="module")
+def two_seasons(dump, tmp_path_factory):
+    """A dump of 2024 and 2025, with three laps of each driver."""
+    kept = {id for year in (2024, 2025) for id in race_ids(dump, year).values()}
+    edits = {name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)}
+    edits["seasons"] = lambda row: row if row["year"] in ("2024", "2025") else None
+    folder = edited(dump, tmp_path_factory.mktemp("two") / "dump", **{**edits, "lap_times": lambda row: None})
+    with (folder / "lap_times.csv").open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(csv_rows(dump, "lap_times")[0]), restval=r"\N")
+        for row in csv_rows(folder, "results"):
+            for lap in (1, 2, 3):
+                values = {"raceId": row["raceId"], "driverId": row["driverId"], "lap": lap, "position": 1}
+                writer.writerow({**values, "time": f"1:20.00{lap}"})
+    return folder
+
+
+@pytest.fixture(scope="module")
+def after_each_race(two_seasons, tmp_path_factory):
+    """The databases of that dump before 2025 and after each race that was run, with the time of its start."""
+    folder = tmp_path_factory.mktemp("races")
+    rows = {int(row["round"]): row for row in csv_rows(two_seasons, "races") if row["year"] == "2025"}
+    databases = [(datetime(2024, 12, 8, tzinfo=UTC), folder / "0.db")]
+    for round in range(1, LAST + 1):
+        starts = datetime.fromisoformat(f"{rows[round]['date']}T{rows[round]['time']}").replace(tzinfo=UTC)
+        databases.append((starts, folder / f"{round}.db"))
+    for round, (_, path) in enumerate(databases):
+        built(without(two_seasons, folder / str(round), 2025, *range(round + 1, LAST + 1)), path)
+    return databases
+
+
+@pytest.mark.long(100)
+def test_for_a_year_a_followed_api_is_asked_daily_and_brings_each_race(after_each_race, tmp_path):
+    """It begins on a quiet day. Each race is published three hours after its start."""
+    start = datetime(2025, 1, 1, tzinfo=UTC)
+    time = SimulatedTime(start, datetime(2026, 1, 1, tzinfo=UTC))
+    late = timedelta(hours=3)
+    database = shutil.copy(after_each_race[0][1], tmp_path / "racedata.db")
+    answers = [(starts + late, answers_of(client(path, max_limit=100))) for starts, path in after_each_race]
+    limited = LimitedApi(time, lambda path: [answer for at, answer in answers if at <= time.now][-1](path))
+    with served(limited.answer) as server:
+        assert follow_source(database, server.url, time) == []
+    assert {each.status for each in limited.answered} == {200}
+    times = [start, *(each.time for each in limited.answered), time.end]
+    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(hours=24, minutes=10)
+    for round, (starts, _) in enumerate(after_each_race):
+        laps = [each.time for each in limited.answered if f"/2025/{round}/laps" in each.path]
+        assert round == 0 or timedelta() <= laps[0] - starts - late < timedelta(minutes=25), round
+    assert facts_of(database) == facts_of(after_each_race[-1][1])
+    print(f"{len(limited.answered):,} requests")
+
+
+@pytest.fixture
+def later(tmp_path):
+    """Moves the clock of a process, which waits, and wakes it by a signal."""
+    offset = tmp_path / "offset"
+    offset.write_text("+0h")
+
+    def later(process, hours):
+        (tmp_path / "new").write_text(f"+{hours}h")
+        os.replace(tmp_path / "new", offset)
+        os.kill(process, signal.SIGCHLD)
+
+    (library,) = Path("/usr/lib").glob("*/faketime/libfaketime.so.1")
+    later.environ = {
+        "LD_PRELOAD": str(library),
+        "FAKETIME_TIMESTAMP_FILE": str(offset),
+        "FAKETIME_NO_CACHE": "1",
+    }
+    return later
+
+
+def asked_since(database, url, hours):
+    """Whether a source has been asked at a time so many hours from now."""
+    since = datetime.now(UTC) + timedelta(hours=hours, seconds=-1)
+
+    def is_asked():
+        asked = read_refreshes(database).get(url, {}).get("refreshedAt")
+        return asked is not None and datetime.fromisoformat(asked) >= since
+
+    return is_asked
+
+
+@pytest.mark.long(30)
+def test_the_command_still_asks_an_api_after_25_49_and_500_hours(sample_database, tmp_path, later):
+    database = shutil.copy(sample_database, tmp_path / "racedata.db")
+    with (
+        served(answers_of(client(sample_database))) as server,
+        following(database, "--from", server.url, **later.environ) as follow,
+    ):
+        is_asked = asked_since(database, server.url, 0)
+        until(is_asked, 120)
+        for hours in (25, 49, 500):
+            is_asked = asked_since(database, server.url, hours)
+            later(children_of(follow.pid)[0], hours)
+            until(is_asked, 120)
+        follow.terminate()
+        assert follow.communicate(timeout=60)[1] == ""
+
+
+@pytest.mark.long(30)
+def test_while_it_runs_the_command_loads_a_deleted_database_and_starts_a_killed_process_again(tmp_path, later):
+    database = tmp_path / "racedata.db"
+    with (
+        hanging() as server,
+        following(database, "--from", server.url, RACEDATA_SOURCE=str(SAMPLE), **later.environ) as follow,
+    ):
+        assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
+        until(lambda: len(server.paths) == 1, 60)
+        database.unlink()
+        later(follow.pid, 1)
+        assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
+        (child,) = children_of(follow.pid)
+        os.kill(child, signal.SIGKILL)
+        assert "was ended by signal 9; next try at " in follow.stderr.readline()
+        later(follow.pid, 2)
+        until(lambda: len(server.paths) == 2, 60)
+        follow.terminate()
+        assert follow.communicate(timeout=60) == ("", "")

@@ -4,6 +4,7 @@ What an older version does not have is unknown.
 """
 
 import sqlite3
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -91,7 +92,23 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
     else:
         for name in ("sources", "origins"):
             copy(db, f"SELECT * FROM {name}", stage, name, names_of(db, name))
+    correct_future_times(stage.db)
     return []
+
+
+def correct_future_times(db: sqlite3.Connection) -> None:
+    """Corrects times in the future, from a clock that was ahead: else no dump would be newer until then.
+
+    What was fetched at such a time counts as old: as fetched on the day of the race.
+    """
+    (newest,) = db.execute("SELECT max(date) FROM dump.results JOIN dump.races USING (raceId)").fetchone()
+    today = max(datetime.now(UTC).strftime("%Y-%m-%d"), newest or "")  # the clock may also be behind
+    db.execute("UPDATE dump.sources SET readAt = ?1 || 'T00:00:00Z' WHERE date(readAt) > ?1", (today,))
+    db.execute(
+        """UPDATE dump.origins SET fetchedAt = min(date, ?1) || 'T00:00:00Z' FROM dump.races
+           WHERE races.raceId = origins.raceId AND date(fetchedAt) > ?1""",
+        (today,),
+    )
 
 
 def copy(db: sqlite3.Connection, sql: str, stage: Stage, table: str, names: list[str]) -> None:

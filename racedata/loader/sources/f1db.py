@@ -27,6 +27,7 @@ from racedata.loader.values import (
     one_of,
     plain_text,
     points,
+    round_number,
     row_id,
     short_lap_time,
     whole_number,
@@ -104,7 +105,7 @@ PARSERS: dict[str, Parser] = {
 }
 RACE_PARSERS: dict[str, Parser] = {
     "year": year,
-    "round": from_one,
+    "round": round_number,
     "date": day,
     "time": hour_and_minute,
     **{f"{name}Date": day for name in SESSIONS.values()},

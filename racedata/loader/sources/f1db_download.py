@@ -11,7 +11,7 @@ from racedata.loader.errors import LoadError, Progress
 
 FILE = "f1db-csv.zip"
 CHECKSUMS = "checksums_sha256.txt"
-CHECKSUMS_BYTES = 100_000
+CHECKSUMS_BYTES, CHECKSUMS_SECONDS = 100_000, 30
 
 
 def is_release(address: str) -> bool:
@@ -29,7 +29,7 @@ def release_checksum(url: str, progress: Progress) -> str:
     """The SHA-256 of the release at `url`, by the file beside it: whether there is a new release, in one request."""
     address = url.removesuffix(FILE) + CHECKSUMS
     content = io.BytesIO()
-    download(address, content, progress, size=CHECKSUMS_BYTES, expected="the checksums of a release")
+    download(address, content, progress, CHECKSUMS_SECONDS, CHECKSUMS_BYTES, expected="the checksums of a release")
     found = re.search(
         rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$", content.getvalue().decode("latin-1"), re.MULTILINE
     )

@@ -1,0 +1,122 @@
+"""Processes that one program starts: each is started again if it ends, and all end with the program.
+
+What they do does not belong here.
+"""
+
+import math
+import os
+import select
+import signal
+import time
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Self
+
+from racedata.loader.replacement import END_SIGNALS, ignore
+
+Sleep = Callable[[float], None]
+STEADY_SECONDS = 3600  # a process that has run so long counts as one that works
+
+
+class Waiter:
+    """Waits. A signal ends the wait even if it arrives just before it begins, which time.sleep would miss."""
+
+    def __init__(self, parent: int | None = None) -> None:
+        """`parent` is the end to read of a pipe that closes when the parent process ends: then, so does this one."""
+        self.parent = parent
+        self.signals, self.wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(self.wake, warn_on_full_buffer=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        signal.set_wakeup_fd(-1)
+        os.close(self.signals)
+        os.close(self.wake)
+
+    def wait(self, seconds: float) -> None:
+        """Waits for so many seconds, or until any signal arrives."""
+        watched = [self.signals] if self.parent is None else [self.signals, self.parent]
+        ready, _, _ = select.select(watched, [], [], seconds)
+        if self.signals in ready:
+            os.read(self.signals, 4096)
+        if self.parent in ready:
+            raise KeyboardInterrupt
+
+    def sleep(self, seconds: float) -> None:
+        """Waits for so many seconds. Only a signal whose handler raises ends it before."""
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0:
+            self.wait(left)
+
+
+@dataclass
+class Child:
+    """A process: what it is for, and what it does with a function to sleep."""
+
+    name: str
+    work: Callable[[Sleep], object]
+    pid: int = 0  # 0 if it does not run
+    start: float = 0.0  # when it was started, or is due
+    failures: int = 0  # in a row
+
+
+class Children:
+    """The processes of this program. `complain` gets the name of one that has ended, how, and its failures in a row.
+
+    It returns in how many seconds that one is started again.
+    """
+
+    def __init__(self, works: Sequence[tuple[str, Callable[[Sleep], object]]], complain: Callable[..., float]) -> None:
+        self.children, self.complain = [Child(*work) for work in works], complain
+        self.alive, self.own = os.pipe()  # nothing is written; only this process keeps `own` open
+        signal.signal(signal.SIGCHLD, ignore)  # but it wakes the Waiter
+
+    def start(self) -> float:
+        """Starts those that are due. Returns when the next one is due, by time.monotonic."""
+        for child in self.children:
+            if not child.pid and child.start <= time.monotonic():
+                child.start = time.monotonic()
+                # In the new process, no signal may arrive before `run` handles it.
+                signal.pthread_sigmask(signal.SIG_BLOCK, END_SIGNALS)
+                child.pid = os.fork() or self.run(child)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, END_SIGNALS)
+        return min((child.start for child in self.children if not child.pid), default=math.inf)
+
+    def run(self, child: Child) -> int:
+        """Does the work of a process, in that process, and ends it."""
+        status = 1
+        try:
+            os.close(self.own)
+            waiter = Waiter(self.alive)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, END_SIGNALS)
+            child.work(waiter.sleep)  # which does not return
+        except KeyboardInterrupt:
+            status = 0
+        except BaseException:
+            traceback.print_exc()
+        finally:
+            os._exit(status)
+
+    def collect(self) -> None:
+        """Notes which have ended, and when they are started again."""
+        for child in self.children:
+            if child.pid and (ended := os.waitpid(child.pid, os.WNOHANG))[0]:
+                now = time.monotonic()
+                child.failures = 1 if now - child.start > STEADY_SECONDS else child.failures + 1
+                code = os.waitstatus_to_exitcode(ended[1])
+                how = f"was ended by signal {-code}" if code < 0 else f"has ended with status {code}"
+                child.pid, child.start = 0, now + self.complain(child.name, how, child.failures)
+
+    def end(self) -> None:
+        """Ends all of them, and waits until they have ended."""
+        running = [child.pid for child in self.children if child.pid]
+        for pid in running:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGTERM)
+        for pid in running:
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)

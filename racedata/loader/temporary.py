@@ -1,0 +1,65 @@
+"""Temporary folders. One that a killed program has left is removed by the next program that makes one.
+
+A program locks its folder, and the lock ends with the program. So a folder that nobody has locked is left over.
+"""
+
+import fcntl
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+RANDOM = "[a-z0-9_]{8}"  # what mkdtemp appends to a prefix
+
+
+@contextmanager
+def temporary_folder(prefix: str, file: str, parent: Path | None = None) -> Iterator[Path]:
+    """A new folder, until the end of the block. All files in it have `file` in their names.
+
+    It is in `parent`, or in the folder for temporary files.
+    """
+    parent = parent or Path(tempfile.gettempdir())
+    remove_left(prefix, file, parent)
+    folder, descriptor = locked_folder(prefix, parent)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(descriptor)
+
+
+def locked_folder(prefix: str, parent: Path) -> tuple[Path, int]:
+    """A new folder, and the descriptor that locks it."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        # Until it is locked, another program may take it for a folder that is left over.
+        with suppress(FileNotFoundError):
+            descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            if folder.exists():
+                return folder, descriptor
+            os.close(descriptor)
+
+
+def remove_left(prefix: str, file: str, parent: Path) -> None:
+    """Removes the folders that killed programs of this user have left. Others, with other files, stay."""
+    name = re.compile(re.escape(prefix) + RANDOM)
+    with suppress(OSError):  # to clean up is never necessary
+        for folder in [path for path in parent.iterdir() if name.fullmatch(path.name)]:
+            with suppress(OSError):
+                remove_if_left(folder, file)
+
+
+def remove_if_left(folder: Path, file: str) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        if os.fstat(descriptor).st_uid == os.geteuid() and all(file in name for name in os.listdir(descriptor)):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its program is running
+            for name in os.listdir(descriptor):
+                os.unlink(name, dir_fd=descriptor)
+            folder.rmdir()
+    finally:
+        os.close(descriptor)
