@@ -42,7 +42,7 @@ def check(arguments: Sequence[str]) -> None:
 def serve(arguments: Sequence[str]) -> None:
     """Runs gunicorn in this process. Builds a database first if the default place needs one."""
     end_at_signals()
-    from racedata.settings import CANNOT_START, parse_arguments
+    from racedata.service.settings import CANNOT_START, parse_arguments
 
     settings, follow, gunicorn_options = parse_arguments(arguments)
     if settings.database == default_path(os.environ) and (needed := needed_at(settings.database)):
@@ -60,7 +60,7 @@ def serve(arguments: Sequence[str]) -> None:
         start_follower(settings.database)
     try:
         # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY without checking it.
-        from racedata import server
+        from racedata.service import server
     except ImportError as error:
         sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
     server.serve(settings, gunicorn_options)
@@ -105,7 +105,7 @@ def healthcheck(arguments: Sequence[str]) -> None:
     from urllib.error import HTTPError
     from urllib.request import ProxyHandler, build_opener
 
-    from racedata.settings import SettingError, Settings
+    from racedata.service.settings import SettingError, Settings
 
     parser = argparse.ArgumentParser(
         prog="racedata healthcheck",

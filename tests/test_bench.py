@@ -8,7 +8,7 @@ import pytest
 from support import ROOT, SAMPLE
 from support.loads import built, select
 
-from racedata.resources import ENDPOINTS
+from racedata.service.endpoints import ENDPOINTS
 
 
 def run(script, *arguments):

@@ -27,7 +27,7 @@ from support.processes import OFF, Gunicorn, free_port, listens, service, until
 from racedata import __version__
 from racedata.cli import COMMANDS
 from racedata.database import COMMAND
-from racedata.settings import Settings, option
+from racedata.service.settings import Settings, option
 
 RACEDATA = Path(sys.executable).with_name("racedata")  # as installed: with it, Python imports nothing from this folder
 

@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 
 from racedata import __version__
 from racedata.loader.api_rows import Json
-from racedata.loader.download import Redirects, check_address, time_limit
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.download import Redirects, check_address, time_limit
 from racedata.loader.tables import API_ENDPOINTS
 from racedata.loader.values import whole_number
 

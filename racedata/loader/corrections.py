@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
-from racedata.loader.csvfile import MISSING, CsvFile, Field
 from racedata.loader.errors import LoadError
+from racedata.loader.files.csvfile import MISSING, CsvFile, Field
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, TABLES, Table
 from racedata.loader.values import Value, number, one_of, plain_text, text

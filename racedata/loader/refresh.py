@@ -24,9 +24,9 @@ from racedata.loader.api import JOLPICA, PACE, Api, Pace
 from racedata.loader.api_rows import rows_of
 from racedata.loader.build import build, load, load_or_rebuild, make_default_folder
 from racedata.loader.corrections import add_corrections_argument
-from racedata.loader.download import HTTP, NotDownloaded, without_query
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.fetch import RACES, OldDatabase, SeasonFetch, digest_of, fetch_calendar, is_changed
+from racedata.loader.files.download import HTTP, NotDownloaded, without_query
 from racedata.loader.follow import Preparation, Source, follow
 from racedata.loader.merge import Addition, Part, Rule
 from racedata.loader.processes import Sleep

@@ -90,7 +90,7 @@ day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _existin
 time_of_day = Parser("a time of day such as 13:00:00", _TIME_OF_DAY)
 lap_time = Parser("a time such as 1:07.012", _LAP_TIME)
 plain_text = Parser("text of at most 1,000 characters, without control characters", _PLAIN_TEXT)
-# What an address can name; see racedata/addresses.py.
+# What an address can name; see racedata/service/addresses.py.
 reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 
 # In Jolpica's dump.

@@ -26,9 +26,9 @@ from typing import Any, NamedTuple
 import falcon
 from shapes import pages, request, shapes
 
-from racedata.app import create_app
-from racedata.settings import Settings
-from racedata.snapshot import Snapshot
+from racedata.service.app import create_app
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))  # they start gunicorn and nginx in the same way

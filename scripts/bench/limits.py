@@ -8,8 +8,8 @@ import resource
 import sys
 import time
 
-from racedata.ratelimit.bucket import Limit
-from racedata.ratelimit.local_store import LocalStore
+from racedata.service.ratelimit.bucket import Limit
+from racedata.service.ratelimit.local_store import LocalStore
 
 STEP = 100_000
 

@@ -14,10 +14,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from typing import Any
 
-from racedata import queries
-from racedata.app import App, create_app
-from racedata.settings import Settings
-from racedata.snapshot import Snapshot
+from racedata.service import queries
+from racedata.service.app import App, create_app
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
 
 BASE = Settings().base_address
 LISTS = ("seasons", "circuits", "races", "constructors", "drivers", "status")

@@ -11,9 +11,9 @@ from typing import Any
 import jsonschema_rs
 import webtest
 
-from racedata.app import create_app
-from racedata.settings import Settings
-from racedata.snapshot import Snapshot
+from racedata.service.app import create_app
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
 
 Difference = tuple[str, Any, Any]
 

@@ -8,9 +8,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
-from racedata.ratelimit.bucket import Limit
-from racedata.ratelimit.local_store import LocalStore
-from racedata.ratelimit.redis_store import RedisStore
+from racedata.service.ratelimit.bucket import Limit
+from racedata.service.ratelimit.local_store import LocalStore
+from racedata.service.ratelimit.redis_store import RedisStore
 
 BURST, SUSTAINED = Limit("burst", 4, 1), Limit("sustained", 500, 3600)
 SECOND = 1_000_000  # microseconds

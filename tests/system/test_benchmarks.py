@@ -7,7 +7,7 @@ import sys
 import pytest
 from support import ROOT
 
-from racedata.settings import Settings
+from racedata.service.settings import Settings
 
 
 def run(script, *arguments):

@@ -10,7 +10,7 @@ from support import ROOT
 from support.apis import served
 from support.processes import OFF, service
 
-from racedata.resources import ENDPOINTS
+from racedata.service.endpoints import ENDPOINTS
 
 
 @pytest.fixture(scope="module")

@@ -12,8 +12,8 @@ from support.limits import NOW, SECOND, allowed, fake_redis, redis_store
 from support.processes import Redis, service
 from support.traffic import ADDRESS, FOUR_WORKERS, SECONDS, Client, assert_limited, assert_served, run, traffic
 
-from racedata.ratelimit.bucket import Limit
-from racedata.ratelimit.local_store import LocalStore
+from racedata.service.ratelimit.bucket import Limit
+from racedata.service.ratelimit.local_store import LocalStore
 
 
 @pytest.fixture

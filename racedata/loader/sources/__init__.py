@@ -7,9 +7,9 @@ from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from racedata.loader.archives import Dump, opened
-from racedata.loader.download import HTTP
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.archives import Dump, opened
+from racedata.loader.files.download import HTTP
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.f1db_download import is_release, published_release
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE

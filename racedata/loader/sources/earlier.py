@@ -10,8 +10,8 @@ from typing import Any
 
 from racedata import database
 from racedata.kinds import WEEKEND
-from racedata.loader.csvfile import BATCH
 from racedata.loader.errors import LoadError
+from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sources.ergast import make_uniform
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import TABLES

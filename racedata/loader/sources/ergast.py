@@ -3,8 +3,8 @@
 from collections.abc import Iterator, Sequence
 
 from racedata.kinds import WEEKEND
-from racedata.loader.archives import Dump, files_of
-from racedata.loader.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.files.archives import Dump, files_of
+from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Origin, Stage, ids_of
 from racedata.loader.tables import BY_NAME, TABLES, Table
 from racedata.loader.values import Value, id_in

@@ -10,9 +10,9 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
-from racedata.loader.archives import Dump, files_of
-from racedata.loader.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.errors import LoadError
+from racedata.loader.files.archives import Dump, files_of
+from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.values import (

@@ -5,9 +5,9 @@ import re
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 
-from racedata.loader.archives import Dump, downloaded
-from racedata.loader.download import HTTP, download
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.archives import Dump, downloaded
+from racedata.loader.files.download import HTTP, download
 
 FILE = "f1db-csv.zip"
 CHECKSUMS = "checksums_sha256.txt"

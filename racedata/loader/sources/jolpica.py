@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import compress
 
-from racedata.loader.archives import Dump, files_of
-from racedata.loader.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.errors import LoadError
+from racedata.loader.files.archives import Dump, files_of
+from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.stage import Origin, Stage, ids_of
 from racedata.loader.values import (

@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from http.client import HTTPMessage
 from typing import IO, Any
 
-from racedata.loader.archives import Dump, downloaded
-from racedata.loader.download import HTTP, download
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.archives import Dump, downloaded
+from racedata.loader.files.download import HTTP, download
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
 INDEX_BYTES = 1_000_000

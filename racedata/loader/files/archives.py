@@ -1,0 +1,152 @@
+"""Finds the files of a dump: in a folder, in a zip, or in a zip at a URL. download.py downloads it."""
+
+import hashlib
+import os
+import re
+import shlex
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, NamedTuple
+from urllib.request import BaseHandler
+
+from racedata.database import is_replaceable
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.csvfile import AnyPath
+from racedata.loader.files.download import HTTP, download, without_query
+
+# Limits of memory, far above what any dump needs.
+UNPACKED_BYTES = 2_000_000_000
+DIRECTORY_BYTES = 1_000_000  # of a zip
+
+
+class Dump(NamedTuple):
+    """An opened dump."""
+
+    address: str  # folder, zip or URL, as given to the loader
+    folder: AnyPath  # of the CSV files; a zipfile.Path is used like a pathlib.Path
+    zip_checksum: str | None  # SHA-256, in hexadecimal; None if it is a folder
+
+    def checksum(self, files: Iterable[AnyPath]) -> str:
+        """SHA-256, in hexadecimal, of the zip; or of the files' joined contents."""
+        if self.zip_checksum:
+            return self.zip_checksum
+        digest = hashlib.sha256()
+        for path in files:
+            with path.open("rb") as file:
+                while block := file.read(1 << 20):
+                    digest.update(block)
+        return digest.hexdigest()
+
+
+def files_of(paths: Mapping[str, AnyPath], required: Sequence[str]) -> dict[str, AnyPath]:
+    """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or one is no file."""
+    for name in required:
+        if not paths[name].exists():
+            expected = ", ".join(paths[name].name for name in required)
+            raise LoadError(f"no {paths[name].name} in it; expected {expected}")
+    files = {name: path for name, path in paths.items() if path.exists()}
+    for path in files.values():
+        if not path.is_file():  # a FIFO would block, a device might never end
+            raise LoadError(f"{path.name} is not a regular file; expected a CSV file")
+    return files
+
+
+@contextmanager
+def opened(source: str, recognised_by: Collection[str], progress: Progress) -> Iterator[Dump]:
+    """The dump that `source` names: its folder has a file with one of the names in `recognised_by`."""
+    source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
+    if HTTP.match(source):
+        with downloaded(source, None, recognised_by, progress) as dump:
+            yield dump
+    elif os.path.isdir(source):
+        yield Dump(source, dump_in(Path(source), source, recognised_by), None)
+    elif os.path.isfile(source):
+        if os.path.getsize(source) and is_replaceable(Path(source)):
+            what = "a database that racedata has built; expected what it was built from, a folder of CSV files or a zip"
+            hint = f"to serve it: racedata serve --database {shlex.quote(source)}"
+            raise LoadError(f"{source}: {what}; {hint}")
+        with open(source, "rb") as file, unzipped(file, source, recognised_by) as dump:
+            yield dump
+    else:
+        what = "neither a file nor a folder"
+        try:
+            os.stat(source)
+        except (FileNotFoundError, ValueError):  # ValueError: a NUL in it
+            what = "not found"
+        except OSError as error:  # such as no permission to enter its folder
+            what = str(error.strerror)
+        expected = "a folder of CSV files, a zip of them, the URL of such a zip, or a name"
+        raise LoadError(f"{source}: {what}; expected {expected}: tracinginsights, f1db, jolpica")
+
+
+@contextmanager
+def downloaded(
+    url: str,
+    expected: tuple[str, str] | None,
+    recognised_by: Collection[str],
+    progress: Progress,
+    handlers: Sequence[BaseHandler] = (),
+) -> Iterator[Dump]:
+    """The dump in the zip at a URL. `expected` is its SHA-256, and who says so; `handlers` are those of urllib."""
+    with tempfile.TemporaryFile() as file:
+        download(url, file, progress, handlers=handlers)
+        if expected and (actual := checksum_of(file)) != expected[0]:
+            what = f"its SHA-256 is {actual}; expected {expected[0]}, as {expected[1]} says"
+            raise LoadError(f"{without_query(url)}: {what}")
+        with unzipped(file, url, recognised_by) as dump:
+            yield dump
+
+
+def checksum_of(file: IO[bytes]) -> str:
+    """SHA-256, in hexadecimal."""
+    file.seek(0)
+    return hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # any file that is open
+
+
+@contextmanager
+def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[Dump]:
+    """The dump in a zip."""
+    try:
+        check_directory(file, source)
+        with zipfile.ZipFile(file) as archive:
+            members = archive.infolist()
+            if any(member.flag_bits & 1 for member in members):
+                raise LoadError(f"{source}: the zip is encrypted; expected one without a password")
+            if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
+                raise LoadError(f"{source}: the zip uses an unusual compression; expected deflate")
+            if any("//" in f"/{member.filename}" for member in members):  # zipfile.Path would loop forever
+                raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
+            if sum(member.file_size for member in members) > UNPACKED_BYTES:
+                raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
+            yield Dump(source, dump_in(zipfile.Path(archive), source, recognised_by), checksum_of(file))
+    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
+        raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
+
+
+def check_directory(file: IO[bytes], source: str) -> None:
+    """Raises LoadError if the zip lists very many files: zipfile would read the whole list into memory."""
+    file.seek(max(0, file.seek(0, os.SEEK_END) - 70_000))  # the end record of a zip, with its comment, is shorter
+    end = file.read()
+    for found in re.finditer(rb"(PK\x06\x07.{16})?PK\x05\x06.{8}(.{4})", end, re.DOTALL):
+        # A list in the format zip64 is one of more than 65,535 files or 4 GB.
+        if found[1] or int.from_bytes(found[2], "little") > DIRECTORY_BYTES:
+            raise LoadError(f"{source}: the zip lists too many files; expected a dump of the data")
+
+
+def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
+    """The folder that has a file that a layout is recognised by: `root`, or a folder there. If none has, `root`."""
+
+    def has_dump(folder: AnyPath) -> bool:
+        return any((folder / name).exists() for name in recognised_by)
+
+    if has_dump(root):
+        return root
+    folders = [path for path in root.iterdir() if path.is_dir() and has_dump(path)]
+    if len(folders) > 1:
+        names = ", ".join(sorted(folder.name for folder in folders))
+        raise LoadError(f"{source}: has several dumps, in {names[:200]}; expected one")
+    return folders[0] if folders else root

@@ -1,0 +1,77 @@
+"""The three addresses outside the base address: `/`, `/openapi.json` and `/healthz`."""
+
+from collections.abc import Iterator, Sequence
+
+import falcon
+import orjson
+
+from racedata.service.caching import Validators, accepts_gzip, compressed
+from racedata.service.serializers import Json
+from racedata.service.snapshot import Snapshot, public_name, public_url
+
+
+class Health:
+    """`/healthz`, outside the base address: what is served, from which sources, and whether a new file was rejected.
+
+    Only the last two can change. The body is made again when they do, because these requests do not count towards the
+    rate limits: a crowd of them must cost others no more than any other crowd.
+    """
+
+    def __init__(self, data: Snapshot) -> None:
+        self.data = data
+        self.made: tuple[object, bytes] = None, b""
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        changing = self.data.refused, self.data.refreshes()
+        made_for, body = self.made
+        if made_for != changing:
+            body = self.make_body()
+            self.made = changing, body
+        resp.content_type = falcon.MEDIA_JSON
+        resp.data = body
+
+    on_head = on_get
+
+    def make_body(self) -> bytes:
+        build = self.data.build()
+        health = {
+            "status": "ok",
+            "schemaVersion": build["schemaVersion"],
+            "builtAt": build["builtAt"],
+            "sources": list(self.sources()),
+            "coverage": self.data.coverage(),
+            "rows": self.data.row_counts(),
+        }
+        if notice := self.data.sample_notice():
+            health["sample"] = notice
+        if self.data.refused:
+            health["refused"] = f"The file now at the database's path {self.data.refused}."
+        return orjson.dumps(health)
+
+    def sources(self) -> Iterator[Json]:
+        """The sources of the data, the base first; then those that gave nothing and are refreshed or followed."""
+        times = {**self.data.refreshes()}
+        for row in self.data.sources():
+            facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
+            yield {**dict(row), **facts, **times.pop(row["name"], {})}
+        for name, of_source in times.items():
+            yield {"name": public_name(name), **of_source}
+
+
+class Document:
+    """`/` and `/openapi.json`, outside the base address: a text made once per database. `headers` are further ones."""
+
+    def __init__(
+        self, validators: Validators, text: str, content_type: str, headers: Sequence[tuple[str, str]] = ()
+    ) -> None:
+        self.validators, self.body, self.content_type, self.headers = validators, text.encode(), content_type, headers
+        self.compressed = compressed(self.body)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        resp.set_headers(list(self.headers))
+        if self.validators.match(req.env):
+            self.validators.send_not_modified(resp)
+        else:
+            self.validators.send(resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type)
+
+    on_head = on_get

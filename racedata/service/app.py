@@ -1,0 +1,136 @@
+"""The service as a WSGI application: its routes, its middleware and its handling of errors.
+
+`create_app` makes it for one database. `application` is for gunicorn: it reloads the database file when it changes.
+"""
+
+import gc
+import logging
+import os
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import falcon
+
+from racedata import __version__
+from racedata.service import errors, latest, openapi, page, season
+from racedata.service.about import Document, Health
+from racedata.service.addresses import Grammar
+from racedata.service.caching import Cache, Validators
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.ratelimit.middleware import RateLimits
+from racedata.service.ratelimit.stores import LimitStore, store_for
+from racedata.service.reload import ReloadingApp
+from racedata.service.requested import METHODS, RequestParser
+from racedata.service.settings import Affected, Settings
+from racedata.service.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+log = logging.getLogger(__name__)
+
+
+class Cors:
+    """Middleware: CORS for any origin, and `nosniff`, on every response.
+
+    falcon.CORSMiddleware sends its headers only if the request has an Origin. A shared cache may store an answer to a
+    request without one, so here every answer has the headers.
+    """
+
+    HEADERS = (
+        ("access-control-allow-origin", "*"),
+        ("access-control-expose-headers", "*"),
+        ("x-content-type-options", "nosniff"),
+    )
+
+    def process_response(
+        self, req: falcon.Request, resp: falcon.Response, resource: object, req_succeeded: bool
+    ) -> None:
+        resp.set_headers(self.HEADERS)
+        if req.method == "OPTIONS" and req_succeeded:
+            resp.set_header("Allow", ", ".join(METHODS))
+            resp.set_header("Access-Control-Allow-Methods", ", ".join(METHODS))
+            resp.set_header("Access-Control-Allow-Headers", "*")
+            resp.set_header("Access-Control-Max-Age", "86400")  # seconds
+
+
+class App(falcon.App[falcon.Request, falcon.Response]):
+    """The WSGI application. It makes a slow answer only when the server iterates it, which a thread can do.
+
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as long as a thousand.
+    """
+
+    def __init__(self, parser: RequestParser, middleware: list[Any]) -> None:
+        super().__init__(middleware=middleware)
+        self.parser = parser
+
+    def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        if self.parser.is_slow(env):
+            return self.iterate(env, start_response)
+        return super().__call__(env, start_response)
+
+    def iterate(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
+        yield from super().__call__(env, start_response)
+
+
+def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
+    """The application for `data`. `limit_store` holds the buckets; None turns rate limiting off."""
+    catalogue = Catalogue(data)
+    validators = validators_of(settings, data, "every answer", max_age=settings.max_age)
+    cache = Cache(settings.cache_size << 20)
+    grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
+    parser = RequestParser(settings, grammar)
+    limits = []
+    if limit_store:
+        limits = [RateLimits(limit_store, settings.trusted_proxies, settings.base_address)]
+    # The rate limits come first, so that requests which the others answer or refuse count too.
+    app = App(parser, [*limits, Cors(), parser])
+
+    endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
+    for endpoint in endpoints:
+        app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
+    app.add_route("/healthz", Health(data))
+    document = openapi.document(settings, data, endpoints, grammar)
+    app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
+
+    ask = latest.Ask(endpoints, grammar)
+
+    def page_validators(checked: str) -> Validators:
+        return validators_of(settings, data, "every answer", "the page", max_age=0, checked=checked)
+
+    app.add_route("/", page.Page(data, page.html(settings, data, catalogue, ask), page_validators))
+    pages = season.Pages(catalogue, settings, ask, page_validators(""), cache)
+    app.add_sink(parser.not_found)
+    app.add_sink(pages.respond, pages.prefix)  # before the other sink: falcon tries the last one first
+
+    app.set_error_serializer(errors.write_problem)
+    app.add_error_handler(Exception, errors.unexpected)
+    return app
+
+
+def validators_of(
+    settings: Settings, data: Snapshot, *affected: Affected, max_age: int, checked: str = ""
+) -> Validators:
+    """The Validators of answers. Their ETag depends on the database, the version, and the settings that affect them.
+
+    An answer may also depend on the time `checked`, when a refresh last asked a source.
+    """
+    built_at = data.build()["builtAt"]
+    version = data.checksum + repr([__version__, checked, *settings.affecting(*affected)]).encode()
+    return Validators(version, datetime.fromisoformat(max(built_at, checked)), max_age)
+
+
+def application(settings: Settings) -> ReloadingApp:
+    """The service. It reloads the database file when that changes. Raises DatabaseError or SettingError."""
+    limit_store = store_for(settings)
+    app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
+    if notice := app.data.sample_notice():
+        log.warning(notice)
+    # gunicorn forks its workers from this process. It looks for a new file before each fork, so a new worker has the
+    # newest good data, and shares its memory.
+    os.register_at_fork(before=app.check, after_in_child=app.watch)
+    # Objects made at start are never freed: the collector does not have to visit them, and workers share their memory.
+    gc.freeze()
+    return app

@@ -1,0 +1,156 @@
+"""The cache of answers, their compression, conditional requests, and the headers of a 200.
+
+While a database is served, its data never changes. So an answer depends only on the request, which is the cache key.
+"""
+
+import hashlib
+import re
+import threading
+import zlib
+from collections import OrderedDict
+from datetime import datetime
+from email.utils import format_datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import falcon
+
+from racedata.service.requested import Requested
+
+Key = tuple[str, str, str, int, int, tuple[str, ...]]
+ENTRY_BYTES = 600  # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
+FRAGMENTED = 9 / 8  # how much more memory bodies take than their bytes: measured with four threads and bodies to 60 KB
+
+# Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment anyway (1,448 bytes).
+SMALL = 900
+# Level 3 takes half the time of level 6, for answers that are a tenth longer (scripts/bench/README.md).
+LEVEL = 3
+GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
+MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON, HTML or other text does
+
+# An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of gzip (8.4.1.3).
+CODING = re.compile(r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?")
+
+
+class Body(NamedTuple):
+    """The body of an answer; `total` is the number of all records that match, also of those on other pages."""
+
+    content: bytes
+    total: int
+
+
+class Validators:
+    """What all answers of one database have in common: ETag, Last-Modified and the headers that go with them.
+
+    `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
+    number of seconds for which clients and proxies may reuse an answer.
+    """
+
+    def __init__(self, version: bytes, built_at: datetime, max_age: int) -> None:
+        self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
+        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not depend on
+        # Accept-Encoding.
+        self.etag = f"W/{self.tag}"
+        self.last_modified = format_datetime(built_at, usegmt=True)
+        self.headers = [  # the names are in lower case, as Falcon sends them
+            ("etag", self.etag),
+            ("last-modified", self.last_modified),
+            ("cache-control", f"public, max-age={max_age}" if max_age else "no-cache"),
+            ("vary", "Accept-Encoding"),
+        ]
+
+    def match(self, env: dict[str, Any]) -> bool:
+        """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
+        field = env.get("HTTP_IF_NONE_MATCH")
+        if field is None:
+            # Only the exact date counts. After a return to an older database, a client may hold other data with a
+            # later date.
+            return env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
+        # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
+        return self.tag in field or field.strip() == "*"
+
+    def send(self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON) -> None:
+        """Answers 200 with `body`, plain or compressed."""
+        headers = [("content-type", content_type), *self.headers]
+        if body.startswith(MAGIC):
+            headers.append(("content-encoding", "gzip"))
+        resp.set_headers(headers)
+        resp.data = body
+
+    def send_not_modified(self, resp: falcon.Response) -> None:
+        resp.status = falcon.HTTP_304
+        resp.set_headers(self.headers)
+
+
+class Cache:
+    """The bodies of answers of one database: gzip, or plain if short.
+
+    Compressed bodies take a fifth of the memory, and nearly all clients accept them. `capacity` is the maximum size in
+    bytes. A full cache evicts the least recently used bodies.
+    """
+
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self.size = 0  # bytes
+        self._bodies: OrderedDict[Key, Body] = OrderedDict()  # in the order of their last use
+        self._lock = threading.Lock()
+
+    def find(self, requested: Requested) -> Body | None:
+        """The cached body; None if there is none."""
+        key = key_of(requested)
+        with self._lock:
+            body = self._bodies.get(key)
+            if body is not None:
+                self._bodies.move_to_end(key)
+            return body
+
+    def put(self, requested: Requested, body: Body) -> None:
+        """Caches a body whose content `compressed` returned."""
+        key = key_of(requested)
+        with self._lock:
+            if key not in self._bodies:
+                self._bodies[key] = body
+                self.size += size_of(key, body)
+            while self.size > self.capacity:
+                oldest, body = self._bodies.popitem(last=False)
+                self.size -= size_of(oldest, body)
+
+
+def compressed(body: bytes) -> bytes:
+    """`body` as gzip; as it is if it is short."""
+    return body if len(body) < SMALL else zlib.compress(body, LEVEL, GZIP)
+
+
+def decompressed(body: bytes) -> bytes:
+    """The plain form of what `compressed` returned."""
+    return zlib.decompress(body, GZIP) if body.startswith(MAGIC) else body
+
+
+def accepts_gzip(env: dict[str, Any]) -> bool:
+    """Whether the request prefers gzip."""
+    field = env.get("HTTP_ACCEPT_ENCODING")
+    return field is not None and len(field) <= 200 and prefers_gzip(field)  # that of a browser has about 30
+
+
+@lru_cache(maxsize=1024)
+def prefers_gzip(field: str) -> bool:
+    """Whether an Accept-Encoding header accepts gzip, and not less than no coding (RFC 9110, 12.5.3).
+
+    Malformed items are ignored. So is a header that refuses both forms (RFC 9110, 12.4.1).
+    """
+    items = [CODING.fullmatch(item.strip(" \t")) for item in field.split(",")]
+    weights = {item[1].lower(): float(item[2] or 1) for item in items if item}
+    others = weights.get("*", 0)
+    gzip = weights.get("gzip", weights.get("x-gzip", others))
+    return gzip > 0 and gzip >= weights.get("identity", others)
+
+
+def key_of(requested: Requested) -> Key:
+    """The cache key of a request. Its path and ending identify the whole address."""
+    address, limit, offset, base_url, sessions = requested
+    return base_url, address.path, address.ending, limit, offset, sessions
+
+
+def size_of(key: Key, body: Body) -> int:
+    base_url, path, _, _, offset, _ = key
+    return len(base_url) + len(path) + offset.bit_length() // 8 + int(len(body.content) * FRAGMENTED) + ENTRY_BYTES

@@ -1,0 +1,182 @@
+"""Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session. icalendar writes every line.
+
+Phones and other programs fetch a calendar again and again. They know an event by its UID.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
+from datetime import date, datetime, timedelta
+
+from icalendar import Calendar, Component, Event
+from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
+
+from racedata import __version__
+from racedata.kinds import SESSION_GROUPS, SESSIONS, Session
+from racedata.service.addresses import Address, Value
+from racedata.service.catalogue import Catalogue, full_name, place_of, without_accents
+from racedata.service.serializers import Json
+from racedata.service.snapshot import Snapshot, public_name
+
+CONTENT_TYPE = "text/calendar; charset=utf-8"
+REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
+
+
+# The sessions of a weekend, by their keys in a race.
+BY_KEY = {session.key: session for session in SESSIONS}
+
+Round = tuple[str, str]  # season and round of a race
+# The first and the last line of a component.
+CALENDAR_END = Calendar().to_ical().splitlines(keepends=True)[-1]
+EVENT, EVENT_END = Event().to_ical().splitlines(keepends=True)
+ANY = Component()  # its content_line() does not depend on what is in it
+
+
+def line(name: str, value: object) -> bytes:
+    """A line of a component: `value` is one of icalendar's types."""
+    written: bytes = ANY.content_line(name, value).to_ical()
+    return written + b"\r\n"
+
+
+class Calendars:
+    """Writes calendars of races. The events of a race are written once: that takes most of the time."""
+
+    def __init__(self, data: Snapshot, catalogue: Catalogue, series: str) -> None:
+        self.series = series
+        built_at = datetime.fromisoformat(data.build()["builtAt"])
+        self.head = head(built_at, f"{sources_in_words(data)} Served by racedata {__version__}.")
+        self.stamp = line("DTSTAMP", vDDDTypes(built_at)) + line("LAST-MODIFIED", vDDDTypes(built_at))
+        self.categories = {
+            session: line("CATEGORIES", vCategory([series.upper(), session.label])) for session in BY_KEY.values()
+        }
+        self.names = names_of(catalogue)
+        self.slugs = dict(slugs_of(catalogue.races.values()))
+        self._events: dict[Round, list[tuple[str, bytes]]] = {}
+
+    def write(self, races: Iterable[Json], address: Address, kinds: Collection[str]) -> bytes:
+        """The calendar of races that an address selects, with their sessions of these kinds."""
+        name = vText(" ".join([self.series.upper(), *self.words_of(address, kinds)]))
+        # No UID: pages and choices of sessions would share it, and clients may take them for copies (RFC 7986, 5.3).
+        lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]  # the last for clients without RFC 7986
+        lines += (text for race in races for kind, text in self.events(race) if kind in kinds)
+        return b"".join([*lines, CALENDAR_END])
+
+    def words_of(self, address: Address, kinds: Collection[str]) -> Iterator[str]:
+        """What the name of a calendar has: it is the same from season to season if the address is."""
+        if address.season not in (None, "current"):
+            yield str(address.season)
+        if address.round is not None:
+            yield f"round {address.round}" if isinstance(address.round, int) else f"{address.round} race"
+        for filter, value in address.filters.items():
+            yield self.names.get((filter, value), f"{filter} {value}")
+        if len(kinds) < len(SESSION_GROUPS):
+            yield f"({' + '.join(kinds)})"  # some clients do not read a comma, which is written as `\,`
+
+    def events(self, race: Json) -> list[tuple[str, bytes]]:
+        """The kinds and events of the sessions of a race, in the order of BY_KEY."""
+        round = race["season"], race["round"]
+        if round not in self._events:
+            self._events[round] = list(self.written(race, self.slugs[round]))
+        return self._events[round]
+
+    def written(self, race: Json, slug: str) -> Iterator[tuple[str, bytes]]:
+        """Writes the events of a race."""
+        common = self.stamp + b"".join(common_lines(race))
+        for session, at in sessions_of(race):
+            # The last year of a date: its end might be none.
+            if at["date"] < "9999":
+                start, end = period(at["date"], at.get("time"), session.minutes)
+                # Neither the round nor the date, so that an event can move.
+                uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
+                yield (
+                    session.group,
+                    b"".join(
+                        [
+                            EVENT,
+                            line("UID", vText(uid)),
+                            line("DTSTART", vDDDTypes(start)),
+                            line("DTEND", vDDDTypes(end)),
+                            line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
+                            self.categories[session],
+                            common,
+                            EVENT_END,
+                        ]
+                    ),
+                )
+
+
+def head(built_at: datetime, description: str) -> bytes:
+    """The first lines of all calendars."""
+    calendar = Calendar()
+    for name, value, parameters in [
+        ("PRODID", vText(f"-//racedata//racedata {__version__}//EN"), {}),
+        ("VERSION", vText("2.0"), {}),
+        ("LAST-MODIFIED", vDDDTypes(built_at), {}),
+        ("REFRESH-INTERVAL", vDuration(REFRESH), {"VALUE": "DURATION"}),  # RFC 7986 requires the parameter
+        ("X-PUBLISHED-TTL", vDuration(REFRESH), {}),  # the same for Outlook
+        ("DESCRIPTION", vText(description), {}),
+        ("X-WR-CALDESC", vText(description), {}),
+    ]:
+        calendar.add(name, value, parameters=parameters)
+    written: bytes = calendar.to_ical()
+    return written.removesuffix(CALENDAR_END)
+
+
+def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
+    """When a session begins and ends: in UTC; as whole days if its time is unknown."""
+    if time is None:
+        start = date.fromisoformat(day)
+        return start, start + timedelta(days=1)
+    begin = datetime.fromisoformat(f"{day}T{time}")
+    return begin, begin + timedelta(minutes=minutes)
+
+
+def common_lines(race: Json) -> Iterator[bytes]:
+    """The lines that all events of a race have: where it is, and its URL."""
+    location = race["Circuit"]["Location"]
+    yield line("LOCATION", vText(place_of(race["Circuit"])))
+    if "lat" in location and "long" in location:
+        yield line("GEO", vGeo((location["lat"], location["long"])))
+    if "url" in race:
+        yield line("URL", vUri(race["url"]))
+
+
+def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
+    """The sessions of a race whose date is known, each with the object that has its date and time."""
+    for key, session in BY_KEY.items():
+        at = race.get(key, {}) if key else race
+        if "date" in at:
+            yield session, at
+
+
+def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
+    """What the UIDs of each race have: the season and its name, with a number if an earlier race has the same name.
+
+    So if the first of two such races goes, the other one gets its UIDs. No season has had two.
+    """
+    seen = Counter[str]()
+    for race in races:
+        slug = f"{race['season']}/{slug_of(race['raceName'])}"
+        seen[slug] += 1
+        yield (race["season"], race["round"]), f"{slug}/{seen[slug]}" if seen[slug] > 1 else slug
+
+
+def slug_of(name: str) -> str:
+    """`sao-paulo-grand-prix` for `São Paulo Grand Prix`."""
+    return re.sub(r"\W+", "-", without_accents(name))
+
+
+def sources_in_words(data: Snapshot) -> str:
+    """The sources of the data with their licences, as a sentence."""
+    sources = [f"{public_name(row['name'])} ({row['licence'] or 'no licence stated'})" for row in data.sources()]
+    return re.sub(r"[\x00-\x20\x7f]+", " ", f"Data: {', '.join(sources)}.")  # a folder may have any name
+
+
+def names_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
+    """The names of circuits, constructors and drivers, by the filter and its value."""
+    names = {
+        "circuits": {id: circuit["circuitName"] for id, circuit in catalogue.circuits.items()},
+        "constructors": {id: constructor["name"] for id, constructor in catalogue.constructors.items()},
+        "drivers": {id: full_name(driver) for id, driver in catalogue.drivers.items()},
+    }
+    return {(filter, ref): names[filter][id] for filter, ids in catalogue.ids.items() for ref, id in ids.items()}

@@ -1,0 +1,175 @@
+"""The catalogue: the objects that many answers use, read once per database, and what an address selects.
+
+It translates the words and ids of an address into numbers of the database. The SQL of filters is in queries.py.
+"""
+
+import unicodedata
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from sqlite3 import Row
+from typing import Any
+
+from racedata.service import serializers
+from racedata.service.addresses import Address, Round, Season, Value
+from racedata.service.queries import Filters
+from racedata.service.serializers import Json
+from racedata.service.snapshot import Snapshot
+
+STANDINGS = ("driver_standings", "constructor_standings")
+
+
+class NoLastRound(LookupError):
+    """`last` was requested for a season in which no race has results."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What an address selects, in database ids.
+
+    `filters` has the filters with the values of their columns. For season and round, it has `race` (a raceId) if there
+    is a round, else `season`. `filters` is None if nothing can match, because an id or a round does not exist.
+    """
+
+    season: int | None
+    round: int | None
+    filters: Filters | None
+
+
+class Catalogue:
+    """The JSON objects that many answers use, read once per database: by id, in the order of answers."""
+
+    def __init__(self, data: Snapshot) -> None:
+        def by_id(table: str, id: str) -> dict[Any, Row]:
+            return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
+
+        circuits, constructors, drivers = (
+            by_id(table, id)
+            for table, id in [("circuits", "circuitId"), ("constructors", "constructorId"), ("drivers", "driverId")]
+        )
+        # Lists in answers are in the order of these dicts.
+        self.seasons = {year: serializers.season(row) for year, row in by_id("seasons", "year").items()}
+        self.circuits = in_order(circuits, serializers.circuit, lambda row: row["circuitRef"].lower())
+        self.constructors = in_order(constructors, serializers.constructor, lambda row: row["constructorRef"].lower())
+        self.drivers = in_order(
+            drivers, serializers.driver, lambda row: (without_accents(row["surname"]), row["driverRef"].lower())
+        )
+        self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
+        self.race_rows = {row["raceId"]: row for row in data.rows("SELECT * FROM races ORDER BY year, round")}
+        self.races = {id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()}
+        sessions: dict[int, dict[str, Row]] = {id: {} for id in self.races}
+        for row in data.rows("SELECT * FROM sessions"):
+            sessions[row["raceId"]][row["session"]] = row
+        sprints = data.rows(
+            """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
+               UNION SELECT raceId FROM sprint_results"""
+        )
+        with_sprint = {id for (id,) in sprints}
+        self.calendar = {
+            id: {**race, **serializers.schedule(self.race_rows[id]["year"], sessions[id], id in with_sprint)}
+            for id, race in self.races.items()
+        }
+        self.race_order = {id: number for number, id in enumerate(self.races)}
+        self.id_of_round = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
+        # Ids in addresses are case-insensitive.
+        self.ids = {
+            "circuits": {row["circuitRef"].lower(): id for id, row in circuits.items()},
+            "constructors": {row["constructorRef"].lower(): id for id, row in constructors.items()},
+            "drivers": {row["driverRef"].lower(): id for id, row in drivers.items()},
+        }
+        # By table and season: the raceId of the latest race with rows.
+        self.latest_with = {table: self.latest(data, table) for table in ("results", *STANDINGS)}
+        self.calendar_season = self.season_of_calendar()
+
+    def latest(self, data: Snapshot, table: str) -> dict[int, int]:
+        """The raceId of the latest race with rows in `table`, by season."""
+        with_rows = {id for (id,) in data.rows(f"SELECT DISTINCT raceId FROM {table}")}
+        return {row["year"]: id for id, row in self.race_rows.items() if id in with_rows}
+
+    def season_of_calendar(self) -> int:
+        """The season of the next race; of the last one with results if no later race is known."""
+        _, last = max(self.latest_with["results"].items())
+        last_and_next = list(self.races)[self.race_order[last] :][:2]
+        return int(self.race_rows[last_and_next[-1]]["year"])
+
+    def select(self, address: Address) -> Selection:
+        """The Selection of an address. Raises NoLastRound."""
+        season, round = self.season_and_round(address.season, address.round)
+        if address.season == "current" and is_calendar(address):
+            season = self.calendar_season  # D9: clients look there for the next race, even in winter
+        filters: dict[str, Value] = {}
+        if season is not None and round is not None:
+            race = self.id_of_round.get((season, round))
+            if race is None:
+                return Selection(season, round, None)  # D6
+            filters["race"] = race
+        elif season is not None:
+            filters["season"] = season
+        for name, value in address.filters.items():
+            if name in self.ids:
+                id = self.ids[name].get(str(value))
+                if id is None:
+                    return Selection(season, round, None)
+                filters[name] = id
+            elif name != "fastest" or value != 0:  # D18: rank 0 is no rank
+                filters[name] = value
+        return Selection(season, round, filters)
+
+    def season_and_round(self, season: Season | None, round: Round | None) -> tuple[int | None, int | None]:
+        """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
+        last_races = self.latest_with["results"]
+        year = max(last_races) if season == "current" else season
+        if year is None:
+            return None, None
+        last = self.race_rows[last_races[year]]["round"] if year in last_races else 0
+        if round == "last":
+            if not last:
+                raise NoLastRound(f"No race of season {year} has results yet, so it has no last round.")  # D10
+            return year, last
+        if round == "next":
+            ahead = [number for season, number in self.id_of_round if season == year and number > last]
+            return (year, min(ahead)) if ahead else (year + 1, 1)  # D11
+        return year, round
+
+    def in_order_of_races(self, race_ids: Iterable[int]) -> list[int]:
+        """Sorts raceIds by year and round."""
+        return sorted(race_ids, key=self.race_order.__getitem__)
+
+    def standings_filters(self, table: str, filters: Filters) -> Filters | None:
+        """The filters of standings, with a race or `final` instead of the season; None if the season has no standings.
+
+        A season has many lists of standings, one after each race. With a round, this chooses the list after that round.
+        With only a season, it chooses the latest list; without a season, the `final` list of each finished season.
+        """
+        if "race" in filters:
+            return filters
+        if "season" not in filters:
+            return {**filters, "final": 1}  # D12
+        latest = self.latest_with[table].get(int(filters["season"]))
+        return None if latest is None else {**filters, "race": latest}
+
+
+def is_calendar(address: Address) -> bool:
+    """Whether an address lists all races of a season, or those at a circuit."""
+    return address.endpoint == "races" and address.round is None and address.filters.keys() <= {"circuits"}
+
+
+def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]) -> dict[int, Json]:
+    """The objects that `make` makes of rows, by id, sorted by `key` (D24)."""
+    return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
+
+
+def full_name(driver: Json) -> str:
+    """`Max Verstappen`."""
+    return f"{driver['givenName']} {driver['familyName']}"
+
+
+def place_of(circuit: Json) -> str:
+    """The names of a circuit, its locality and its country, if they are known."""
+    location = circuit["Location"]
+    return ", ".join([circuit["circuitName"], *(location[key] for key in ("locality", "country") if key in location)])
+
+
+def without_accents(text: str) -> str:
+    """A text without letter case and accents, as the key by which names are sorted."""
+    decomposed = unicodedata.normalize("NFD", text.casefold())
+    return "".join(character for character in decomposed if not unicodedata.combining(character))

@@ -1,0 +1,119 @@
+"""What every endpoint does with a request: 304, the cache, the page of records, and the format of the answer.
+
+What an endpoint serves is in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
+"""
+
+from typing import ClassVar
+
+import falcon
+import orjson
+
+from racedata.service import calendars, serializers, spreadsheets
+from racedata.service.addresses import CSV, ICS, JSON, Rules
+from racedata.service.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
+from racedata.service.catalogue import Catalogue, NoLastRound, Selection
+from racedata.service.queries import Filters
+from racedata.service.requested import Requested
+from racedata.service.serializers import Json
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
+
+CONTENT_TYPES = {JSON: falcon.MEDIA_JSON, CSV: spreadsheets.CONTENT_TYPE, ICS: calendars.CONTENT_TYPE}
+
+TotalAndPage = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
+
+
+class Endpoint:
+    """An endpoint under the base address: the last word of an address is its name."""
+
+    name: ClassVar[str]
+    summary: ClassVar[str]  # one line, for the page and the OpenAPI document
+    rules: ClassVar[Rules]
+    table: ClassVar[str]  # in MRData: `RaceTable`
+    objects: ClassVar[str]  # in the table: `Races`
+    # If `key` is empty, each object is a record; else each has a list of records under `key`. Schemas: openapi.json.
+    key: ClassVar[str] = ""
+    schema: ClassVar[str]  # of a record
+    container: ClassVar[str] = ""  # the schema of an object without its records
+    not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
+
+    def __init__(
+        self, data: Snapshot, catalogue: Catalogue, settings: Settings, validators: Validators, cache: Cache
+    ) -> None:
+        self.data, self.catalogue, self.settings = data, catalogue, settings
+        self.validators, self.cache = validators, cache
+        self.spreadsheet = spreadsheets.Spreadsheet(self.schema, self.container, self.key)
+
+    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
+        requested: Requested = req.context.requested
+        try:
+            if self.validators.match(req.env):
+                # A `last` that does not exist is a 404, also for a client with the current tag.
+                self.catalogue.select(requested.address)
+                self.validators.send_not_modified(resp)
+                return
+            gzip = accepts_gzip(req.env)
+            body = self.cache.find(requested)
+            if body is None:
+                body = self.make_body(requested, gzip)
+            elif not gzip:
+                body = body._replace(content=decompressed(body.content))
+        except NoLastRound as error:
+            raise falcon.HTTPNotFound(description=str(error)) from None
+        ending = requested.address.ending
+        if ending != JSON:  # which has it in the envelope
+            resp.set_header("x-total-count", str(body.total))
+        self.validators.send(resp, body.content, CONTENT_TYPES[ending])
+
+    on_head = on_get
+
+    def make_body(self, requested: Requested, gzip: bool) -> Body:
+        """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises NoLastRound."""
+        selection = self.catalogue.select(requested.address)
+        total, objects = self.select_page(selection, requested)
+        body = Body(self.write(requested, selection, total, objects), total)
+        if not objects and (total or requested.offset):
+            return body  # not cached: there are infinitely many pages without records after the last one
+        if not (gzip or self.cache.capacity):
+            return body
+        cached = body._replace(content=compressed(body.content))
+        self.cache.put(requested, cached)
+        return cached if gzip else body
+
+    def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
+        """The answer as text, in the format that the ending of the address names."""
+        if requested.address.ending == CSV:
+            return self.spreadsheet.write(objects)
+        answer = self.envelope(requested, selection, total, objects)
+        return bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson's own object occupies 4 KB, however short
+
+    def answer(self, requested: Requested) -> Json:
+        """The whole answer, as JSON. Raises NoLastRound."""
+        selection = self.catalogue.select(requested.address)
+        return self.envelope(requested, selection, *self.select_page(selection, requested))
+
+    def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
+        """The page that a request selects."""
+        if selection.filters is None:
+            return 0, []
+        return self.page(selection.filters, requested.limit, requested.offset)
+
+    def envelope(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> Json:
+        """The envelope of an answer, with its table and the objects of its page."""
+        address, limit, offset, base_url, _ = requested
+        echoed = {name: value for name, value in address.filters.items() if name not in self.not_echoed}
+        table = {**self.echo(selection, echoed), self.objects: objects}
+        url = f"{base_url}/{address.path}.json"
+        return serializers.mrdata(self.settings.series, url, limit, offset, total, **{self.table: table})
+
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+        raise NotImplementedError
+
+    def echo(self, selection: Selection, filters: Filters) -> Json:
+        """The part of the table that repeats the request, before the list."""
+        return serializers.echo(selection.season, selection.round, filters)
+
+
+def page_of(objects: list[Json], limit: int, offset: int) -> TotalAndPage:
+    """One page of a complete list."""
+    return len(objects), objects[offset : offset + limit]

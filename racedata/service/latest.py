@@ -1,0 +1,143 @@
+"""What the page at `/` says of the season: the next race, the last result and both championships, as HTML.
+
+It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the script in page.html
+changes the heading if that race is over. season.py uses the same tables.
+"""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from html import escape
+
+from racedata.service.addresses import Grammar
+from racedata.service.calendars import sessions_of
+from racedata.service.catalogue import full_name, place_of
+from racedata.service.endpoint import Endpoint
+from racedata.service.requested import Requested
+from racedata.service.serializers import Json, gap_time
+
+PLACES = 10  # of the last result
+LEADERS = 5  # of each championship that are not folded
+ALL = 1000  # more than any list on a page has
+
+
+class Ask:
+    """Asks the endpoints: `ask("/current/last/results", limit)` returns the objects in the answer."""
+
+    def __init__(self, endpoints: Iterable[Endpoint], grammar: Grammar) -> None:
+        self.endpoints, self.grammar = {endpoint.name: endpoint for endpoint in endpoints}, grammar
+
+    def __call__(self, address: str, limit: int) -> list[Json]:
+        requested = Requested(self.grammar.parse(address), limit, 0, "")
+        endpoint = self.endpoints[requested.address.endpoint]
+        objects: list[Json] = endpoint.answer(requested)["MRData"][endpoint.table][endpoint.objects]
+        return objects
+
+    def total(self, address: str) -> int:
+        """The number of records that match."""
+        requested = Requested(self.grammar.parse(address), 0, 0, "")
+        return int(self.endpoints[requested.address.endpoint].answer(requested)["MRData"]["total"])
+
+
+def next_race(ask: Ask, pages: str) -> str:
+    """The next race, with its sessions. `pages` is the path of the pages of seasons."""
+    races = ask("/current/next", 1)
+    if not races:
+        return "<h2>Next</h2>\n<p>No later race is loaded.</p>"
+    (race,) = races
+    return f"""{heading(f'<span id="next" data-start="{start_of(race)}">Next:</span>', race, pages)}
+<p id="over" hidden>This race is over, but its result is not loaded yet.</p>
+{sessions_table(race)}"""
+
+
+def sessions_table(race: Json) -> str:
+    """The sessions of a race in the order of time."""
+    in_order = sorted(sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~")))
+    rows = ((session.label, moment(start_of(at))) for session, at in in_order)
+    return table('Sessions, in <span id="zone" class="zone">UTC</span>', ("Session", "Start"), rows)
+
+
+def last_race(ask: Ask, base: str, pages: str) -> str:
+    """The last race with results: its first places. `base` is a link to the base address."""
+    address = "/current/last/results"
+    (race,) = ask(address, PLACES)
+    winner = race["Results"][0].get("Time")
+    rows = (
+        (position(each), entrant(each), time(each, winner), escape(each.get("points", ""))) for each in race["Results"]
+    )
+    caption = f"Result, {moment(race['date'])} {whole(base + address)}"
+    return heading("Last:", race, pages) + table(caption, ("Pos", "Driver", "Time", "Points"), rows)
+
+
+def championships(ask: Ask, base: str) -> Iterator[str]:
+    """Each championship after the last race; if that has no standings yet, after an earlier one."""
+    for endpoint, objects, name in (
+        ("driverstandings", "DriverStandings", "Driver"),
+        ("constructorstandings", "ConstructorStandings", "Constructor"),
+    ):
+        for standings in ask(f"/current/last/{endpoint}", ALL) or ask(f"/current/{endpoint}", ALL):
+            heads = ("Pos", name, "Points", "Wins")
+            rows = [
+                (position(each), entrant(each), escape(each.get("points", "")), escape(each.get("wins", "")))
+                for each in standings[objects]
+            ]
+            season, round = standings["season"], standings["round"]
+            caption = f"{name}s after round {round} {whole(f'{base}/{season}/{round}/{endpoint}')}"
+            yield table(caption, heads, rows[:LEADERS])
+            if others := rows[LEADERS:]:
+                yield f"<details><summary>All {len(rows)} {name.lower()}s</summary>"
+                yield table(f"{name}s from place {LEADERS + 1}", heads, others) + "</details>"
+
+
+def heading(which: str, race: Json, pages: str) -> str:
+    """The name of a race as a heading, with a link to its page, its round and its circuit. `which` is HTML already."""
+    return f"""<h2>{which} <a href="{pages}{race["season"]}/{race["round"]}">{escape(race["raceName"])}</a></h2>
+<p>Round {race["round"]} of {race["season"]}. {escape(place_of(race["Circuit"]))}.</p>
+"""
+
+
+def whole(link: str) -> str:
+    """Links to a whole list."""
+    return f'(all: <a href="{escape(link)}.json">JSON</a>, <a href="{escape(link)}.csv">CSV</a>)'
+
+
+def position(record: Json) -> str:
+    return escape(record.get("positionText", ""))
+
+
+def start_of(session: Json) -> str:
+    """When a session starts, as `moment` takes it."""
+    return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
+
+
+def moment(written: str) -> str:
+    """A date, or a date and time in UTC. The script of the page shows a time in the reader's time zone."""
+    at = datetime.fromisoformat(written)
+    text = f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in written else "")
+    return f'<time datetime="{written}">{text}</time>'
+
+
+def entrant(record: Json) -> str:
+    """Who a record is about: a driver with the constructor, or a constructor."""
+    constructor = [record["Constructor"]] if "Constructor" in record else record["Constructors"]
+    names = ", ".join(escape(each["name"]) for each in constructor)
+    if "Driver" not in record:
+        return names
+    return f"{escape(full_name(record['Driver']))} <small>{names}</small>"
+
+
+def time(result: Json, winner: Json | None) -> str:
+    """The winner's time, the gap to it, or why there is none."""
+    if "Time" not in result:
+        return escape(result.get("status", ""))
+    return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
+
+
+def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table. The caption and the cells are HTML already; the first cell of a row is its heading."""
+    lines = [
+        f"<table>\n<caption>{caption}</caption>",
+        "<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>",
+    ]
+    for first, *others in rows:
+        lines.append(f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in others) + "</tr>")
+    return "\n".join([*lines, "</table>"])

@@ -1,0 +1,247 @@
+"""The OpenAPI document of the service, made once per database.
+
+Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the classes of
+endpoints.py. Spreadsheets and calendars are described without filters: these are the same as for JSON.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+import orjson
+
+from racedata import __version__
+from racedata.service import queries
+from racedata.service.addresses import CSV, FILTERS, ICS, JSON, Grammar
+from racedata.service.endpoint import Endpoint
+from racedata.service.requested import ACCEPTED, Requested
+from racedata.service.schemas import OPENAPI, Schema, name_of, named
+from racedata.service.serializers import ECHO
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
+
+PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
+
+# Headers of all responses, of responses that the rate limits count, of responses that a client may cache, and of HTML
+# pages.
+EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
+RATE_LIMITED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
+CONDITIONAL = ("If-None-Match", "If-Modified-Since")
+CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
+OF_PAGES = ("Content-Security-Policy", "Referrer-Policy")
+SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
+NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
+# Filters that the document also shows after a season.
+WITH_SEASON = ("circuits", "constructors", "drivers")
+# The schema of a filter's value in an answer, which repeats it, by its schema in a request.
+ECHOED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
+
+
+def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
+    """The OpenAPI document of a service with these settings, as JSON text."""
+    made = deepcopy(OPENAPI)
+    made["info"]["version"] = __version__
+    made["servers"][0]["url"] = settings.base_link
+    made["components"]["responses"] = dict(RESPONSES)
+    race = "/{}/{}".format(*queries.example_race(data))
+    for endpoint in endpoints:
+        answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
+        made["components"]["responses"][response_name(endpoint)] = answer
+        made["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(endpoint)
+        made["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
+        for path in paths_of(endpoint):
+            made["paths"][path] = operation(endpoint, path)
+    made["paths"] |= {
+        path: {"servers": [{"url": settings.root_link}], "get": get} for path, get in outside_base().items()
+    }
+    limit = made["components"]["parameters"]["limit"]
+    limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
+    limit["schema"]["default"] = settings.default_limit
+    return orjson.dumps(made, option=orjson.OPT_INDENT_2).decode()
+
+
+def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
+    """The addresses of an endpoint as templates: without a filter, with each ending; then with each filter.
+
+    A filter follows the season only if many clients ask so: the document has two kilobytes for each address.
+    """
+    name, rules = endpoint.name, endpoint.rules
+    fronts = [*([] if rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
+    paths = [f"{front}/{name}" for front in fronts]
+    if name == "races":  # the only endpoint that needs no name
+        paths += ["/{season}", "/{season}/{round}"]
+    for ending in rules.endings:
+        yield from (path + ending.removeprefix(JSON) for path in paths)
+    for filter in FILTERS:
+        if filter in rules.filters:
+            value = f"{{{PARAMETERS[filter]['name']}}}"
+            for front in fronts[:2] if filter in WITH_SEASON else fronts[:1]:
+                yield f"{front}/{name}/{value}" if filter == name else f"{front}/{filter}/{value}/{name}"
+
+
+def parameters_of(path: str) -> Iterator[str]:
+    """The parameters of a template, by their names in openapi.json: `season`, `round`, and filters."""
+    segments = path.removesuffix(ending_of(path)).split("/")[1:]
+    for before, segment in zip(["", *segments], segments):
+        if segment.startswith("{"):
+            yield before if before in FILTERS else segment.strip("{}")
+
+
+def ending_of(path: str) -> str:
+    """The ending of a template; JSON if it has none."""
+    return next((ending for ending in (CSV, ICS) if path.endswith(ending)), JSON)
+
+
+def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
+    ending = ending_of(path)
+    return {
+        "parameters": [reference("parameters", name) for name in parameters_of(path)],
+        "get": {
+            "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
+            "tags": [endpoint.name],
+            "summary": endpoint.summary + SUMMARIES[ending],
+            "parameters": [reference("parameters", name) for name in (*ACCEPTED[ending], *CONDITIONAL)],
+            "responses": {
+                "200": reference("responses", response_name(endpoint, ending)),
+                **{status: reference("responses", status) for status in ("304", "400", "404", "414", "429", "431")},
+            },
+        },
+    }
+
+
+def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
+    """The 200 response of an endpoint, with the real answer at `address` as its example."""
+    answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
+    return response(
+        endpoint.summary + ".",
+        ("Content-Encoding", *CACHEABLE, *RATE_LIMITED),
+        {
+            "application/json": {
+                "schema": reference("schemas", response_name(endpoint)),
+                "examples": {"one record": {"summary": f"{address}?limit=1", "value": answer}},
+            }
+        },
+    )
+
+
+def spreadsheet_response(endpoint: Endpoint) -> dict[str, Any]:
+    """The 200 response of an endpoint as a spreadsheet."""
+    names = endpoint.spreadsheet.columns
+    columns = ", ".join(f"`{name}`" for name in names)
+    schema = {"type": "string", "pattern": f"^{re.escape(','.join(names))}\r\n"}
+    headers = ("Content-Encoding", "X-Total-Count", *CACHEABLE, *RATE_LIMITED)
+    return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": schema}})
+
+
+def answer_schema(endpoint: Endpoint) -> Schema:
+    """The schema of an endpoint's 200 response: the envelope, its table, and the list in the table."""
+    each: Schema = reference("schemas", endpoint.schema)
+    if endpoint.key:  # records nested in the objects of the list
+        each = extended(named(endpoint.container), endpoint.key, {"type": "array", "minItems": 1, "items": each})
+    table = extended(table_schema(endpoint), endpoint.objects, {"type": "array", "items": each})
+    return extended({"type": "object"}, "MRData", extended(named("Envelope"), endpoint.table, table))
+
+
+def table_schema(endpoint: Endpoint) -> Schema:
+    """The schema of an endpoint's table before its list: with the filters that it repeats."""
+    echoed = {
+        key: reference("schemas", ECHOED[str(name_of(PARAMETERS[name]["schema"]))])
+        for name, key in ECHO.items()
+        if name in endpoint.rules.filters - endpoint.not_echoed
+    }
+    table = named("Table")
+    return {**table, "properties": {**table["properties"], **echoed}}
+
+
+def extended(schema: Schema, name: str, value: Schema) -> Schema:
+    """The schema of an object with a last property. All are spelt out: generators ignore properties beside a `$ref`."""
+    return {
+        **schema,
+        "required": [*schema.get("required", ()), name],
+        "additionalProperties": False,
+        "properties": {**schema.get("properties", {}), name: value},
+    }
+
+
+def response_name(endpoint: Endpoint, ending: str = JSON) -> str:
+    return f"{endpoint.name}-answer" + ending.removeprefix(JSON)
+
+
+def reference(kind: str, name: str) -> dict[str, Any]:
+    return {"$ref": f"#/components/{kind}/{name}"}
+
+
+def response(description: str, headers: Sequence[str], content: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    described = {"description": description, "headers": {name: reference("headers", name) for name in headers}}
+    return {**described, "content": content} if content else described
+
+
+def problem(description: str, *headers: str) -> dict[str, Any]:
+    content = {"application/problem+json": {"schema": reference("schemas", "Problem")}}
+    return response(description, (*headers, *RATE_LIMITED), content)
+
+
+TOO_LONG = {
+    "description": "The request line or a header is longer than about 8,000 bytes. nginx or gunicorn refuses it.",
+    "content": {
+        "application/problem+json": {"schema": reference("schemas", "Problem")},
+        "text/html": {"schema": {"type": "string"}},
+    },
+}
+
+# The responses of all endpoints other than 200, by status; and the calendar, which only one endpoint has.
+RESPONSES = {
+    "races-answer.ics": response(
+        "An iCalendar with one event for each session whose date is known.",
+        ("Content-Encoding", "X-Total-Count", *CACHEABLE, *RATE_LIMITED),
+        {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
+    ),
+    "304": response(NOT_MODIFIED, (*CACHEABLE, *RATE_LIMITED)),
+    "400": problem("The endpoint does not accept a filter, or needs a season; or a parameter is wrong."),
+    "404": problem("No endpoint has this address, or there is no last round yet."),
+    "429": problem(
+        "A rate limit is reached. The same request succeeds after Retry-After seconds, if no other is sent in between.",
+        "Retry-After",
+    ),
+    "414": TOO_LONG,
+    "431": TOO_LONG,
+}
+
+
+def outside_base() -> dict[str, dict[str, Any]]:
+    """The operations outside the base address."""
+    described = {"type": "object", "required": ["openapi", "info", "paths"]}
+    conditional = {
+        "parameters": [reference("parameters", name) for name in CONDITIONAL],
+    }
+
+    def responses(description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+        made = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
+        if headers:
+            made["200"]["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
+            made["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
+        return {**made, "431": reference("responses", "431")}
+
+    return {
+        "/healthz": {
+            "operationId": "get_healthz",
+            "tags": ["about the service"],
+            "summary": "Which database is served. This request does not count towards the rate limits",
+            "responses": responses("The service answers.", (), "application/json", reference("schemas", "Health")),
+        },
+        "/openapi.json": {
+            "operationId": "get_description",
+            "tags": ["about the service"],
+            "summary": "This description",
+            **conditional,
+            "responses": responses("An OpenAPI document.", CACHEABLE, "application/json", described),
+        },
+        "/": {
+            "operationId": "get_page",
+            "tags": ["about the service"],
+            "summary": "A page for people: what is loaded and how to request it",
+            **conditional,
+            "responses": responses("A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"}),
+        },
+    }

@@ -1,0 +1,246 @@
+"""Queries: filters as SQL over the tables of schema.sql.
+
+SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not belong here.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from sqlite3 import Row
+
+from racedata.kinds import KINDS, Kind
+from racedata.service.addresses import Value
+from racedata.service.snapshot import Snapshot
+
+Filters = Mapping[str, Value]  # values of columns, by filter
+
+# The filters for a row of `results`, which is one driver in one race, and the column that each filter compares.
+RESULT_COLUMNS: Mapping[str, str] = {
+    "constructors": "constructorId",
+    "drivers": "driverId",
+    "grid": "grid",
+    "fastest": "rank",
+    "results": "positionText",
+    "status": "statusId",
+}
+# The filters for a race, and the column of `races` that each compares.
+CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
+# Filters that are not about a result. What they alone select goes by `entries`, which also has who got no result.
+ENTRY_FILTERS = {"race", "season", "circuits", "constructors", "drivers"}
+
+
+class Where:
+    """The conditions of a query, and the values they bind."""
+
+    def __init__(self) -> None:
+        self.terms: list[str] = []
+        self.values: list[Value] = []
+
+    def add(self, term: str, values: Iterable[Value]) -> None:
+        self.terms.append(term)
+        self.values.extend(values)
+
+    def equal(self, columns: Mapping[str, str], filters: Filters) -> None:
+        """Adds `column = value` for each filter that is given."""
+        for name, column in columns.items():
+            if name in filters:
+                self.add(f"{column} = ?", [filters[name]])
+
+    def race(self, filters: Filters) -> None:
+        """Adds the conditions for season, round and circuit. (`final` is for standings only: see catalogue.py.)"""
+        self.equal({"race": "raceId"}, filters)
+        if "final" in filters:
+            self.add("final = 1", [])
+        calendar = Where()
+        if "race" not in filters:
+            calendar.equal({"season": "year"}, filters)
+        calendar.equal({"circuits": "circuitId"}, filters)
+        if calendar.terms:
+            self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
+
+    def is_race_only(self) -> bool:
+        """Whether all rows of one race match."""
+        return self.terms == ["raceId = ?"]
+
+    def __str__(self) -> str:
+        return f" WHERE {' AND '.join(self.terms)}" if self.terms else ""
+
+
+@dataclass(frozen=True)
+class RecordTable:
+    """The rows that an endpoint serves: a table whose `record` numbers them in the order of answers."""
+
+    kind: Kind
+    filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
+    select: str = "*"  # the columns that answers need
+    # Filters that compare columns of `results` instead: of the row with the same race and driver.
+    result_filters: Collection[str] = ()
+
+    @property
+    def name(self) -> str:
+        return self.kind.name
+
+    @property
+    def filters(self) -> frozenset[str]:
+        """All filters that these rows accept."""
+        return frozenset({"circuits", *self.filter_columns, *self.result_filters})
+
+    def where(self, filters: Filters) -> Where:
+        where = Where()
+        where.race(filters)
+        where.equal(self.filter_columns, filters)
+        # The other filters must all match the same row of `results`, so they go into one subquery.
+        others = {
+            name: RESULT_COLUMNS[name]
+            for name in self.result_filters
+            if name in filters and name not in self.filter_columns
+        }
+        if others:
+            same_row = Where()
+            same_row.race(filters)
+            same_row.equal({"drivers": "driverId", **others}, filters)
+            where.add(f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})", same_row.values)
+        return where
+
+    def page(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
+        """The number of rows that match, and those of a page."""
+        if self.kind.is_numbered_by_race and "race" not in filters:
+            return self.page_of_races(data, filters, limit, offset)
+        where = self.where(filters)
+        # Without filters, or with only the race in a table that counts per race, the rows that match are numbered
+        # without gaps. So the last number is the total, and a page is a range of numbers. No row before the page is
+        # read: the last page of lap timings is as fast as the first.
+        numbered = where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
+        count = "ifnull(max(record), 0)" if numbered else "count(*)"
+        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
+        if limit == 0 or offset >= total:
+            return total, []
+        if numbered:
+            where.add("record > ? AND record <= ?", (offset, offset + limit))
+            page = ""
+        else:
+            where.values += (limit, offset)
+            page = " LIMIT ? OFFSET ?"
+        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{page}"
+        return total, data.rows(sql, tuple(where.values))
+
+    def page_of_races(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
+        """Like `page`, for the races of a season in turn (D19). Races that are not on the page are only counted."""
+        calendar = Where()
+        calendar.equal(CALENDAR_COLUMNS, filters)
+        of_drivers = {name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS}
+        total, rows = 0, list[Row]()
+        for (race,) in data.rows(f"SELECT raceId FROM races{calendar} ORDER BY year, round", tuple(calendar.values)):
+            of_race = {**of_drivers, "race": race}
+            count, found = self.page(data, of_race, limit - len(rows), max(offset - total, 0))
+            total += count
+            rows += found
+        return total, rows
+
+
+RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)
+SPRINT = RecordTable(
+    KINDS["sprint_results"],
+    # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint (D21).
+    {
+        "constructors": "constructorId",
+        "drivers": "driverId",
+        "grid": "grid",
+        "status": "statusId",
+        "sprint": "positionText",
+    },
+    "*, NULL AS fastestLapSpeed",  # which serializers.fastest_lap needs; no dump has it for sprints
+)
+QUALIFYING = RecordTable(
+    KINDS["qualifying"],
+    # In a few races the two tables name different constructors; the qualifying row's own counts here.
+    {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
+    result_filters=RESULT_COLUMNS,
+)
+SPRINT_QUALIFYING = RecordTable(
+    KINDS["sprint_qualifying"], {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"}
+)
+PRACTICE = RecordTable(
+    KINDS["practice"], {"constructors": "constructorId", "drivers": "driverId", "practice": "session"}
+)
+LAPS = RecordTable(
+    KINDS["lap_times"],
+    {"drivers": "driverId", "laps": "lap"},
+    "lap, driverId, position, time, raceId",  # serializers.laps needs them in this order
+    result_filters=RESULT_COLUMNS,  # D20
+)
+PITSTOPS = RecordTable(
+    KINDS["pit_stops"],
+    {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
+    result_filters=RESULT_COLUMNS,
+)
+DRIVER_STANDINGS = RecordTable(KINDS["driver_standings"], {"drivers": "driverId", "driverstandings": "positionText"})
+CONSTRUCTOR_STANDINGS = RecordTable(
+    KINDS["constructor_standings"], {"constructors": "constructorId", "constructorstandings": "positionText"}
+)
+
+
+def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> int | None:
+    """The milliseconds of the first row of a classification: gaps are counted from it."""
+    sql = f"SELECT milliseconds FROM {classification.name} WHERE raceId = ? ORDER BY record LIMIT 1"
+    time: int | None = data.row(sql, (race_id,))["milliseconds"]
+    return time
+
+
+def entries_or_results(filters: Filters) -> str:
+    """The table whose rows filters of drivers in races select."""
+    return "entries" if filters.keys() <= ENTRY_FILTERS else "results"
+
+
+def where_results(filters: Filters) -> Where:
+    """The conditions for the rows of `results`, or of `entries` if that has the columns."""
+    where = RESULTS.where(filters)
+    if "qualifying" in filters:
+        qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
+        where.add(f"(raceId, driverId) IN ({qualifying})", [filters["qualifying"]])
+    return where
+
+
+def ids_of_races(data: Snapshot, filters: Filters) -> set[int]:
+    """The raceIds that match. Without a filter of drivers in races, all in the calendar (D22)."""
+    table = entries_or_results(filters) if any(name in filters for name in RESULT_COLUMNS) else "races"
+    return distinct(data, "raceId", table, where_results(filters))
+
+
+def ids_of_entrants(data: Snapshot, column: str, filters: Filters) -> set[int]:
+    """The driverIds or constructorIds that match."""
+    return distinct(data, column, entries_or_results(filters), where_results(filters))
+
+
+def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
+    """`(statusId, count)` of the rows of `results` that match."""
+    where = where_results(filters)
+    where.add("statusId IS NOT NULL", [])
+    rows = data.rows(f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values))
+    return [(id, count) for id, count in rows]
+
+
+def ids_in_standings(data: Snapshot, standings: RecordTable, column: str, filters: Filters) -> set[int]:
+    """The values of a column in the rows of standings that match: driverIds, constructorIds or raceIds."""
+    return distinct(data, column, standings.name, standings.where(filters))
+
+
+def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
+    """The values of a column of numbers in the rows that match."""
+    return {value for (value,) in data.rows(f"SELECT DISTINCT {column} FROM {table}{where}", tuple(where.values))}
+
+
+def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
+    """The number of seasons with races, the first and the last."""
+    count, first, last = data.row("SELECT count(DISTINCT year), min(year), max(year) FROM races")
+    return count, first, last
+
+
+def example_race(data: Snapshot) -> tuple[int, int]:
+    """Season and round of a race with results: of those with the most other kinds of records, the latest."""
+    kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
+    number = " + ".join(f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds)
+    season, round = data.row(
+        f"""SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results)
+            ORDER BY {number} DESC, year DESC, round DESC LIMIT 1"""
+    )
+    return season, round

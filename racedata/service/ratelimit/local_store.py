@@ -1,0 +1,103 @@
+"""The limit store for one machine: buckets in memory that all worker processes share, and the locks for it."""
+
+import fcntl
+import hashlib
+import mmap
+import os
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+from racedata.service.ratelimit.bucket import Decision, Limit, take
+
+
+def monotonic_microseconds() -> int:
+    """The system's monotonic clock, which is the same in every process and cannot be set."""
+    return time.monotonic_ns() // 1000
+
+
+class LocalStore:
+    """The buckets of up to `clients` clients, in memory shared with all processes forked after it is made.
+
+    Counts are exact with any number of processes and threads. `clock` returns microseconds.
+
+    The memory is a hash table. A client's key is a keyed hash, so that a client cannot cause a collision with another
+    client's key. The key selects a set of WAYS slots, and the client has one of them. A lock guards each set: a byte of
+    an empty file for processes, which the kernel unlocks if its holder dies, and one lock for the threads of a process.
+
+    A process may die at any point while it writes to a slot. So a slot has two states, and a word that says which of
+    them is valid. New values go to the other state. Then one atomic write of that word makes the other state valid.
+
+    Memory never grows. If all slots of a set are in use, a new client gets the slot whose buckets are full the soonest.
+    Nearly always they are full already, so nothing is lost.
+    """
+
+    WAYS = 16
+    KEY = 16  # bytes
+
+    def __init__(
+        self, limits: Sequence[Limit], clients: int = 1 << 18, clock: Callable[[], int] = monotonic_microseconds
+    ) -> None:
+        self.limits, self.clock = limits, clock
+        # The 64-bit words of a slot: which state is valid (0 or 1), the moments of state 0, the moments of state 1.
+        self._slot_words = 1 + 2 * len(limits)
+        self._sets = -(-clients // self.WAYS)
+        slots = self._sets * self.WAYS
+        self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * self._slot_words))
+        self._words = memoryview(self._memory)[slots * self.KEY :].cast("q")
+        self._secret = os.urandom(16)
+        self._threads, self._file = threading.Lock(), tempfile.TemporaryFile()  # noqa: SIM115
+        self._place = lru_cache(maxsize=4096)(self._hash)
+
+    def __del__(self) -> None:
+        if hasattr(self, "_file"):
+            self._file.close()
+
+    def _hash(self, client: bytes) -> tuple[bytes, int]:
+        """The key of a client, and the first slot of its set."""
+        key = hashlib.blake2b(client, digest_size=self.KEY, key=self._secret).digest()
+        return key, int.from_bytes(key[:8], "little") % self._sets * self.WAYS
+
+    def take(self, client: bytes) -> Decision:
+        """Takes a token for `client`."""
+        key, first = self._place(client)
+        with self._threads:
+            fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
+            try:
+                slot = self._slot(key, first)
+                # The clock is read under the lock, so that moments are in the order of decisions.
+                decision, full_at = take(self.limits, self._read(slot), self.clock())
+                if decision.refused_by is None:
+                    self._write(slot, full_at)
+                return decision
+            finally:
+                fcntl.lockf(self._file, fcntl.LOCK_UN, 1, first)
+
+    def _slot(self, key: bytes, first: int) -> int:
+        """The slot of `key` in the set that begins at slot `first`; a new key is given one."""
+        position = self._memory.find(key, first * self.KEY, (first + self.WAYS) * self.KEY)
+        if position >= 0:
+            return position // self.KEY
+        size = self._slot_words
+        words = self._words[first * size : (first + self.WAYS) * size].tolist()
+        # The valid state of a slot has the later moments of the two.
+        full_at = [max(words[word + 1 : word + size]) for word in range(0, len(words), size)]
+        slot = first + full_at.index(min(full_at))
+        # The state first, then the key: if the process dies in between, the old client has full buckets.
+        self._write(slot, [0] * len(self.limits))
+        self._memory[slot * self.KEY : (slot + 1) * self.KEY] = key
+        return slot
+
+    def _read(self, slot: int) -> memoryview:
+        word, moments = slot * self._slot_words, len(self.limits)
+        word += 1 + moments * self._words[word]
+        return self._words[word : word + moments]
+
+    def _write(self, slot: int, full_at: Iterable[int]) -> None:
+        word = slot * self._slot_words
+        other = 1 - self._words[word]
+        for position, moment in enumerate(full_at, word + 1 + len(self.limits) * other):
+            self._words[position] = moment
+        self._words[word] = other

@@ -1,0 +1,162 @@
+"""The limit store for several machines: buckets in Redis or Valkey, with a fallback for outages.
+
+Imported only if the settings name one, because the `redis` package is an extra.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+import redis
+from redis.backoff import NoBackoff
+from redis.retry import Retry
+
+from racedata.service.ratelimit.bucket import Decision, Limit, take
+from racedata.service.ratelimit.local_store import LocalStore
+
+log = logging.getLogger(__name__)
+
+# `take` in Lua, without the Decision. Python's `take` makes the Decision from the moments that the script returns.
+# The time is the server's, because the clocks of several machines differ. A key expires when its buckets are full.
+# A key with any other content is treated as missing, and overwritten. A moment too far in the future is overwritten,
+# even if the request is refused: the limit was larger when it was stored, or the server's clock was set back.
+SCRIPT = """
+    local time = redis.call('TIME')
+    local now = time[1] * 1000000 + time[2]
+    local value = redis.pcall('GET', KEYS[1])
+    local moments = string.gmatch(type(value) == 'string' and value or '', '%d+')
+    local before, kept, after, last, allowed, wrong = {now}, {}, {}, now, true, false
+    for i = 1, #ARGV / 2 do
+        local interval, capacity = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
+        local stored = tonumber(moments() or 0)
+        wrong = wrong or stored > now + capacity
+        before[i + 1] = math.min(math.max(stored, now), now + capacity)
+        local full = before[i + 1] + interval
+        allowed = allowed and full <= now + capacity
+        last = math.max(last, full)
+        kept[i], after[i] = string.format('%.0f', before[i + 1]), string.format('%.0f', full)
+    end
+    if allowed or wrong then
+        redis.call('SET', KEYS[1], table.concat(allowed and after or kept, ' '), 'PX', math.ceil((last - now) / 1000))
+    end
+    return before
+"""
+
+
+class RedisStore:
+    """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
+
+    One call of SCRIPT per request. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage begins: `fallback`
+    decides, and one request per RETRY seconds tries Redis again. A fast answer ends the outage. Both are logged once.
+
+    `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns seconds. Raises ValueError
+    if `url` cannot be used.
+
+    Calls run in threads of their own. The timeouts of redis-py are per read, so a server that sends one byte at a time
+    could hold a request for minutes. Here a request waits for TIMEOUT, then closes the connections and goes on. This
+    holds for redis-py's own parser. If `hiredis` is installed, redis-py uses that instead, which allocates any array
+    that a reply announces, and stops all threads meanwhile.
+    """
+
+    TIMEOUT = 0.4  # seconds for a call, connecting included; less would take a busy machine for an outage
+    THREADS = 4  # as many as a gunicorn worker has (server.py)
+    SLOW = 0.15  # seconds after which an answer is slow
+    SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
+    RETRY = 1  # seconds between attempts during an outage
+    # Bytes per read; a reply has less. Small, because it limits what a server can send before TIMEOUT: four calls at
+    # once took 40 MB at most, and 240 MB with the default of redis-py (measured with an endless reply on localhost).
+    READ_SIZE = 128
+
+    def __init__(
+        self, url: str, limits: Sequence[Limit], fallback: LocalStore, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self.limits, self.fallback, self.clock = limits, fallback, clock
+        try:
+            self._redis = redis.Redis.from_url(
+                url,
+                protocol=2,  # every server supports it, and sends only replies
+                socket_timeout=self.TIMEOUT,
+                socket_connect_timeout=self.TIMEOUT,
+                socket_read_size=self.READ_SIZE,
+                retry=Retry(NoBackoff(), 0),  # the retries of redis-py do not respect TIMEOUT
+            )
+            # This does not connect, but fails now if the URL has an unknown option. Otherwise each request would fail.
+            pool = self._redis.connection_pool
+            pool.connection_class(**pool.connection_kwargs)
+        except (redis.RedisError, TypeError, ValueError):
+            # The text of the error may contain a part of the URL, which may contain a password.
+            raise ValueError(
+                "expected a URL such as redis://:password@host:6379/0, rediss://host (with TLS) or unix:///path?db=0, "
+                "with options of the redis package only"
+            ) from None
+        # It starts threads only when they are needed, and so after the workers are forked.
+        self._executor = ThreadPoolExecutor(self.THREADS, thread_name_prefix="limit-store")
+        self._arguments = [str(number) for limit in limits for number in (limit.interval, limit.capacity)]
+        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
+        self._retry_at: float | None = None  # during an outage, a moment of `clock`
+        self._lock = threading.Lock()  # of `_retry_at`
+
+    def take(self, client: bytes) -> Decision:
+        """Takes a token for `client`."""
+        outage = self._retry_at is not None
+        if outage and not self._retry_is_due():
+            return self.fallback.take(client)
+        began = self.clock()
+        try:
+            now, *full_at = self._run_script(client)
+        # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies that make no sense.
+        except Exception as error:
+            self._begin_outage(f"{type(error).__name__}: {error}")
+            # This ends the calls that still wait. A connection may fail to close while its thread uses it; then the
+            # next attempt tries again.
+            with suppress(Exception):
+                self._redis.connection_pool.disconnect()
+            return self.fallback.take(client)
+        if self.clock() - began >= self.SLOW:
+            self._slow_answers += 1
+            if self._slow_answers >= self.SLOW_ANSWERS:
+                self._begin_outage(f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer")
+        else:
+            self._slow_answers = 0
+            if outage:
+                self._end_outage()
+        return take(self.limits, full_at, now)[0]
+
+    def _run_script(self, client: bytes) -> list[int]:
+        """The reply of SCRIPT. Raises any Exception, TimeoutError among them, if there is none within TIMEOUT."""
+        call = self._executor.submit(self._redis.eval, SCRIPT, 1, b"racedata:" + client, *self._arguments)
+        try:
+            reply = call.result(self.TIMEOUT)
+        except TimeoutError:
+            call.cancel()  # if it has not begun, because all threads wait
+            raise TimeoutError(f"no answer within {self.TIMEOUT} s") from None
+        if not isinstance(reply, list) or [type(item) for item in reply] != [int] * (1 + len(self.limits)):
+            raise redis.InvalidResponse(f"the reply is not a list of {1 + len(self.limits)} integers")
+        return reply
+
+    def _retry_is_due(self) -> bool:
+        """Whether this thread should try Redis again: during an outage, one thread per RETRY seconds; after it, all."""
+        with self._lock:
+            if self._retry_at is None:  # another thread has just ended the outage
+                return True
+            if self.clock() < self._retry_at:
+                return False
+            self._retry_at = self.clock() + self.RETRY
+            return True
+
+    def _begin_outage(self, reason: str) -> None:
+        with self._lock:
+            if self._retry_at is None:
+                # One line of limited length, because the reason may contain what Redis has sent.
+                reason = " ".join(reason.split())[:200]
+                log.warning("limit store unavailable, each machine counts on its own: %s", reason)
+            self._retry_at = self.clock() + self.RETRY
+
+    def _end_outage(self) -> None:
+        with self._lock:
+            if self._retry_at is not None:
+                log.info("limit store available again")
+            self._retry_at = None

@@ -1,0 +1,42 @@
+"""The interface of a limit store, and the choice of one by the settings."""
+
+import shlex
+import sys
+from collections.abc import Sequence
+from typing import Protocol
+
+from racedata.service.ratelimit.bucket import Decision, Limit
+from racedata.service.ratelimit.local_store import LocalStore
+from racedata.service.settings import SettingError, Settings
+
+
+class LimitStore(Protocol):
+    """Holds the buckets of all clients. `take` may be called by several threads and processes at once."""
+
+    @property
+    def limits(self) -> Sequence[Limit]: ...
+
+    def take(self, client: bytes) -> Decision:
+        """Takes a token for `client` from the bucket of each limit, or from none."""
+
+
+def store_for(settings: Settings) -> LimitStore | None:
+    """The limit store that the settings name; None if all limits are off. Raises SettingError."""
+    limits = settings.rate_limits
+    if not limits:
+        return None
+    local = LocalStore(limits)
+    if settings.limit_store == "local":
+        return local
+    try:
+        # Imported here because `redis` is an extra, and takes half as long to import as everything else together.
+        from racedata.service.ratelimit.redis_store import RedisStore
+
+        return RedisStore(settings.limit_store, limits, fallback=local)
+    except ImportError:
+        raise SettingError(
+            "RACEDATA_LIMIT_STORE names a Redis, but the redis package is not installed: "
+            f"run {shlex.quote(sys.executable)} -m pip install 'racedata-f1[redis]'"
+        ) from None
+    except ValueError as error:  # the message omits the URL, which may contain a password
+        raise SettingError(f"RACEDATA_LIMIT_STORE: {error}") from None

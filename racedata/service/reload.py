@@ -1,0 +1,81 @@
+"""A WSGI application that watches the database file, and replaces the wrapped application when the file changes."""
+
+import ctypes
+import gc
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from racedata.database import DatabaseError, file_state
+from racedata.service.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIApplication, WSGIEnvironment
+
+log = logging.getLogger(__name__)
+
+
+class ReloadingApp:
+    """The application that `make_app` makes from the database at `path`, and from each good file that replaces it.
+
+    One application answers the whole of a request. If a new file cannot be served, one line in the log says why, and
+    the last good data is still served. Raises DatabaseError if there is no good file at the start.
+    """
+
+    INTERVAL = 0.5  # seconds between checks of the file
+
+    def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
+        self.path, self.make_app = path, make_app
+        self._seen = file_state(path)  # before reading, so that the next check finds a change during the read
+        self.data = Snapshot.read(path)
+        self.app = self._application(self.data)
+
+    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+        return self.app(environ, start_response)
+
+    def watch(self) -> None:
+        """Starts a thread that checks the file as long as this process runs. No request waits for a new file."""
+        threading.Thread(target=self._check_forever, name="watch", daemon=True).start()
+
+    def _check_forever(self) -> None:
+        while True:
+            time.sleep(self.INTERVAL)
+            self.check()
+
+    def check(self) -> None:
+        """Serves the file that is now at the path, if it is a new and good one."""
+        seen = file_state(self.path)
+        if seen == self._seen:
+            return
+        try:
+            data = Snapshot.read(self.path)
+            if data.checksum != self.data.checksum:  # else the same database, moved or copied
+                self.app, self.data = self._application(data), data
+                log.info("%s has changed; the new data is served", self.path)
+                free_memory()
+            self.data.refused = None
+            self._seen = seen
+        except DatabaseError as error:
+            if error.fault != self.data.refused:
+                log.error("%s; the data from before is still served", error)
+            self.data.refused = error.fault
+            if not error.transient:
+                self._seen = seen
+
+    def _application(self, data: Snapshot) -> "WSGIApplication":
+        try:
+            return self.make_app(data)
+        except Exception as error:  # whatever the error is, the previous application is better than none
+            raise DatabaseError(self.path, f"lacks what is needed ({error})") from error
+
+
+def free_memory() -> None:
+    """Frees the memory of the previous application immediately."""
+    gc.unfreeze()  # the objects that get_app() has frozen
+    gc.collect()
+    # glibc keeps small blocks that were freed, some megabytes.
+    with suppress(AttributeError):  # other C libraries do not have it
+        ctypes.CDLL(None).malloc_trim(0)

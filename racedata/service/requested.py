@@ -1,0 +1,180 @@
+"""Parses a request: its address, its page, and the URL for the answer.
+
+The middleware here sets `req.context.requested`. The grammar of addresses is in addresses.py.
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import falcon
+
+from racedata.kinds import SESSION_GROUPS
+from racedata.service.addresses import (
+    CSV,
+    ICS,
+    JSON,
+    Address,
+    AddressError,
+    Grammar,
+    UnknownAddress,
+    after_base,
+)
+from racedata.service.settings import Settings
+
+METHODS = ("GET", "HEAD", "OPTIONS")  # D2
+# The parameters that each ending accepts, and those that it refuses: a client that sends them expects another answer.
+# All others are ignored.
+ACCEPTED = {JSON: ("limit", "offset"), CSV: ("limit", "offset"), ICS: ("limit", "offset", "sessions")}
+REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
+
+
+class Requested(NamedTuple):
+    """The parts of a request that its answer depends on."""
+
+    address: Address
+    limit: int  # records of the page
+    offset: int  # records before it
+    base_url: str  # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
+    sessions: tuple[str, ...] = SESSION_GROUPS  # those that a calendar has
+
+
+class RequestParser:
+    """Middleware: sets `req.context.requested` and sends the request to its endpoint's route; refuses the rest."""
+
+    def __init__(self, settings: Settings, grammar: Grammar) -> None:
+        self.settings, self.grammar = settings, grammar
+        self.base = settings.base_address.lower()
+        self.parse_cached = lru_cache(maxsize=8192)(self.parse_uncached)  # clients repeat requests; 1 KB for each
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        # Before routing, because Falcon answers an unknown method with 400.
+        if req.method not in METHODS:
+            raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
+        requested = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
+        if requested:
+            req.context.requested = requested
+            req.path = f"{self.base}/{requested.address.endpoint}"
+        elif req.path.startswith("//"):
+            self.not_found(req, resp)  # Falcon ignores extra slashes at the front, and would route to `/…`
+
+    def parse(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+        """Parses a request; None if it is outside the base address. Raises HTTPNotFound or HTTPBadRequest."""
+        # Long requests are not cached, because an entry would use too much memory.
+        parse = self.parse_cached if len(path) + len(query) + len(host) < 300 else self.parse_uncached
+        return parse(path, query, scheme, host)
+
+    def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+        """Like `parse`, without its cache."""
+        check_host("The Host header", host)
+        rest = after_base(path, self.base)
+        if rest is None:
+            return None
+        try:
+            address = self.grammar.parse(rest)
+        except UnknownAddress as error:
+            raise falcon.HTTPNotFound(description=str(error)) from None
+        except AddressError as error:
+            raise falcon.HTTPBadRequest(description=str(error)) from None
+        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        check_parameters(parameters, address.ending)
+        # A program that subscribes to a calendar fetches no second page.
+        largest = self.settings.max_limit
+        default = largest if address.ending == ICS else self.settings.default_limit
+        limit = min(page_parameter(parameters, "limit", default), largest)  # D3
+        offset = page_parameter(parameters, "offset", 0)
+        base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
+        if address.ending != JSON:
+            base_url = ""
+        sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS
+        return Requested(address, limit, offset, base_url, sessions)
+
+    def is_slow(self, env: Mapping[str, Any]) -> bool:
+        """Whether the answer to a request takes long to make: a calendar, or a page with more records than usual."""
+        path, query = env["PATH_INFO"], env["QUERY_STRING"]
+        if not query and path[-4:].lower() != ICS:  # as most requests
+            return False
+        try:
+            requested = self.parse(path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST") or "localhost")
+        except falcon.HTTPError:
+            return False
+        if requested is None:
+            return False
+        return requested.limit > self.settings.default_limit or requested.address.ending == ICS
+
+    def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
+        """The sink for every address outside the base address that has no route."""
+        raise falcon.HTTPNotFound(description=str(self.grammar.unknown("Nothing has this address")))
+
+
+def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
+    """A query parameter as a non-negative whole number. Raises HTTPBadRequest if it is anything else."""
+    value = parameters.get(name)
+    if value is None:
+        return default
+    if isinstance(value, list):
+        raise falcon.HTTPBadRequest(description=f"{name} is given {len(value)} times; it is accepted once.")
+    # ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails above 4,300 digits.
+    if not re.fullmatch("[0-9]{1,4000}", value):
+        example = 100 if name == "limit" else 0
+        raise falcon.HTTPBadRequest(
+            description=f"{name} is {value[:50]!r}; accepted is a whole number from 0, such as {name}={example}."
+        )
+    return int(value)
+
+
+def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, ...]:
+    """The kinds of sessions that `sessions` chooses. Raises HTTPBadRequest if it is anything but names of some."""
+    value = parameters.get("sessions")
+    if value is None:
+        return SESSION_GROUPS
+    if isinstance(value, list):
+        raise falcon.HTTPBadRequest(
+            description=f"sessions is given {len(value)} times; it is accepted once, as in sessions=race,qualifying."
+        )
+    names = value.lower().split(",")
+    for name in names:
+        if name not in SESSION_GROUPS:
+            accepted = ", ".join(SESSION_GROUPS)
+            raise falcon.HTTPBadRequest(
+                description=f"sessions has {name[:50]!r}; accepted are {accepted}, separated by commas."
+            )
+    return tuple(kind for kind in SESSION_GROUPS if kind in names)
+
+
+def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:
+    """Raises HTTPBadRequest if there is a parameter that the ending refuses."""
+    for name in REFUSED[ending]:
+        if name in parameters:
+            raise falcon.HTTPBadRequest(
+                description=f"{ending} does not accept {name}; accepted are {', '.join(ACCEPTED[ending])}."
+            )
+
+
+def host_of(req: falcon.Request) -> str:
+    """The host that the client asked, which the answer repeats. Raises HTTPBadRequest if the address has a wrong one.
+
+    HTTP/1.0 allows a request without one; then it is the server's own name.
+    """
+    host: str = req.env.get("HTTP_HOST", "")
+    if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0":
+        host = req.netloc
+    target: str = req.env.get("RAW_URI", "/")  # gunicorn's name; PATH_INFO has only the path
+    if target.startswith(("/", "*")):
+        return host
+    # `GET http://example.org/…`: the host of the address counts, but a wrong Host header is refused all the same
+    # (RFC 9112, 3.2 and 3.2.2).
+    check_host("The Host header", host)
+    absolute = re.match("https?://([^/?#]*)", target, re.IGNORECASE)
+    host = absolute[1] if absolute else ""
+    check_host("The host in the address", host)
+    return host
+
+
+def check_host(what: str, host: str) -> None:
+    """Raises HTTPBadRequest if `host` cannot be one; `what` says where it is from."""
+    if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
+        raise falcon.HTTPBadRequest(
+            description=f"{what} is {host[:50]!r}; expected a host name or an IP address, with an optional port."
+        )

@@ -1,0 +1,152 @@
+"""The pages of a season and of a race, `/2023` and `/2023/18`: a calendar with its winners, a race with its results.
+
+They are outside the base address and need no script. Like latest.py, they ask the endpoints.
+"""
+
+import re
+from html import escape
+
+import falcon
+
+from racedata.service import page
+from racedata.service.addresses import Address
+from racedata.service.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
+from racedata.service.catalogue import Catalogue, place_of
+from racedata.service.latest import ALL, Ask, entrant, moment, position, sessions_table, start_of, table, time
+from racedata.service.requested import Requested
+from racedata.service.serializers import Json
+from racedata.service.settings import Settings
+
+
+class Pages:
+    """Answers requests for these pages. It is a sink, not a route: a route would also match `/2023x` and `/none`."""
+
+    def __init__(
+        self, catalogue: Catalogue, settings: Settings, ask: Ask, validators: Validators, cache: Cache
+    ) -> None:
+        self.settings, self.ask, self.validators, self.cache = settings, ask, validators, cache
+        self.prefix = re.compile(
+            f"/{settings.season_pages}(?P<season>[1-9][0-9]{{3}})(?:/(?P<round>[1-9][0-9]{{0,17}}))?\\Z"
+        )
+        self.rounds: dict[int, list[int]] = {}  # by season, in order
+        for year, number in catalogue.id_of_round:
+            self.rounds.setdefault(year, []).append(number)
+
+    def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
+        year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
+        self.check(year, number)
+        if req.method == "OPTIONS":
+            return
+        resp.set_headers(page.HEADERS)
+        if self.validators.match(req.env):
+            self.validators.send_not_modified(resp)
+            return
+        key = Requested(Address(f"{year}/{number}", "", ending=".html"), 0, 0, "")
+        body = self.cache.find(key)
+        if body is None:
+            html = self.race_page(year, number) if number else self.season_page(year)
+            body = Body(compressed(html.encode()), 0)
+            self.cache.put(key, body)
+        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
+        self.validators.send(resp, content, page.CONTENT_TYPE)
+
+    def check(self, season: int, round: int) -> None:
+        """Raises HTTPNotFound if the season, or its round, is not loaded; 0 stands for the whole season."""
+        if season not in self.rounds:
+            what = f"Season {season} is not loaded"
+        elif round and round not in self.rounds[season]:
+            what = f"Season {season} has no round {round}"
+        else:
+            return
+        raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(what)))
+
+    def season_page(self, season: int) -> str:
+        front = f"/{season}"
+        before, after = neighbours(sorted(self.rounds), season)
+        winners = {race["round"]: race["Results"] for race in self.ask(f"{front}/results/1", ALL)}
+        rows = (
+            (race["round"], with_link(race), "<br>".join(entrant(each) for each in winners.get(race["round"], ())))
+            for race in self.ask(front, ALL)
+        )
+        return self.page(
+            0,
+            f"Season {season}",
+            f"""<nav aria-label="Seasons">
+{link(before, f"← {before}", "prev")}{link(after, f"{after} →", "next")}</nav>
+{table("Races and their winners", ("Round", "Race", "Winner"), rows)}
+<p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the season</a> for a calendar program.</p>
+{self.records("season", front)}""",
+        )
+
+    def race_page(self, season: int, round: int) -> str:
+        front = f"/{season}/{round}"
+        names = {int(race["round"]): race["raceName"] for race in self.ask(f"/{season}", ALL)}
+        before, after = neighbours(self.rounds[season], round)
+        (race,) = self.ask(front, 1)
+        results = self.ask(f"{front}/results", ALL)
+        start = moment(start_of(race)) + " UTC" * ("time" in race)
+        return self.page(
+            1,
+            f"{race['raceName']} {season}",
+            f"""<p>Round {round} of {season}. {escape(place_of(race["Circuit"]))}. {start}.</p>
+<nav aria-label="Races">
+{link(before, f"← {names.get(before or 0)}", "prev")}<a href="../{season}">Season {season}</a>
+{link(after, f"{names.get(after or 0)} →", "next")}</nav>
+{results_table(results[0]["Results"]) if results else "<p>No results are loaded.</p>" + sessions_table(race)}
+{self.records("race", front)}""",
+        )
+
+    def records(self, what: str, front: str) -> str:
+        """A table of all records of a season or race that are loaded, with links."""
+        rows = []
+        for endpoint in self.ask.endpoints.values():
+            # Endpoints without a key have no records of races.
+            if not endpoint.key:
+                continue
+            if total := self.ask.total(f"{front}/{endpoint.name}"):
+                query = f"?limit={self.settings.max_limit}" if total > self.settings.default_limit else ""
+                address = escape(f"{self.settings.base_link}{front}/{endpoint.name}")
+                links = (f'<a href="{address}.{format}{query}">{format.upper()}</a>' for format in ("json", "csv"))
+                rows.append((escape(endpoint.summary), f"{total:,}", " ".join(links)))
+        return table(f"All records of this {what}", ("Records", "Number", "Addresses"), rows) if rows else ""
+
+    def page(self, depth: int, title: str, body: str) -> str:
+        """A whole page. `depth` counts the slashes in its address after the path of these pages."""
+        root = "../" * (self.settings.season_pages.count("/") + depth) or "./"
+        return page.document(
+            f"{title} - racedata", f'<p><a href="{root}">racedata</a></p>\n<h1>{escape(title)}</h1>\n{body}'
+        )
+
+
+def results_table(results: list[Json]) -> str:
+    winner = results[0].get("Time")
+    rows = (
+        (
+            position(each),
+            entrant(each),
+            *(escape(each.get(name, "")) for name in ("grid", "laps")),
+            time(each, winner),
+            escape(each.get("points", "")),
+        )
+        for each in results
+    )
+    return f'<div id="race">{table("Result", ("Pos", "Driver", "Grid", "Laps", "Time", "Points"), rows)}</div>'
+
+
+def with_link(race: Json) -> str:
+    """The name of a race as a link to its page, its date and its circuit."""
+    page, circuit = f"{race['season']}/{race['round']}", escape(race["Circuit"]["circuitName"])
+    return f'<a href="{page}">{escape(race["raceName"])}</a> <small>{moment(race["date"])}, {circuit}</small>'
+
+
+def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]:
+    """The numbers before and after one of a sorted list; None at its ends."""
+    at = numbers.index(number)
+    return (numbers[at - 1] if at else None), (numbers[at + 1] if at + 1 < len(numbers) else None)
+
+
+def link(target: int | None, text: str, rel: str) -> str:
+    """A link to the page before or after; nothing without a target."""
+    if target is None:
+        return ""
+    return f'<a href="{target}" rel="{rel}">{escape(text)}</a>\n'

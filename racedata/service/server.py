@@ -1,0 +1,150 @@
+"""What `racedata serve` runs: the settings become gunicorn's configuration and the application.
+
+How a worker waits for clients is in worker.py, and what it answers in app.py.
+"""
+
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gunicorn.app.base import BaseApplication
+from gunicorn.arbiter import Arbiter
+
+from racedata.database import DatabaseError
+from racedata.service.app import application
+from racedata.service.reload import ReloadingApp
+from racedata.service.settings import SettingError, Settings, stop
+from racedata.service.worker import STOP_SIGNALS, Log, Worker, hold_signals_while_forking
+
+
+def serve(settings: Settings, gunicorn_options: Sequence[str]) -> None:
+    """Serves until a signal ends this process, which becomes gunicorn's master."""
+    allow_open_files(settings)
+    like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
+    logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
+    logging.getLogger(__package__).setLevel(logging.INFO)
+    hold_signals_while_forking()
+    Server(settings, gunicorn_options).run()
+
+
+class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn with the service as its application."""
+
+    def __init__(self, settings: Settings, options: Sequence[str]) -> None:
+        self.settings, self.options = settings, options
+        super().__init__(usage="racedata serve [SETTING …] -- [OPTION …]", prog="racedata serve --")
+
+    def load_config(self) -> None:
+        for name, value in config(self.settings).items():
+            self.cfg.set(name, value)
+        parser = self.cfg.parser()
+        for options in (self.cfg.get_cmd_args_from_env(), self.options):
+            given = vars(parser.parse_args(options))
+            refused = [name for name in ("args", "config", "check_config", "print_config") if given.pop(name)]
+            if refused:
+                parser.error(f"{', '.join(refused)}: expected other options of gunicorn")
+            for name, value in given.items():
+                if value is not None:
+                    self.cfg.set(name, value)
+
+    def load(self) -> ReloadingApp:
+        try:
+            return application(self.settings)
+        except (DatabaseError, SettingError) as error:
+            stop(error)
+
+
+def config(settings: Settings) -> Mapping[str, Any]:
+    """The configuration of gunicorn. What it has options for can be changed by options after `--`."""
+    return {
+        "bind": f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}",
+        "worker_class": Worker,
+        "logger_class": Log,
+        "on_starting": on_starting,
+        "when_ready": lambda server: log_examples(server, settings),
+        "pre_exec": pre_exec,
+        # Load the application once, before the workers are forked. Then they share the memory of the rate limits, even
+        # after a restart or reload of workers, and a wrong setting or database is reported only once.
+        "preload_app": True,
+        # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
+        "workers": settings.workers,
+        # Per worker, and never more than it can open: without a free file, it could not accept a connection.
+        "worker_connections": min(1000, open_files() - 50),
+        # With a Redis, a decision about a rate limit may take a while.
+        "threads": 1 if settings.limit_store == "local" else 4,
+        # Seconds until an idle or silent connection is closed. A client that uses the default rate limits fully sends a
+        # request every 7 s on average. nginx closes its connections after 10 s (deploy/nginx.conf), so that it seldom
+        # uses one that ends here.
+        "keepalive": 15,
+        # The longest useful address has a few hundred characters. 8190 bytes are gunicorn's largest request line, so
+        # that the service itself answers a long address, with a message that says what is wrong.
+        "limit_request_line": 8190,
+        "limit_request_fields": 64,
+        "limit_request_field_size": 8190,
+        # A worker that does not respond for 30 s is replaced. A worker that is stopped has 30 s to finish its requests.
+        # Its memory is bounded, so there is no need to replace it otherwise (max_requests).
+        "timeout": 30,
+        "graceful_timeout": 30,
+        # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is trusted. gunicorn always
+        # trusts a unix socket.
+        "forwarded_allow_ips": ",".join(map(str, settings.trusted_proxies.networks)),
+        "secure_scheme_headers": {"X-FORWARDED-PROTO": "https"},
+        "forwarder_headers": "",  # no header may change the path
+        # Not used, and two services of one user would use the same path.
+        "control_socket_disable": True,
+    }
+
+
+def open_files() -> int:
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
+def allow_open_files(settings: Settings) -> None:
+    """Raises the limit of open files to the hard limit: the usual soft one is for programs that call select().
+
+    If even that is too low, stops.
+    """
+    resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(), open_files()))
+    # The master has a temporary file per worker, during a reload also one per new worker.
+    if open_files() < (needed := 2 * settings.workers + 100):
+        stop(
+            f"WEB_CONCURRENCY={settings.workers} needs {needed} open files: expected fewer workers, or more than the "
+            f"{open_files()} files that the system allows (ulimit -n)"
+        )
+
+
+def on_starting(server: Arbiter) -> None:
+    """Ends with one line if the service cannot start."""
+    if server.cfg.is_ssl:  # which Worker lacks
+        stop("certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)")
+    if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
+        return  # the sockets are inherited
+    # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it would be reset.
+    for host, port in (address for address in server.cfg.address if isinstance(address, tuple)):
+        try:
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
+                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                tried.bind((host, port))
+        except OSError as error:
+            reason = (error.strerror or "").partition(" (")[0]
+            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
+
+
+def log_examples(server: Arbiter, settings: Settings) -> None:
+    """Logs two requests to try."""
+    address = str(server.LISTENERS[0])
+    if address.startswith("http"):  # else it is a unix socket
+        base = address + settings.base_address
+        server.log.info("Try: curl '%s/2023/races/'", base)
+        server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)
+
+
+def pre_exec(server: Arbiter) -> None:
+    """Starts a new master (SIGUSR2) as this one was started, and able to receive signals."""
+    server.START_CTX["args"] = sys.orig_argv
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)

@@ -1,0 +1,342 @@
+"""The settings of the service: their names, accepted values, defaults, and what they set.
+
+No other module of the service parses a setting, and `racedata serve --help` is made from these fields. What the loader
+reads from the environment is in loader/.
+"""
+
+import argparse
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import Field, dataclass, field, fields
+from ipaddress import ip_address
+from typing import Any, Literal, NamedTuple, Never
+
+from racedata.database import default_path
+from racedata.service.ratelimit.bucket import WINDOWS, Limit
+from racedata.service.ratelimit.clients import TrustedProxies
+
+CANNOT_START = 3  # exit status; it tells gunicorn that no other worker can start either, so that it stops
+
+SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"  # for `refresh --follow`, which shares a file of settings with the service
+
+# Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting accepts.
+Parse = Callable[[str], Any]
+
+
+class SettingError(ValueError):
+    """A setting that cannot be used: one line that names the variable, its value and what is accepted."""
+
+
+def matching(pattern: str, accepted: str) -> Parse:
+    """Parses text that matches all of `pattern`; `accepted` says so in words."""
+
+    def parse(text: str) -> str:
+        if not re.fullmatch(pattern, text, re.ASCII):
+            raise ValueError(accepted)
+        return text
+
+    return parse
+
+
+def whole_number(least: int, most: int) -> Parse:
+    """Parses whole numbers from `least` to `most`."""
+
+    def parse(text: str) -> int:
+        if not re.fullmatch("[0-9]{1,9}", text) or not least <= int(text) <= most:
+            raise ValueError(f"a whole number from {least} to {most}")
+        return int(text)
+
+    return parse
+
+
+def host_name(text: str) -> str:
+    """Parses host names and IP addresses."""
+    try:
+        return str(ip_address(text))
+    except ValueError:
+        name: str = matching(r"[\w-]+(\.[\w-]+)*", "a host name or an IP address")(text)
+        return name
+
+
+def proxies(text: str) -> TrustedProxies:
+    """Parses comma-separated addresses and networks."""
+    try:
+        return TrustedProxies.parse(text)
+    except ValueError:
+        raise ValueError("comma-separated addresses, networks and unix, such as 127.0.0.1,10.0.0.0/8") from None
+
+
+def rate(name: str) -> Parse:
+    """Parses rate limits, which RateLimit headers call `name`. None: there is no such limit."""
+
+    def parse(text: str) -> Limit | None:
+        found = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)
+        if not found and text != "off":
+            raise ValueError("off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second")
+        return Limit(name, int(found[1]), WINDOWS[found[2]]) if found else None
+
+    return parse
+
+
+Affected = Literal["every answer", "the page", "no answer"]
+
+
+def setting(variable: str, parse: Parse, default: str, metavar: str, help: str, affects: Affected) -> Any:
+    """A field that the environment's `variable` sets, and an option of `racedata serve`.
+
+    `default` is a text for `parse`. `metavar` and `help` are as in argparse. `affects` says which ETags depend on it.
+    """
+    metadata = {
+        "variable": variable,
+        "parse": parse,
+        "default": default,
+        "metavar": metavar,
+        "help": help,
+        "affects": affects,
+    }
+    return field(default=parse(default), metadata=metadata)
+
+
+@dataclass(frozen=True)
+class Settings:
+    host: str = setting(
+        "HOST",
+        host_name,
+        "127.0.0.1",
+        "ADDRESS",
+        "address to listen on",
+        affects="no answer",
+    )
+    port: int = setting(
+        "PORT",
+        whole_number(1, 65535),
+        "8000",
+        "NUMBER",
+        "port to listen on",
+        affects="no answer",
+    )
+    workers: int = setting(
+        "WEB_CONCURRENCY",
+        whole_number(1, 512),
+        str(min(os.cpu_count() or 1, 8)),
+        "NUMBER",
+        "worker processes",
+        affects="no answer",
+    )
+    database: str = setting(
+        "RACEDATA_DATABASE",
+        matching(r".+", "the path of a file"),
+        default_path(os.environ),
+        "FILE",
+        "the file that racedata load built",
+        affects="no answer",
+    )
+    base_path: str = setting(
+        "RACEDATA_BASE_PATH",
+        matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a slash at its end"),
+        "/ergast",
+        "PATH",
+        "path before the series; may be empty",
+        affects="every answer",
+    )
+    series: str = setting(
+        "RACEDATA_SERIES",
+        matching(r"[\w-]+", "letters, digits, - and _, such as f1"),
+        "f1",
+        "NAME",
+        "the series: last part of the base address, and MRData.series",
+        affects="every answer",
+    )
+    base_url: str = setting(
+        "RACEDATA_BASE_URL",
+        matching(
+            r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
+            "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a slash at its end",
+        ),
+        "",
+        "URL",
+        "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, taken from the request",
+        affects="every answer",
+    )
+    finish_times: str = setting(
+        "RACEDATA_FINISH_TIMES",
+        matching("total|gap", "total or gap"),
+        "total",
+        "total|gap",
+        "Time.time of results: total for each driver's own time, gap for the gap to the winner",
+        affects="every answer",
+    )
+    max_limit: int = setting(  # no race has 2000 records
+        "RACEDATA_MAX_LIMIT",
+        whole_number(1, 100000),
+        "2000",
+        "RECORDS",
+        "the largest limit; larger values are lowered to it",
+        affects="every answer",
+    )
+    max_age: int = setting(
+        "RACEDATA_MAX_AGE",
+        whole_number(0, 31_536_000),
+        "300",
+        "SECONDS",
+        "seconds for which clients and proxies may cache an answer",
+        affects="no answer",
+    )
+    cache_size: int = setting(
+        "RACEDATA_CACHE_SIZE",
+        whole_number(0, 100_000),
+        "24",
+        "MEGABYTES",
+        "megabytes of cached answers per worker",
+        affects="no answer",
+    )
+    # A request needs a token of each limit.
+    burst_limit: Limit | None = setting(
+        "RACEDATA_BURST_LIMIT",
+        rate("burst"),
+        "4/second",
+        "NUMBER/TIME",
+        "requests per client in a second, minute, hour or day; or off",
+        affects="the page",
+    )
+    sustained_limit: Limit | None = setting(
+        "RACEDATA_SUSTAINED_LIMIT",
+        rate("sustained"),
+        "500/hour",
+        "NUMBER/TIME",
+        "a second limit of requests per client, usually over a longer time",
+        affects="the page",
+    )
+    limit_store: str = setting(
+        "RACEDATA_LIMIT_STORE",
+        matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0"),
+        "local",
+        "STORE",
+        "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
+        affects="no answer",
+    )
+    trusted_proxies: TrustedProxies = setting(  # `unix` means every client of a unix socket
+        "RACEDATA_TRUSTED_PROXIES",
+        proxies,
+        "",
+        "ADDRESSES",
+        "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, separated by commas",
+        affects="no answer",
+    )
+
+    @property
+    def base_address(self) -> str:
+        """The path in front of all endpoints."""
+        return f"{self.base_path}/{self.series}"
+
+    @property
+    def season_pages(self) -> str:
+        """The path of the pages of seasons, relative to `/`; the season follows: `2023`, `2023/18`."""
+        # Everything under the base address is for its endpoints, even if it begins with a year.
+        return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
+
+    @property
+    def base_link(self) -> str:
+        """A link to the base address: a URL if the settings have one, else a path on the same host."""
+        return self.base_url or self.base_address
+
+    @property
+    def root_link(self) -> str:
+        """A link to the page and all else outside the base address: a URL if the settings imply one, else a path."""
+        is_implied = self.base_url.endswith(self.base_address)
+        return self.base_url.removesuffix(self.base_address) if is_implied else "/"
+
+    @property
+    def rate_limits(self) -> list[Limit]:
+        """The rate limits that are not off."""
+        return [limit for limit in (self.burst_limit, self.sustained_limit) if limit]
+
+    def affecting(self, *affected: Affected) -> list[Any]:
+        """The values of the settings that affect one of these."""
+        return [getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in affected]
+
+    @property
+    def default_limit(self) -> int:
+        """The `limit` of a request that names none, in records."""
+        return min(100, self.max_limit)
+
+    @property
+    def health_url(self) -> str:
+        """Where this machine reaches the health report of the service."""
+        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # it listens on all addresses
+        return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
+
+    @classmethod
+    def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> "Settings":
+        """The settings in `environ`, and in options by the name of their field, which win. Raises SettingError."""
+        known = {each.metadata["variable"]: each for each in fields(cls)}
+        for variable in environ:
+            if variable.startswith("RACEDATA_") and variable not in known and variable != SOURCE_OF_A_LOAD:
+                accepted = ", ".join(name for name in known if name.startswith("RACEDATA_"))
+                raise SettingError(f"{variable}={environ[variable]!r}: no such setting; expected one of {accepted}")
+        values = {}
+        for variable, each in known.items():
+            if each.name in options:
+                values[each.name] = value_of(each, option(each.name), options[each.name])
+            elif variable in environ:
+                values[each.name] = value_of(each, variable, environ[variable])
+        return cls(**values)
+
+
+def option(name: str) -> str:
+    """The option of `racedata serve` for the field of this name: `--base-path`."""
+    return "--" + name.replace("_", "-")
+
+
+def value_of(declared: "Field[Any]", name: str, text: str) -> Any:
+    """The value of a setting given as `text` under this name. Raises SettingError."""
+    try:
+        return declared.metadata["parse"](text)
+    except ValueError as expected:
+        raise SettingError(f"{name}={text!r}: expected {expected}") from None
+
+
+class Arguments(NamedTuple):
+    """The command line of `racedata serve`, and the environment."""
+
+    settings: Settings
+    follow: bool  # whether to keep the database fresh meanwhile
+    gunicorn_options: Sequence[str]  # what follows `--`
+
+
+def parse_arguments(arguments: Sequence[str]) -> Arguments:
+    """Parses the arguments of `racedata serve`. If one is wrong, stops."""
+    parser = argparse.ArgumentParser(
+        prog="racedata serve",
+        usage="racedata serve [--follow] [SETTING …] [-- OPTION-OF-GUNICORN …]",
+        description="Serve the database over HTTP. Without a database at the default place, build one from the sample.",
+        epilog="Each setting can be an environment variable too; the option wins. "
+        f"Exit status {CANNOT_START}: a setting or the database is wrong.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="also run `racedata refresh --follow`, with the sources in the variables RACEDATA_SOURCE and FROM",
+    )
+    group = parser.add_argument_group("settings")
+    for each in fields(Settings):
+        variable, metavar, help = (each.metadata[key] for key in ("variable", "metavar", "help"))
+        default = each.metadata["default"].replace("%", "%%") or "empty"
+        group.add_argument(option(each.name), metavar=metavar, help=f"{help} ({variable}; default: {default})")
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    parsed = vars(parser.parse_args(arguments[:end]))
+    follow = parsed.pop("follow")
+    given = {name: text for name, text in parsed.items() if text is not None}
+    try:
+        return Arguments(Settings.read(os.environ, given), follow, arguments[end + 1 :])
+    except SettingError as error:
+        stop(error)
+
+
+def stop(reason: object) -> Never:
+    """Prints on stderr why the service cannot start, in one line, and exits with CANNOT_START."""
+    print(f"racedata: {reason}", file=sys.stderr)
+    sys.exit(CANNOT_START)

@@ -1,0 +1,127 @@
+"""Spreadsheets: the records of an answer as CSV (RFC 4180), a line for each. The columns follow from openapi.json.
+
+Values are those of the JSON, character for character, even if they begin with `+` or `-`, such as `+1 Lap`. Only the
+column `millis` of laps and pit stops is not in the JSON.
+"""
+
+import csv
+import io
+from collections.abc import Callable, Collection, Mapping, Sequence
+from operator import itemgetter
+from typing import Any
+
+from racedata.service import schemas
+from racedata.service.schemas import Schema
+from racedata.service.serializers import Json
+
+CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
+# Objects that many lines repeat. A line has only what their schema requires, which identifies and names them, and these
+# properties.
+SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "Driver": ("code",)}
+# Records whose lines end with the column `millis`: the time under this key, in milliseconds, for programs that compute.
+# The JSON has no such key, because it has only those of Ergast.
+MILLIS = {"Lap": "time", "PitStop": "duration"}
+
+Values = list[str | int | None]  # those of a line; None if unknown
+
+
+class Ids:
+    """The column of a list of objects: the first property of each, joined by semicolons."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.key = next(iter(schemas.properties_of(schema)[0]))
+        self.unknown: Values = [None]
+
+    def read(self, found: list[Json]) -> Values:
+        return [";".join(each[self.key] for each in found)]
+
+
+class Columns:
+    """The columns of an object, by its schema. The names of nested objects are joined by dots."""
+
+    def __init__(self, schema: Schema, is_repeated: bool = False) -> None:
+        self.names: list[str] = []
+        self.records: tuple[str, Columns] | None = None  # a list in the object that has records, and their columns
+        # In their order: some properties that are values, and the property after them, which is an object or a list.
+        self._parts: list[tuple[list[str], str, Columns | Ids]] = []
+        self._last: list[str] = []  # the properties after those
+        properties, required = schemas.properties_of(schema)
+        kept = {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())} if is_repeated else properties.keys()
+        for name in [name for name in properties if name in kept]:
+            items = properties[name].get("items")
+            if items and not schemas.name_of(items):
+                self.records = name, Columns(items)
+            elif items:
+                self._add(name, Ids(items), [name])
+            elif schemas.properties_of(properties[name])[0]:
+                nested = Columns(properties[name], is_repeated or schemas.name_of(properties[name]) in SHORTENED)
+                self._add(name, nested, [f"{name}.{each}" for each in nested.names])
+            else:
+                self._last.append(name)
+                self.names.append(name)
+        self.unknown: Values = [None] * len(self.names)
+        # Reads the values of an object, in the order of `names`. Most nested objects have a few values, and always all
+        # of them: for these, there is a faster way.
+        is_simple = not self._parts and len(self._last) > 1 and required.issuperset(self._last)
+        self.read: Callable[[Any], Sequence[str | int | None]] = itemgetter(*self._last) if is_simple else self._read
+
+    def _add(self, name: str, nested: "Columns | Ids", columns: list[str]) -> None:
+        self._parts.append((self._last, name, nested))
+        self._last = []
+        self.names += columns
+
+    def _read(self, found: Json) -> Values:
+        values: Values = []
+        get = found.get
+        for plain, name, nested in self._parts:
+            values += map(get, plain)
+            value = get(name)
+            values += nested.read(value) if value else nested.unknown
+        values += map(get, self._last)
+        return values
+
+
+class Spreadsheet:
+    """Writes the answers of an endpoint, by the schemas of a record and of the object that has it under `key`."""
+
+    def __init__(self, schema: str, container: str, key: str) -> None:
+        record = Columns(schemas.named(schema))
+        self.levels = [(Columns(schemas.named(container), is_repeated=True), key)] if key else []
+        if record.records:
+            inner_key, inner = record.records
+            self.levels += [(record, inner_key), (inner, "")]
+        else:
+            self.levels.append((record, ""))
+        self.columns = [name for columns, _ in self.levels for name in columns.names]
+        self.time_key = MILLIS.get(schema)
+        if self.time_key:
+            self.columns.append("millis")
+
+    def write(self, objects: Sequence[Json]) -> bytes:
+        """The objects of a page, as CSV."""
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(self.columns)
+        writer.writerows(self.lines(objects))
+        return text.getvalue().encode()
+
+    def lines(self, objects: Sequence[Json], start: Sequence[str | int | None] = (), level: int = 0) -> list[Values]:
+        """The lines of objects; `start` has the values of what they are in."""
+        columns, key = self.levels[level]
+        if key:
+            nested = (self.lines(each[key], [*start, *columns.read(each)], level + 1) for each in objects)
+            return [line for lines in nested for line in lines]
+        lines = [[*start, *columns.read(each)] for each in objects]
+        if self.time_key:
+            for line, each in zip(lines, objects):
+                line.append(milliseconds(each.get(self.time_key)))
+        return lines
+
+
+def milliseconds(time: str | None) -> int | None:
+    """A time such as `23.251`, `1:42.929` or `1:02:03.456` in milliseconds."""
+    if time is None:
+        return None
+    before, _, seconds = time.rpartition(":")
+    hours, _, minutes = before.rpartition(":")
+    return (int(hours or 0) * 60 + int(minutes or 0)) * 60_000 + int(seconds.replace(".", ""))

@@ -1,0 +1,416 @@
+"""racedata.service.caching: a cached answer equals a new one, its compression, and what HTTP says about its age."""
+
+import random
+import subprocess
+import sys
+import zlib
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from email.utils import format_datetime, parsedate_to_datetime
+from functools import lru_cache
+
+import pytest
+import webtest
+from hypothesis import given
+from hypothesis import strategies as st
+from support import ROOT
+from support.answers import Counted, request, settings_of
+from webob.acceptparse import create_accept_encoding_header
+
+from racedata.service.addresses import Address
+from racedata.service.app import create_app
+from racedata.service.caching import (
+    GZIP,
+    MAGIC,
+    SMALL,
+    Body,
+    Cache,
+    compressed,
+    decompressed,
+    key_of,
+    prefers_gzip,
+    size_of,
+)
+from racedata.service.ratelimit.stores import store_for
+from racedata.service.requested import Requested
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
+
+ADDRESS = "/ergast/f1/2023/18/results.json"
+
+
+@pytest.fixture
+def data(sample_database):
+    return Counted.read(sample_database)
+
+
+def client_over(data, **settings):
+    app = webtest.TestApp(create_app(settings_of(**settings), data))
+    data.queries = 0  # without those at start
+    return app
+
+
+HOSTS = st.sampled_from(["a.example", "b.example", "a.example:8080", "bad host"])
+SCHEMES = st.sampled_from(["http", "https"])
+PATHS = """
+/2023 /2023/races.json /2023/18 /2023/18/laps /2023/18/Laps.json /2023/18/x /2021/12/sprint /2023/18/results/
+/drivers/leclerc/results /results/drivers/leclerc/results /current/last/laps /2023/18/laps/1/laps
+"""
+METHODS = st.sampled_from(["GET", "HEAD", "POST"])
+CODINGS = st.sampled_from(["", "gzip", "gzip, br", "identity", "gzip;q=0"])
+QUERIES = st.sampled_from(
+    ["", "limit=2", "limit=3", "limit=2&offset=1", "offset=1&limit=2", "limit=x", "offset=99", "limit=02", "other=1"]
+)
+REQUESTS = st.tuples(SCHEMES, HOSTS, st.sampled_from(PATHS.split()), QUERIES, CODINGS, METHODS)
+
+
+@given(st.lists(REQUESTS, max_size=25))
+def test_no_request_gets_the_answer_of_another(sample_database, requests):
+    apps = [without_cache(sample_database), create_app(settings_of(cache_size=32), shared_database(sample_database))]
+    for scheme, host, path, query, coding, method in requests:
+        environ = {
+            "wsgi.url_scheme": scheme,
+            "HTTP_HOST": host,
+            "PATH_INFO": f"/ergast/f1{path}",
+            "QUERY_STRING": query,
+            "HTTP_ACCEPT_ENCODING": coding,
+            "REQUEST_METHOD": method,
+        }
+        # The last is cached, if it is a 200.
+        made, *others = [request(webtest.TestApp(app), **environ) for app in (*apps, apps[-1])]
+        for other in others:
+            assert (other.status, other.body, dict(other.headers)) == (made.status, made.body, dict(made.headers))
+
+
+shared_database = lru_cache(Snapshot.read)
+
+
+@lru_cache
+def without_cache(path):
+    return create_app(settings_of(cache_size=0), shared_database(path))
+
+
+@pytest.mark.parametrize("coding", ["identity", "gzip"])
+def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database, coding):
+    settings = settings_of(burst_limit="off", sustained_limit="3/day")
+    app = webtest.TestApp(create_app(settings, shared_database(sample_database), store_for(settings)))
+    answers = [raw(app, ADDRESS, coding) for _ in range(5)]
+    assert [answer.status_int for answer in answers] == [200, 200, 200, 429, 429]
+    left = [answer.headers["RateLimit"].split(";")[1] for answer in answers]
+    assert left == ["r=2", "r=1", "r=0", "r=0", "r=0"]
+    assert [[*answer.headers] for answer in answers[1:3]] == [[*answers[0].headers]] * 2
+
+
+def etags(database, **settings):
+    """Of an answer, and of the page."""
+    app = webtest.TestApp(create_app(settings_of(**settings), database))
+    return [app.get(address).headers["ETag"] for address in (f"{settings_of(**settings).base_address}/2023/18", "/")]
+
+
+SHAPING = [{"base_path": "/api"}, {"series": "f2"}, {"base_url": "https://example.org/f1"}, {"finish_times": "gap"}]
+SHAPING += [{"max_limit": 50}]
+ON_THE_PAGE = [{"burst_limit": "off"}, {"sustained_limit": "off"}]
+
+
+@pytest.mark.parametrize("change", [*SHAPING, *ON_THE_PAGE, {"max_age": 5}, {"cache_size": 0}, {"port": 80}])
+def test_an_etag_changes_with_each_setting_that_affects_the_answer_and_no_other(sample_database, change):
+    database = shared_database(sample_database)
+    changed = [tag != default for tag, default in zip(etags(database, **change), etags(database))]
+    assert changed == [change in SHAPING, change in SHAPING or change in ON_THE_PAGE]
+
+
+def test_the_etag_changes_with_the_database(sample_database, other_database):
+    assert {*etags(shared_database(other_database))}.isdisjoint(etags(shared_database(sample_database)))
+
+
+@pytest.mark.parametrize("cache_size", [0, 32])
+@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*", ' "x" ,W/{}'])
+def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(data, cache_size, form):
+    app = client_over(data, cache_size=cache_size)
+    known = app.get(ADDRESS)
+    data.queries = 0
+    for method in (app.get, app.head):
+        answer = method(ADDRESS, headers={"If-None-Match": form.format(known.headers["ETag"])}, status=304)
+        assert answer.body == b""
+        for name in ("ETag", "Last-Modified", "Cache-Control", "Access-Control-Allow-Origin"):
+            assert answer.headers[name] == known.headers[name]
+    assert data.queries == 0
+
+
+@pytest.mark.parametrize("header", ['"other"', "nonsense", "", "W/", '"', '"*"', 'W/"*"'])
+def test_a_client_with_another_answer_gets_this_one(sample, header):
+    for _ in range(2):
+        assert sample.get(ADDRESS, headers={"If-None-Match": header}, status=200).json["MRData"]["total"] == "20"
+
+
+@pytest.mark.parametrize(("days", "status"), [(-1, 200), (0, 304), (1, 200)])
+def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the_answer(sample, days, status):
+    known = sample.get(ADDRESS)
+    since = parsedate_to_datetime(known.headers["Last-Modified"]) + timedelta(days)
+    headers = {"If-Modified-Since": format_datetime(since, usegmt=True)}
+    answer = sample.get(ADDRESS, headers=headers, status=status)
+    assert answer.headers["ETag"] == known.headers["ETag"]
+    assert bool(answer.body) == (status == 200)
+    # RFC 9110, 13.1.3: ignored beside If-None-Match.
+    sample.get(ADDRESS, headers={**headers, "If-None-Match": '"other"'}, status=200)
+
+
+@pytest.mark.parametrize(
+    "date", ["", "yesterday", "Mon, 99 Foo 2023 08:00:00 GMT", "Mon, 27 Nov 99999 08:00:00 GMT", "0", "\x00"]
+)
+def test_a_date_that_is_none_is_ignored(sample, date):
+    sample.get(ADDRESS, headers={"If-Modified-Since": date}, status=200)
+
+
+@pytest.mark.parametrize(
+    "address", ["/ergast/f1/nothing", "/ergast/f1/1997/last/results", f"{ADDRESS}?limit=x", "/nothing"]
+)
+def test_errors_are_not_cached_and_match_nothing(sample, address):
+    tag = sample.get(ADDRESS).headers["ETag"]
+    for headers in ({}, {"If-None-Match": tag}, {"If-None-Match": "*"}):
+        answer = sample.get(address, headers=headers, status=400 if "limit" in address else 404)
+        assert not {"ETag", "Last-Modified", "Cache-Control"} & set(answer.headers)
+
+
+def test_last_modified_is_when_the_database_was_built(sample):
+    built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"].replace("Z", "+00:00"))
+    assert parsedate_to_datetime(sample.get(ADDRESS).headers["Last-Modified"]) == built_at
+
+
+@pytest.mark.parametrize(("max_age", "header"), [(300, "public, max-age=300"), (0, "no-cache")])
+def test_how_long_an_answer_may_be_reused_is_a_setting(sample_database, max_age, header):
+    app = webtest.TestApp(create_app(settings_of(max_age=max_age), shared_database(sample_database)))
+    assert app.get(ADDRESS).headers["Cache-Control"] == header
+
+
+FORMS = ["/2023/18", "/2023/18.json", "/2023/18/", "/2023/18/races", "/Ergast/F1/2023/18/RACES.json", "/2023/18?a=b"]
+
+
+def test_all_forms_of_an_address_share_one_cached_answer(data):
+    app = client_over(data)
+    first = app.get("/ergast/f1/2023/18")
+    data.queries = 0
+    for form in FORMS:
+        path, _, query = form.removeprefix("/Ergast/F1").partition("?")
+        answer = request(app, PATH_INFO=f"/ergast/f1{path}", QUERY_STRING=query, HTTP_HOST="localhost:80")
+        assert answer.body == first.body
+    assert app.get("/ergast/f1/2023/18?limit=100&offset=0").body == first.body
+    assert data.queries == 0
+
+
+@pytest.mark.parametrize("page", ["2023/18/results?offset=20", "2023/18/results?limit=0", "2023/18/sprint/99?offset=1"])
+def test_a_page_without_records_is_not_cached_because_there_are_infinitely_many(data, page):
+    app = client_over(data)
+    for _ in range(2):
+        data.queries = 0
+        app.get(f"/ergast/f1/{page}")
+        assert data.queries == 1
+
+
+def test_an_address_without_any_records_is_cached(data):
+    app = client_over(data)
+    for _ in range(2):
+        assert app.get("/ergast/f1/2023/18/sprint/99").json["MRData"]["total"] == "0"
+    assert data.queries == 1
+
+
+LAPS = "/ergast/f1/2023/18/laps?limit=1000"
+
+
+def raw(app, address, coding, **environ):
+    """The answer as it is sent: webtest's own methods decompress it."""
+    path, _, query = address.partition("?")
+    return request(app, PATH_INFO=path, QUERY_STRING=query, HTTP_ACCEPT_ENCODING=coding, **environ)
+
+
+@pytest.mark.parametrize("address", [LAPS, "/", "/openapi.json"])
+@pytest.mark.parametrize("cache_size", [0, 32])
+def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(sample_database, address, cache_size):
+    app = webtest.TestApp(create_app(settings_of(cache_size=cache_size), shared_database(sample_database)))
+    for _ in range(2):
+        plain = raw(app, address, "identity")
+        assert len(plain.body) == int(plain.headers["Content-Length"])
+        for coding in ("gzip", "GZip;q=0.5", "deflate, gzip, br"):
+            sent = raw(app, address, coding)
+            assert sent.headers["Content-Encoding"] == "gzip"
+            assert int(sent.headers["Content-Length"]) == len(sent.body) < len(plain.body) / 3
+            assert zlib.decompress(sent.body, GZIP) == plain.body
+            head = raw(app, address, coding, REQUEST_METHOD="HEAD")
+            assert (head.body, dict(head.headers)) == (b"", dict(sent.headers))
+            assert others(sent) == others(plain)
+        for coding in ("", "gzip;q=0", "br", "gzip;q=x", "gzip" + 100 * ", br"):
+            sent = raw(app, address, coding)
+            assert (sent.body, dict(sent.headers)) == (plain.body, dict(plain.headers))
+
+
+def others(answer):
+    """The headers that are the same whether an answer is compressed or not."""
+    form = ("content-encoding", "content-length")
+    return {name: value for name, value in answer.headers.items() if name.lower() not in form}
+
+
+def test_an_answer_that_fits_into_a_packet_with_its_headers_is_not_compressed(sample):
+    codings = {}
+    for limit in range(12):
+        address = f"/ergast/f1/2023/18/laps?limit={limit}"
+        sent = raw(sample, address, "gzip")
+        codings[len(raw(sample, address, "identity").body)] = sent.headers.get("Content-Encoding")
+        assert len(sent.body) + sum(len(f"{name}: {value}\r\n") for name, value in sent.headers.items()) < 1448
+    assert {length < SMALL for length, coding in codings.items() if coding is None} == {True}
+    assert {length < SMALL for length, coding in codings.items() if coding == "gzip"} == {False}
+
+
+@pytest.mark.parametrize("address", [LAPS, "/ergast/f1/2023/18/laps?limit=1", "/"])
+def test_both_forms_have_vary_and_one_weak_etag_and_so_has_their_304(sample, address):
+    answers = [sample.get(address, headers={"Accept-Encoding": coding}) for coding in ("", "gzip")]
+    (tag,) = {answer.headers["ETag"] for answer in answers}
+    assert tag.startswith('W/"')
+    for coding in ("", "gzip"):
+        known = {"If-None-Match": tag, "Accept-Encoding": coding}
+        answers.append(answer := sample.get(address, headers=known, status=304))
+        assert answer.body == b""
+        assert "Content-Encoding" not in answer.headers
+    assert {answer.headers["Vary"] for answer in answers} == {"Accept-Encoding"}
+
+
+def test_a_range_is_ignored(sample):
+    for coding in ("", "gzip"):
+        whole = raw(sample, LAPS, coding)
+        answer = raw(sample, LAPS, coding, HTTP_RANGE="bytes=0-9", HTTP_IF_RANGE=whole.headers["ETag"])
+        assert answer.status == "200 OK"
+        assert (answer.body, dict(answer.headers)) == (whole.body, dict(whole.headers))
+
+
+ACCEPTED = ["gzip", "x-gzip", " GZIP ; Q=0.001 ,", "*", "gzip, *;q=0", "gzip;q=0.5, identity;q=0.5"]
+ACCEPTED += ["identity;q=0, gzip;q=0.1", "a;q=b;c, gzip"]
+REFUSED = ["", "br, deflate", "gzip;q=0", "gzip;q=0.000, *", "*;q=0", "identity", "gzip;q=0, identity;q=0"]
+REFUSED += ["gzip;q=0.5, identity", "gzip;q=0.5, *"]
+MALFORMED = ["gzip;q=", "gzip;q=2", "gzip;q=1.001", "gzip;q=-1", "gzip;q=0.0001", "gzip;level=9", "gzip q=1", "gzip;"]
+MALFORMED += ["gzip\x00", "gz\u0131p"]
+
+
+@pytest.mark.parametrize("field", [*ACCEPTED, *REFUSED, *MALFORMED])
+def test_gzip_is_sent_if_accept_encoding_accepts_it_and_does_not_prefer_the_plain_form(field):
+    assert prefers_gzip(field) is (field in ACCEPTED)
+
+
+CODING = st.sampled_from(["gzip", "GZIP", "identity", "*", "br", "deflate", "x-other"])
+WEIGHT = st.sampled_from(["", ";q=1", ";q=0", " ; q=0.3", ";Q=0.7", ";q=1.000", ";q=0.", ";q=0.000"])
+
+
+@given(st.lists(st.tuples(CODING, WEIGHT), unique_by=lambda item: item[0].lower()))
+def test_webob_accepts_the_same_codings(items):
+    field = ", ".join(coding + weight for coding, weight in items)
+    weights = dict(create_accept_encoding_header(field).acceptable_offers(["gzip", "identity"]))
+    if not {"identity", "*"} & {coding for coding, _ in items}:
+        weights["identity"] = 0  # WebOb takes 1 for identity if it is not listed
+    assert prefers_gzip(field) == ("gzip" in weights and weights["gzip"] >= weights.get("identity", 0))
+
+
+@given(st.text())
+def test_any_text_is_an_accept_encoding(field):
+    assert prefers_gzip(field) in (True, False)
+
+
+GROWTH = """
+import sys
+import webtest
+from support.processes import memory
+from racedata.service.app import create_app
+from racedata.service.snapshot import Snapshot
+from racedata.service.requested import Requested
+from racedata.service.settings import Settings
+
+path, query, requests, codings = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
+app = create_app(Settings(), Snapshot.read(sys.argv[1]))
+
+def ask(host, coding):
+    environ = {"PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": host, "HTTP_ACCEPT_ENCODING": coding}
+    return len(webtest.TestRequest.blank("/", environ=environ).get_response(app).body)
+
+for coding in codings:
+    ask("first", coding)
+before = memory("self")
+size = sum(ask(f"host{number}", coding) for number in range(requests) for coding in codings)
+print(size, memory("self") - before)
+"""
+
+
+@pytest.mark.parametrize(
+    ("query", "requests", "codings"),
+    [
+        ("limit=1", 40_000, ["identity"]),
+        ("limit=300", 3_000, ["gzip", "identity"]),
+        ("limit=2000", 3_600, ["gzip"]),
+    ],
+)
+def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, query, requests, codings):
+    environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
+    arguments = [sys.executable, "-c", GROWTH, sample_database, "/ergast/f1/2023/18/laps", query, str(requests)]
+    arguments += codings
+    done = subprocess.run(arguments, env=environ, capture_output=True, text=True, check=True)
+    size, grown = map(float, done.stdout.split())
+    assert size / 1e6 > Settings().cache_size  # without a bound it would take more
+    assert grown < 1.3 * Settings().cache_size  # megabytes
+
+
+def named(path):
+    """A request for one of the answers that these tests cache."""
+    return Requested(Address(path, "races", None, None), 100, 0, "http://localhost/ergast/f1")
+
+
+def body(number, size):
+    """What the cache holds of a body of `size` bytes, which differs from that of any other number."""
+    return Body(compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5), number)
+
+
+def taken(cache):
+    """What the cached bodies take, in bytes."""
+    return sum(size_of(*each) for each in cache._bodies.items())
+
+
+@given(st.lists(st.integers(0, 30), max_size=120), st.sampled_from([0, 5_000, 20_000]))
+def test_the_cache_returns_what_it_was_given_and_never_exceeds_its_capacity(uses, capacity):
+    cache = Cache(capacity)
+    for number in uses:
+        given = body(number, 300 * number)
+        cached = cache.find(named(str(number)))
+        assert cached in (given, None)
+        if cached is None:
+            cache.put(named(str(number)), given)
+        assert cache.size == taken(cache) <= capacity
+
+
+@given(st.binary(max_size=3000).filter(lambda body: not body.startswith(MAGIC)))
+def test_a_body_is_compressed_if_it_is_not_short_and_decompressed_to_the_same(body):
+    assert compressed(body).startswith(MAGIC) == (len(body) >= SMALL)
+    assert decompressed(compressed(body)) == body
+
+
+def test_the_least_recently_used_answer_makes_room():
+    bodies = {name: Body(random.Random(name).randbytes(800), 1) for name in "abcd"}
+    cache = Cache(3 * size_of(key_of(named("a")), bodies["a"]))
+    for name in "abc":
+        cache.put(named(name), bodies[name])
+    assert cache.find(named("a"))
+    cache.put(named("d"), bodies["d"])
+    assert [bool(cache.find(named(name))) for name in "abcd"] == [True, False, True, True]
+
+
+def test_threads_do_not_disturb_the_count_of_its_bytes():
+    cache = Cache(20_000)
+    bodies = [body(number, 30 * number) for number in range(97)]
+    wrong = []
+
+    def busy(seed):
+        for number in range(2000):
+            each = number * seed % 97
+            if (cached := cache.find(named(str(each)))) is None:
+                cache.put(named(str(each)), bodies[each])
+            elif cached != bodies[each]:
+                wrong.append(each)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(busy, range(1, 9)))
+    assert cache.size == taken(cache) <= cache.capacity
+    assert not wrong

@@ -1,0 +1,219 @@
+"""racedata.service.calendars: what readers of calendars find, and what a subscriber sees when the data changes."""
+
+import warnings
+from datetime import UTC, date, datetime, timedelta
+
+import pytest
+from icalendar import Calendar
+from support.answers import client
+from support.loads import changed
+
+from racedata import __version__
+from racedata.kinds import SESSION_GROUPS
+from racedata.service.calendars import BY_KEY
+from racedata.service.schemas import OPENAPI, named
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # of its own dependencies
+    from ical.calendar_stream import IcsCalendarStream
+
+AUSTIN = {"location": "Circuit of the Americas, Austin, USA", "geo": (30.1328, -97.6411)}
+OF_AUSTIN = [
+    ("practice-1", "Practice 1", "2023-10-20T17:30", 60),
+    ("qualifying", "Qualifying", "2023-10-20T21:00", 60),
+    ("sprint-shootout", "Sprint Shootout", "2023-10-21T18:00", 45),
+    ("sprint", "Sprint", "2023-10-21T22:00", 60),
+    ("race", "Race", "2023-10-22T19:00", 120),
+]
+
+
+def events(app, address):
+    """The events of a calendar by UID. The two readers must agree on what they read."""
+    answer = app.get(f"/ergast/f1{address}")
+    assert answer.headers["Content-Type"] == "text/calendar; charset=utf-8"
+    assert all(len(line) <= 75 for line in answer.body.split(b"\r\n"))
+    assert answer.body.count(b"\r\n") == answer.body.count(b"\n")
+    found = {str(event["UID"]): event for event in Calendar.from_ical(answer.body).events}
+    in_home_assistant = {event.uid: event for event in IcsCalendarStream.calendar_from_ics(answer.text).events}
+    assert found.keys() == in_home_assistant.keys()
+    assert answer.body.count(b"BEGIN:VEVENT") == len(found)
+    for uid, other in in_home_assistant.items():
+        event = found[uid]
+        assert (event.start, event.end, event["SUMMARY"]) == (other.dtstart, other.dtend, other.summary)
+        assert (event["LOCATION"], event.categories) == (other.location, other.categories)
+    return found
+
+
+def test_a_weekend_has_an_event_for_each_session(sample):
+    found = events(sample, "/2023/18.ics")
+    assert len(found) == len(OF_AUSTIN)
+    built_at = datetime.fromisoformat(sample.get("/healthz").json["builtAt"])
+    race = sample.get("/ergast/f1/2023/18").json["MRData"]["RaceTable"]["Races"][0]
+    for event, (slug, name, start, minutes) in zip(found.values(), OF_AUSTIN, strict=True):
+        starts = datetime.fromisoformat(f"{start}Z")
+        assert event["UID"] == f"f1/2023/united-states-grand-prix/{slug}@racedata"
+        assert (event.start, event.end) == (starts, starts + timedelta(minutes=minutes))
+        assert event["SUMMARY"] == f"United States Grand Prix: {name}"
+        assert (event["LOCATION"], (event["GEO"].latitude, event["GEO"].longitude)) == (*AUSTIN.values(),)
+        assert (event["URL"], event.categories) == (race["url"], ["F1", name])
+        assert event["DTSTAMP"].dt == event["LAST-MODIFIED"].dt == built_at
+
+
+def test_a_calendar_names_itself_its_sources_and_when_to_fetch_it_again(sample, several_sources):
+    calendar = Calendar.from_ical(sample.get("/ergast/f1/2023.ics").body)
+    assert calendar["PRODID"] == f"-//racedata//racedata {__version__}//EN"
+    assert calendar["DESCRIPTION"] == calendar["X-WR-CALDESC"]
+    assert calendar["DESCRIPTION"] == f"Data: sample (CC BY-NC-SA 4.0). Served by racedata {__version__}."
+    assert calendar["REFRESH-INTERVAL"].params == {"VALUE": "DURATION"}
+    assert calendar["REFRESH-INTERVAL"].dt == timedelta(hours=6)
+    assert calendar["X-PUBLISHED-TTL"] == "PT6H"
+    described = Calendar.from_ical(client(several_sources).get("/ergast/f1/2023.ics").body)["DESCRIPTION"]
+    assert "f1db (CC BY 4.0), https://example.org/f1 (no licence stated). " in described
+
+
+@pytest.mark.parametrize(
+    ("address", "name"),
+    [
+        ("races.ics", "F1"),
+        ("current.ics?sessions=race,sprint,practice,qualifying,sprintqualifying", "F1"),
+        ("current/next.ics", "F1 next race"),
+        ("2023.ics?sessions=race,qualifying", "F1 2023 (qualifying + race)"),
+        ("2023/18.ics", "F1 2023 round 18"),
+        ("2023/grid/1/races.ics", "F1 2023 grid 1"),
+        ("current/last/drivers/Alonso/results/1/races.ics", "F1 last race Fernando Alonso results 1"),
+        ("circuits/monza/constructors/none/races.ics", "F1 Autodromo Nazionale di Monza constructors none"),
+    ],
+)
+def test_the_name_of_a_calendar_follows_from_its_address(sample, address, name):
+    calendar = Calendar.from_ical(sample.get(f"/ergast/f1/{address}").body)
+    assert calendar["NAME"] == calendar["X-WR-CALNAME"] == name
+    assert "UID" not in calendar
+
+
+def test_the_sessions_are_those_of_the_schema():
+    sessions = {*named("ScheduledRace")["properties"]} - {*named("Race")["properties"]}
+    assert {*BY_KEY} == {*sessions, ""}
+    assert {session.group for session in BY_KEY.values()} == {*SESSION_GROUPS}
+    assert OPENAPI["components"]["parameters"]["sessions"]["schema"]["items"]["enum"] == [*SESSION_GROUPS]
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["", "/races", "/2023", "/1957", "/current/next", "/circuits/monaco/races", "/2021/grid/1/races", "/2030"],
+)
+def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
+    """Also the base address, and a calendar without any."""
+    starts = []
+    for race in sample.get(f"/ergast/f1{address}.json").json["MRData"]["RaceTable"]["Races"]:
+        for session in [race.get(name) for name in BY_KEY] + [race]:
+            if session and "date" in session:
+                day, time = session["date"], session.get("time")
+                starts.append(datetime.fromisoformat(f"{day}T{time}") if time else date.fromisoformat(day))
+    found = [event.start for event in events(sample, f"{address}.ics").values()]
+    assert found == starts
+
+
+def test_a_session_without_a_time_is_an_all_day_event(sample):
+    (event,) = events(sample, "/1957/5.ics").values()
+    assert (event.start, event.end) == (date(1957, 7, 20), date(1957, 7, 21))
+    assert event["DTSTART"].params == {"VALUE": "DATE"}
+
+
+@pytest.mark.parametrize(
+    ("sessions", "slugs"),
+    [
+        ("race", ["race"]),
+        ("race,qualifying", ["qualifying", "race"]),
+        ("Practice,SPRINTqualifying,practice", ["practice-1", "sprint-shootout"]),
+        ("practice,qualifying,sprintqualifying,sprint,race", [slug for slug, *_ in OF_AUSTIN]),
+    ],
+)
+def test_sessions_can_be_chosen(sample, sessions, slugs):
+    found = events(sample, f"/2023/18.ics?sessions={sessions}")
+    assert [uid.split("grand-prix/")[1] for uid in found] == [f"{slug}@racedata" for slug in slugs]
+
+
+def test_limit_and_offset_count_races(sample):
+    found = events(sample, "/2023.ics?limit=2&offset=1&sessions=race")
+    races = sample.get("/ergast/f1/2023.json?limit=2&offset=1").json["MRData"]["RaceTable"]["Races"]
+    assert [event["SUMMARY"] for event in found.values()] == [f"{race['raceName']}: Race" for race in races]
+
+
+@pytest.mark.parametrize(
+    ("address", "seasons"),
+    [
+        ("/current.ics", {"2023", "2024"}),
+        ("/CURRENT/circuits/interlagos/races.ics", {"2024"}),
+        ("/current/drivers/alonso/races.ics", {"2023"}),
+        ("/current/drivers/nobody/races.ics", set()),
+        ("/current/last.ics", {"2023"}),
+        ("/current/next.ics", {"2024"}),
+        ("/2023.ics", {"2023"}),
+    ],
+)
+def test_in_winter_the_calendar_of_current_has_both_seasons(database, address, seasons):
+    app = client(changed(database, "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"))
+    assert {uid.split("/")[1] for uid in events(app, address)} == seasons
+    assert app.get("/ergast/f1/current.ics").headers["X-Total-Count"] == "22"
+    assert app.get("/ergast/f1/current.json").json["MRData"]["total"] == "4"
+    assert app.get("/ergast/f1/current.csv").headers["X-Total-Count"] == "4"
+
+
+def test_a_calendar_without_a_limit_has_all_races(database):
+    copies = "SELECT raceId + 1000, year, round + 50, circuitId, name, date, time, url FROM races"
+    app = client(changed(database, f"INSERT INTO races {copies}"))
+    answer = app.get("/ergast/f1/races.ics?sessions=race")
+    assert answer.body.count(b"BEGIN:VEVENT") == int(answer.headers["X-Total-Count"]) == 176
+    assert app.get("/ergast/f1/races.csv").body.count(b"\n") == 101
+
+
+def test_a_subscriber_sees_events_move_get_a_time_and_go_but_none_twice(database):
+    def starts(*changes):
+        if changes:
+            changed(database, *changes)
+        return {uid: event.start for uid, event in events(client(database), "/2023.ics?limit=30").items()}
+
+    changes = [
+        "UPDATE sessions SET time = NULL WHERE RACE(2023/18) AND session = 'quali'",
+        "UPDATE races SET time = NULL WHERE RACE(2023/18)",
+    ]
+    before = starts(*changes)
+    prefix = "f1/2023/united-states-grand-prix/"
+    assert before[f"{prefix}race@racedata"] == date(2023, 10, 22)
+    known = starts("UPDATE races SET time = '20:00:00' WHERE RACE(2023/18)")
+    assert known == before | {f"{prefix}race@racedata": datetime(2023, 10, 22, 20, tzinfo=UTC)}
+    moved = starts("UPDATE races SET date = '2023-11-30', round = 40 WHERE RACE(2023/18)")
+    assert moved == known | {f"{prefix}race@racedata": datetime(2023, 11, 30, 20, tzinfo=UTC)}
+    renumbered = starts("UPDATE races SET round = round + 50 WHERE year = 2023")
+    assert renumbered == moved
+    cancelled = starts(
+        *(f"DELETE FROM {table} WHERE RACE(2023/90)" for table in ("sessions", "results", "races")),
+    )
+    assert cancelled == {uid: start for uid, start in moved.items() if not uid.startswith(prefix)}
+    assert len(cancelled) == len(moved) - 5
+
+
+ODD = {
+    "many races of one name": "UPDATE races SET name = 'x' || iif(round % 3, '', ' 2') WHERE year = 2023",
+    "names without Latin letters": "UPDATE races SET name = '日本グランプリ ' || round WHERE year = 2023",
+    "names of signs": "UPDATE races SET name = ',;\\ \"' || round WHERE year = 2023",
+    "long names": f"UPDATE races SET name = '{'é' * 990}' || round WHERE year = 2023",
+    "the last day": "UPDATE races SET date = '9999-12-31' WHERE year = 2023",
+    "the first day": "UPDATE races SET date = '0001-01-01' WHERE year = 2023",
+    "no place": "UPDATE circuits SET lat = NULL, location = NULL, country = NULL WHERE lat IS NOT NULL",
+    "a place far away": "UPDATE circuits SET lat = '999999999999999999', lng = '-0.000001'",
+    "no link": "UPDATE races SET url = NULL WHERE url IS NOT NULL",
+    "a link that is none": "UPDATE races SET url = 'é, \"; x'",
+    "a source of any name": "UPDATE sources SET name = 'a' || char(10) || 'END:VCALENDAR' || char(1), licence = ';,\\'",
+}
+
+
+@pytest.mark.parametrize("statement", ODD.values(), ids=ODD)
+def test_odd_data_makes_a_calendar_that_readers_accept(database, statement):
+    found = events(client(changed(database, statement)), "/2023.ics?sessions=race")
+    assert len(found) == (0 if "9999-" in statement else 22)
+
+
+def test_all_workers_make_the_same_calendar(sample_database):
+    first, second = (client(sample_database).get("/ergast/f1/current.ics").body for _ in range(2))
+    assert first == second

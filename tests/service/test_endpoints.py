@@ -1,0 +1,260 @@
+"""racedata.service.resources: the whole answer of each endpoint, pages of it, and what is not there.
+
+tests/expected has answers of every endpoint over the sample, laid out to be read and compared with the CSV files.
+"""
+
+import csv
+import json
+import os
+from pathlib import Path
+
+import pytest
+import webtest
+from support import SAMPLE
+from support.answers import Counted, Description, client, request, settings_of
+from support.loads import changed
+
+from racedata.database import SCHEMA_VERSION, refreshes_path
+from racedata.service.addresses import CSV, ICS, JSON
+from racedata.service.app import create_app
+from racedata.service.caching import SMALL, decompressed
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.ratelimit.stores import store_for
+
+EXPECTED = Path(__file__).parent / "expected"
+
+GOLDEN = {
+    "races": "/ergast/f1/1957/races/",
+    "races-one": "/ergast/f1/2023/18.json",
+    "results": "/ergast/f1/2021/12/results.json?limit=3",
+    "qualifying": "/ergast/f1/2023/18/qualifying.json?limit=2&offset=9",
+    "sprint": "/ergast/f1/2023/18/sprint.json?limit=2",
+    "sprintqualifying": "/ergast/f1/2023/9/Sprint/Shootout.json?limit=2&offset=14",
+    "practice": "/ergast/f1/drivers/leclerc/practice.json?limit=2&offset=2",
+    "laps": "/ergast/f1/2023/18/laps.json?limit=4&offset=17",
+    "pitstops": "/ergast/f1/2021/10/pitstops.json?limit=3",
+    "seasons": "/ergast/f1/drivers/alonso/seasons.json",
+    "circuits": "/ergast/f1/drivers/alonso/circuits.json?limit=2&offset=1",
+    "constructors": "/ergast/f1/1957/drivers/bueb/constructors/",
+    "drivers": "/ergast/f1/2023/18/constructors/ferrari/drivers.json",
+    "driverstandings": "/ergast/f1/1957/drivers/bueb/driverStandings.json",
+    "driverstandings-champions": "/ergast/f1/driverStandings/1.json?limit=2&offset=1",
+    "driverstandings-disqualified": "/ergast/f1/1997/driverStandings.json?limit=1&offset=25",
+    "constructorstandings": "/ergast/f1/current/last/constructorStandings.json?limit=2",
+    "status": "/ergast/f1/2023/18/status.json",
+}
+
+
+def races(answer):
+    return answer.json["MRData"]["RaceTable"]["Races"]
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_the_answer_is_the_expected_one_in_every_key_its_order_and_its_value(sample, name):
+    answer = sample.get(GOLDEN[name], headers={"Host": "example.org"}, status=200)
+    expected = json.loads((EXPECTED / f"{name}.json").read_text(encoding="utf-8"))
+    assert json.dumps(answer.json, indent=1) == json.dumps(expected, indent=1)
+
+
+def test_every_endpoint_has_an_expected_answer_and_every_file_is_used():
+    assert {endpoint.name for endpoint in ENDPOINTS} <= {*GOLDEN}
+    assert {path.stem for path in EXPECTED.glob("*.json")} == {*GOLDEN}
+
+
+def test_the_answer_is_utf8_and_not_escaped(sample):
+    assert "São Paulo".encode() in sample.get("/ergast/f1/2023").body
+
+
+def test_an_offset_of_any_size_is_an_empty_page(sample):
+    answer = sample.get(f"/ergast/f1/2023/18/laps.json?offset={'9' * 4000}").json["MRData"]
+    assert (answer["offset"], answer["total"], answer["RaceTable"]["Races"]) == ("9" * 4000, "1014", [])
+
+
+def test_a_fastest_lap_without_its_number_has_its_rank_and_time(database):
+    app = client(changed(database, "UPDATE results SET fastestLap = NULL WHERE RACE(2023/18) AND DRIVER(norris)"))
+    answer = app.get("/ergast/f1/2023/18/drivers/norris/results")
+    (result,) = races(answer)[0]["Results"]
+    assert result["FastestLap"] == {
+        "rank": "8",
+        "Time": {"time": "1:39.985"},
+        "AverageSpeed": {"units": "kph", "speed": "198.497"},
+    }
+    Description(app).hold(answer, "/{season}/{round}/results")
+    table = app.get("/ergast/f1/2023/18/drivers/norris/results.csv").text
+    assert table.splitlines()[1].endswith(",8,,1:39.985,kph,198.497")
+
+
+def test_thirty_fastest_laps_of_f1db_have_a_time_but_no_number(full_database):
+    app = client(full_database, burst_limit="off", sustained_limit="off")
+    laps = [
+        (int(race["season"]), result["FastestLap"])
+        for offset in range(0, 28_000, 2000)
+        for race in races(app.get(f"/ergast/f1/results?limit=2000&offset={offset}"))
+        for result in race["Results"]
+        if "lap" not in result.get("FastestLap", {"lap": ""})
+    ]
+    assert len(laps) == 30
+    assert {tuple(lap) for _, lap in laps} == {("rank", "Time")}
+    assert {season for season, _ in laps} <= set(range(1950, 1980))
+
+
+def test_finish_times_are_totals_or_gaps(sample, sample_database):
+    def times(app, address):
+        key = "SprintResults" if "sprint" in address else "Results"
+        return [row["Time"]["time"] for row in races(app.get(f"/ergast/f1/{address}"))[0][key][:2]]
+
+    gaps = client(sample_database, finish_times="gap")
+    assert times(sample, "2023/9/results") == ["1:25:33.607", "1:25:38.762"]
+    assert times(gaps, "2023/9/results") == ["1:25:33.607", "+5.155"]
+    assert times(gaps, "2023/9/results?offset=1") == ["+5.155", "+17.188"]
+    assert times(sample, "2021/12/results") == ["0:03:27.071", "0:03:29.066"]
+    assert times(gaps, "2021/12/results") == ["3:27.071", "+1.995"]
+    assert times(sample, "2021/10/sprint") == ["25:38.426", "25:39.856"]
+    assert times(gaps, "2021/10/sprint") == ["25:38.426", "+1.430"]
+
+
+def test_healthz_says_what_is_served(sample):
+    answer = sample.get("/healthz", status=200).json
+    assert (answer["status"], answer["schemaVersion"]) == ("ok", SCHEMA_VERSION)
+    assert answer["builtAt"].endswith("Z")
+    rows = {}
+    for file in SAMPLE.glob("*.csv"):
+        with file.open(newline="", encoding="utf-8") as lines:
+            rows[file.stem] = sum(1 for _ in csv.DictReader(lines))
+    assert answer["rows"] == rows | {"sessions": 176, "entries": 160}
+
+
+def test_healthz_says_in_which_seasons_and_how_many_races_there_are_records_of_a_kind(sample):
+    coverage = sample.get("/healthz").json["coverage"]
+    assert coverage["results"] == {"first": 1957, "last": 2023, "races": 8, "run": 8}
+    assert coverage["pit_stops"] == {"first": 2021, "last": 2023, "races": 3, "run": 4}
+    assert coverage["practice"] == {"first": 2021, "last": 2023, "races": 3, "run": 4}
+
+
+AT = "2026-11-22T06:00:00Z"
+
+
+def test_healthz_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it(several_sources):
+    base, *others = client(several_sources).get("/healthz").json["sources"]
+    assert (base["name"], base["address"], base["licence"]) == ("sample", None, "CC BY-NC-SA 4.0")
+    assert len(base["checksum"]) == 64
+    assert "results of 8 races (1957 to 2023), " in base["gave"]
+    release, api = "https://example.org/f1db.zip", "https://example.org/f1"
+    facts = {"checksum": None, "readAt": AT}
+    assert others == [
+        {"name": "f1db", "address": release, "licence": "CC BY 4.0", **facts, "gave": "practice of 2 races"},
+        {"name": api, "address": api, "licence": None, **facts, "gave": ""},
+    ]
+
+
+def test_healthz_says_when_each_source_was_asked_and_since_when_it_is_followed_even_if_it_gave_nothing(several_sources):
+    app = client(several_sources)
+    f1db = {"refreshedAt": AT, "followedSince": AT, "release": "0"}
+    noted = {"f1db": f1db, "/home/somebody/\udcff": {"refreshedAt": AT}, "later": {"followedSince": AT}}
+    refreshes_path(several_sources).write_text(json.dumps(noted))
+    sample, f1db, api, other, later = app.get("/healthz").json["sources"]
+    assert (sample.get("refreshedAt"), f1db["refreshedAt"], api.get("refreshedAt")) == (None, AT, None)
+    assert (sample.get("followedSince"), f1db["followedSince"], api.get("followedSince")) == (None, AT, None)
+    assert (other, later) == ({"name": "?", "refreshedAt": AT}, {"name": "later", "followedSince": AT})
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[" * 90_000,
+        "[]",
+        '{"f1db": 1}',
+        '{"f1db": {"refreshedAt": 9e99}}',
+        '{"f1db": {"refreshedAt": "now"}}',
+        '{"f1db": {"refreshedAt": "2026-99-99T99:99:99Z"}}',
+        '{"f1db": {"refreshedAt": "20261122T060000Z"}}',
+        None,
+    ],
+)
+def test_healthz_answers_at_once_whatever_is_in_the_file_of_refreshes(several_sources, content):
+    path = refreshes_path(several_sources)
+    path.write_text(content) if content is not None else os.mkfifo(path)
+    answer = client(several_sources).get("/healthz", status=200).json
+    assert [source.get("refreshedAt") for source in answer["sources"]] == [None, None, None]
+
+
+def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
+    data = Counted.read(str(several_sources))
+    app, refreshes = webtest.TestApp(create_app(settings_of(), data)), refreshes_path(several_sources)
+
+    def queries():
+        data.queries = 0
+        return app.get("/healthz").json, data.queries
+
+    first, _ = queries()
+    assert queries() == (first, 0)
+    refreshes.write_text(json.dumps({"f1db": {"refreshedAt": AT}}))
+    second, needed = queries()
+    assert second["sources"][1]["refreshedAt"] == AT and needed
+    assert queries() == (second, 0)
+    data.refused = "is not a database"
+    assert queries()[0]["refused"] == "The file now at the database's path is not a database."
+    data.refused = None
+    refreshes.unlink()
+    assert queries()[0] == first
+
+
+FORMATS = [(endpoint, ending) for endpoint in ENDPOINTS for ending in endpoint.rules.endings]
+# Parameters that an ending refuses, with what the message says.
+WRONG = {
+    "limit=abc": "limit is 'abc'; accepted is a whole number from 0, such as limit=100.",
+    "offset=1&offset=1": "offset is given 2 times; it is accepted once.",
+}
+WRONG_BY_ENDING = {
+    JSON: {},
+    CSV: {
+        "callback=x": ".csv does not accept callback; accepted are limit, offset.",
+        "sessions=race": ".csv does not accept sessions; accepted are limit, offset.",
+    },
+    ICS: {
+        "callback=": ".ics does not accept callback; accepted are limit, offset, sessions.",
+        "sessions=": "sessions has ''; accepted are practice, qualifying, sprintqualifying, sprint, race, separated by "
+        "commas.",
+        "sessions=race,fp1": "sessions has 'fp1'; accepted are practice, ",
+        "sessions=race&sessions=race": "sessions is given 2 times; it is accepted once, as in ",
+    },
+}
+
+
+@pytest.mark.parametrize(("endpoint", "ending"), FORMATS)
+def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_the_others(
+    sample_database, endpoint, ending
+):
+    data, settings = Counted.read(sample_database), settings_of(burst_limit="off", sustained_limit="99/day")
+    app = webtest.TestApp(create_app(settings, data, store_for(settings)))
+    address, sent = f"/ergast/f1/2023/18/{endpoint.name}{ending}", 0
+
+    def ask(query="", **environ):
+        nonlocal sent
+        sent += 1
+        answer = request(app, PATH_INFO=address, QUERY_STRING=query, HTTP_ACCEPT="text/html", **environ)
+        assert answer.headers["RateLimit"].startswith(f'"sustained";r={99 - sent};')
+        assert answer.headers["Access-Control-Allow-Origin"] == answer.headers["Access-Control-Expose-Headers"] == "*"
+        headers = {name.lower(): value for name, value in answer.headers.items()}
+        del headers["ratelimit"]  # which changes with each request
+        return answer, headers
+
+    plain, headers = ask()
+    assert headers["cache-control"] == "public, max-age=300"
+    assert ("x-total-count" in headers) == (ending != JSON)
+    data.queries = 0
+    host = {} if ending == JSON else {"HTTP_HOST": "other.example.org"}  # which only JSON repeats
+    for coding in ("gzip", "identity"):
+        answer, of_answer = ask(HTTP_ACCEPT_ENCODING=coding, **host)
+        assert decompressed(answer.body) == plain.body
+        form = {"content-encoding": "gzip"} if coding == "gzip" and len(plain.body) >= SMALL else {}
+        assert of_answer == {**headers, **form, "content-length": str(len(answer.body))}
+        head, of_head = ask(HTTP_ACCEPT_ENCODING=coding, REQUEST_METHOD="HEAD")
+        assert (head.body, of_head) == (b"", of_answer)
+        assert ask(HTTP_IF_NONE_MATCH=headers["etag"], HTTP_ACCEPT_ENCODING=coding)[0].status_int == 304
+    assert data.queries == 0
+    for query, message in {**WRONG, **WRONG_BY_ENDING[ending]}.items():
+        problem, _ = ask(query)
+        assert (problem.status_int, problem.content_type) == (400, "application/problem+json")
+        assert problem.json["detail"].startswith(message)

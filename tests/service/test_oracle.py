@@ -1,0 +1,393 @@
+"""The application over the sample and a full dump, compared with a second implementation of the interface.
+
+The addresses are random, or visit every record, or every cell of the table of endpoints and filters.
+"""
+
+import csv
+import random
+import re
+import shutil
+from urllib.parse import unquote
+
+import orjson
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.loads import built, csv_rows, edited, race_ids
+from support.oracle import (
+    ACCEPTED,
+    BESIDE_STANDINGS,
+    CELLS,
+    FILES,
+    FORMS,
+    OTHER_SPELLINGS,
+    STANDINGS,
+    WORDS,
+    Oracle,
+    read,
+)
+
+from racedata.service.addresses import FILTERS
+from racedata.service.endpoints import ENDPOINTS as SERVED
+
+ENDPOINTS = list(CELLS)
+OF_A_SEASON = ("laps", "pitstops")
+SPELLINGS = {endpoint: [endpoint] for endpoint in ENDPOINTS}
+for spelling, (endpoint, *_) in OTHER_SPELLINGS.items():
+    SPELLINGS[endpoint].append("/".join(spelling))
+
+# Addresses that are easy to read in two ways, by status.
+ODD_ADDRESSES = {
+    200: """
+/ .json /1000 /9999 /9999/next /2023/999999999999999999 /drivers/results /drivers/races /drivers/last/results
+/current/2023/results /results/0 /results/00000 /results/000000000000000001 /grid/00/results /fastest/0/drivers
+/fastest/00/results /status/1/status /2023/status/1 /results/D /results/n/drivers /sprint/R
+/circuits/monza/circuits/spa/circuits /driverstandings/1/constructorstandings/1/seasons
+/drivers/moss/constructorstandings/1/seasons /drivers/null/results /drivers/-1/results /drivers/1e3/results
+/drivers/0x31 /drivers/1--/seasons /circuits/or/races /constructors/ferrari/driverstandings/1/seasons
+/1957/constructorstandings/1/drivers/moss/seasons /2023/next/driverstandings/1/drivers
+/2023/9/sprint/qualifying /sprint/qualifying/1 /2023/sprint/shootout/2 /sprintshootout /drivers/fp1/sprint-qualifying
+/fp1/practice/2 /2023/fp2 /drivers/sprint/qualifying /drivers/fp3 /drivers/alonso/fp1 /practice/4
+/2023/22/driverstandings/1/drivers /2023/last/driverstandings /status/999999999999999999/results
+/1957/last /1997/next /2030/next /1949/next /current/next /2023/grid/1/drivers/alonso/results
+/1949 /1949/1/results /2023/99 /2023/99/laps /2021/12/sprint /1957/5/qualifying /1957/5/laps /2023/1/results
+/2023/laps /2023/pitstops/1 /current/laps /1957/laps /9999/pitstops /current/pitstops/2/laps/11/pitstops
+""",
+    400: """
+/races/5/results /seasons/2023/drivers /races/results /seasons/seasons /fastest/0/driverstandings/1/drivers
+/sprint/r/results /2023/races/5 /seasons/2023 /1997/last/laps/1/results /driverstandings/1/constructors/ferrari/drivers
+/fp1/drivers /sprint/qualifying/1/drivers /sprintshootout/1/results /grid/1/practice /results/1/fp2
+/driverstandings/1/circuits/monza/seasons /driverstandings/1/qualifying/1/drivers /laps /pitstops/1 /drivers/alonso/laps
+""",
+    404: """
+/.json /2023//results /2023/.json //results /results// /results.json/ /results.json.json /9999/last
+/2023/9999999999999999999 /2023/12/12/results /races/x.y /current/current /2023/last/last /last /next /results/next
+/fp1/1 /fp4 /fp0 /sprint/qualifying/x /sprintqualifying/r /sprint/practice /practice/x /2023/sprint/fp1
+/results/0000000000000000001 /results/x /grid/1 /2023/fastest/1 /last/results /2023/0/results /1997/last
+/1997/last/driverstandings /1997/last/teams /status/x/results /status/1000000000000000000/results
+/drivers/rai%E2%84%AAkonen /drivers/rai%E2%84%AA%E2%84%AAonen/results
+""",
+}
+
+
+class Pair:
+    """The application over a database and the second implementation over the same dump."""
+
+    def __init__(self, database, folder, finish_times="total"):
+        self.app = client(database, burst_limit="off", sustained_limit="off", finish_times=finish_times)
+        self.oracle = Oracle(folder, finish_times=finish_times)
+
+    def answer(self, path, limit=100, offset=0):
+        """The status and MRData of an address, if both give the same answer, byte for byte."""
+        address = f"{path}?limit={limit}&offset={offset}"
+        answer = self.app.get(f"/ergast/f1{address}", headers={"Host": "localhost"}, expect_errors=True)
+        status, expected = self.oracle.answer(unquote(path), limit, offset)
+        assert answer.status_int == status, f"{address}: {answer.text}"
+        if status == 200:
+            assert answer.body == orjson.dumps({"MRData": expected}), address
+        return status, expected
+
+    def table(self, path, limit=100, offset=0):
+        """The table in an answer, without the list of its records, and this list."""
+        answer = self.answer(path, limit, offset)[1]
+        table = dict(list(answer.values())[-1])
+        return table, table.popitem()[1]
+
+    def total(self, path):
+        """The number of all records of an address, on whose pages both agree."""
+        total = int(self.answer(path, 1000)[1]["total"])
+        for offset in range(1000, total, 1000):
+            self.answer(path, 1000, offset)
+        return total
+
+
+@pytest.fixture(scope="module")
+def sample(sample_database):
+    return Pair(sample_database, SAMPLE)
+
+
+@pytest.fixture(scope="module")
+def full(dump_database, dump):
+    return Pair(dump_database, dump)
+
+
+class Addresses:
+    """Random addresses: most filters speak of one row of the dump, so that many answers are not empty."""
+
+    def __init__(self, oracle):
+        self.rows = oracle.rows
+        self.lists = oracle.lists
+        self.entries = oracle.entries
+
+    def facts(self, endpoint):
+        """What filters can say about one row of the endpoint's table, and about the same driver in the race."""
+        others = random.choice([self.rows["results"], self.rows["entries"]])
+        row = random.choice(self.rows.get(endpoint) or others or self.rows["results"])
+        entries = self.entries[row["raceId"], row.get("driverId")] or random.choices(self.rows["results"])
+        facts = {**entries[0]["facts"], **row["facts"], "races": "1", "seasons": "1950", "pits": "1"}
+        for word in FORMS.keys() - facts.keys():
+            facts[word] = random.choice("1112345") if word != "sprint" else random.choice("123rw")
+        return facts
+
+    def value(self, word, facts):
+        kind = random.random()
+        if kind < 0.75:
+            return facts.get(word, "1")
+        if kind < 0.8 and word in self.lists:
+            return random.choice(self.lists[word][1])["id"]
+        if kind < 0.9:
+            return self.facts(random.choice(ENDPOINTS))[word]
+        return random.choice(
+            ["0", "1", "007", "2", "11", "9" * 18, "9" * 19, "nobody", "r", "W", "x", "1.5", "-1", "a-b_c"]
+        )
+
+    def season_and_round(self, facts, required):
+        year = random.choices([facts["season"], "current", "1949", "2026", "0999", "20233"], [60, 9, 1, 1, 0.2, 0.2])[0]
+        round = random.choices([facts["round"], "last", "next", "99", "0", "01"], [60, 9, 9, 2, 0.2, 0.2])[0]
+        return random.choices([[], [year], [year, round], [round]], [2, 15, 17, 0.1] if required else [8, 4, 4, 0.1])[0]
+
+    def address(self):
+        endpoint = random.choice(ENDPOINTS)
+        facts = self.facts(endpoint)
+        segments = self.season_and_round(facts, endpoint in OF_A_SEASON)
+        beside_standings = BESIDE_STANDINGS[endpoint] or ACCEPTED[endpoint]
+        [words] = random.choices([ACCEPTED[endpoint], beside_standings, [*FORMS, "pits"]], [5, 2, 1])
+        count = random.choice([0, 0, 1, 1, 1, 2, 2, 3, 4])
+        for word in random.choices(sorted(words), k=count):
+            zero = word in ("fastest", "grid") and random.random() < 0.15
+            segments += [word, "0" if zero else self.value(word, facts)]
+        if segments and random.random() < 0.02:
+            segments.pop()
+        if segments or random.random() < 0.9:
+            segments.append(random.choice(SPELLINGS[endpoint]) if random.random() < 0.2 else endpoint)
+        if random.random() < 0.25:
+            segments.append(self.value(endpoint, facts))
+        path = "".join(f"/{segment}" for segment in segments)
+        path = path.upper() if random.random() < 0.05 else path
+        return path + random.choice(["", "/", ".json"])
+
+    def page(self):
+        """A limit and an offset."""
+        return random.choices(
+            [(100, 0), (random.randint(1, 40), random.randint(0, 60)), (0, 0), (5000, 3), (7, 10**6)], [10, 10, 1, 1, 1]
+        )[0]
+
+
+def test_the_second_implementation_knows_every_endpoint_and_filter():
+    assert sorted(ENDPOINTS) == sorted(endpoint.name for endpoint in SERVED)
+    assert sorted(FORMS.keys() - {"races", "seasons"}) == sorted(WORDS[1:]) == sorted(FILTERS)
+
+
+def compare_random_addresses(pair, count):
+    addresses = Addresses(pair.oracle)
+    filled = 0
+    for _ in range(count):
+        _, answer = pair.answer(addresses.address(), *addresses.page())
+        filled += answer is not None and answer["total"] != "0"
+    return filled
+
+
+def test_random_addresses_over_the_sample_have_the_answers_of_the_second_implementation(sample):
+    assert compare_random_addresses(sample, 500) > 160
+
+
+@pytest.mark.long
+def test_random_addresses_over_a_full_dump_have_the_answers_of_the_second_implementation(full):
+    assert compare_random_addresses(full, 3500) > 1160
+
+
+def compare_every_record(pair, folder):
+    """Compares all pages of every table as a whole, by season and by round, and counts their records."""
+    races = pair.oracle.calendar
+    seasons = dict.fromkeys(race["year"] for race in races)
+    for endpoint in ENDPOINTS:
+        rows = len(read(folder, FILES.get(endpoint, [endpoint])[0]))
+        if endpoint not in OF_A_SEASON:
+            assert pair.total(f"/{endpoint}") == rows or endpoint in {"status"} | STANDINGS
+        by_season = sum(pair.total(f"/{season}/{endpoint}") for season in seasons)
+        assert by_season == rows or endpoint not in {"races"} | FILES.keys() - STANDINGS
+        if endpoint in {"races"} | FILES.keys():
+            assert sum(pair.total(f"/{race['year']}/{race['round']}/{endpoint}") for race in races) == rows
+    for constructor in pair.oracle.constructors.values():
+        pair.answer(f"/constructors/{constructor['id']}")
+        pair.answer(f"/constructors/{constructor['id']}/qualifying", 2000)
+
+
+def test_every_record_of_the_sample_is_served_as_the_second_implementation_has_it(sample):
+    compare_every_record(sample, SAMPLE)
+
+
+@pytest.mark.long
+def test_every_record_of_a_full_dump_is_served_as_the_second_implementation_has_it(full, dump):
+    compare_every_record(full, dump)
+
+
+def part_of_the_sample(folder):
+    """A random part of the sample in `folder`: tables, races and places of laps are absent, rows in another order.
+
+    Some drivers have only entered a race.
+    """
+    shutil.copytree(SAMPLE, folder)
+    for table in (
+        "qualifying",
+        "sprint_qualifying",
+        "practice",
+        "sprint_results",
+        "pit_stops",
+        "lap_times",
+        "driver_standings",
+        "seasons",
+    ):
+        if random.random() < 0.2:
+            (folder / f"{table}.csv").unlink()
+    races = sorted({row["raceId"] for row in csv_rows(folder, "results")})
+    absent = set(random.sample(races, random.randint(0, len(races) - 1)))
+    for file in folder.iterdir():
+        header, *rows = file.read_text(encoding="utf-8").splitlines()
+        if file.stem == "results":
+            rows = [row for row in rows if row.split(",")[1] not in absent]
+            # Some fastest laps without their number, as f1db has them.
+            rows = [re.sub(r"^((?:[^,]*,){13})\d+", r"\1", row) if random.random() < 0.3 else row for row in rows]
+        if file.stem == "lap_times":
+            rows = [re.sub(r"^(\d+,\d+,\d+),\d+", r"\1,", row) if random.random() < 0.1 else row for row in rows]
+        random.shuffle(rows)
+        file.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
+    rows = csv_rows(folder, "results")
+    ids = {name: sorted({row[name] for row in rows}) for name in ("raceId", "driverId", "constructorId")}
+    of_results = {",".join(row[name] for name in ids) for row in rows}
+    entries = {",".join(map(random.choice, ids.values())) for _ in range(30)} - of_results
+    (folder / "entries.csv").write_text("\n".join([",".join(ids), *sorted(entries), ""]), encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("finish_times", ["total", "gap"])
+def test_random_addresses_over_a_random_part_of_the_sample_have_the_same_answers(finish_times, tmp_path):
+    folder = part_of_the_sample(tmp_path / "part")
+    pair = Pair(built(folder, tmp_path / "racedata.db"), folder, finish_times)
+    compare_random_addresses(pair, 200)
+    for path in ("/races", "/results", "/sprint", "/driverstandings", "/constructorstandings"):
+        pair.answer(path, 1000)
+
+
+@pytest.fixture(scope="module")
+def winter(tmp_path_factory):
+    """The sample after the last race of 2023: what was to come is the calendar of 2024."""
+    folder = tmp_path_factory.mktemp("winter")
+
+    def move(row):
+        if row["year"] != "2023" or int(row["round"]) <= 18:
+            return row
+        dates = {name: value.replace("2023-", "2024-") for name, value in row.items() if name.endswith("date")}
+        return row | dates | {"year": "2024", "round": str(int(row["round"]) - 18)}
+
+    source = edited(SAMPLE, folder / "source", races=move)
+    with (source / "seasons.csv").open("a", encoding="utf-8") as file:
+        file.write("2024,https://example.org/2024\n")
+    return Pair(built(source, folder / "racedata.db"), source)
+
+
+def test_in_winter_current_is_the_next_season_in_lists_of_races_and_the_last_one_elsewhere(winter):
+    for path in ("/current", "/current/races", "/current/circuits/rodriguez/races"):
+        head, found = winter.table(path)
+        assert head["season"] == "2024" and {race["season"] for race in found} == {"2024"}
+    for path in ("/current/last", "/current/results", "/current/driverstandings", "/current/drivers/alonso/races"):
+        head, found = winter.table(path)
+        assert head["season"] == "2023" and {race["season"] for race in found} == {"2023"}
+    assert winter.table("/current/next")[0] == {"season": "2024", "round": "1"}
+
+
+def test_random_addresses_with_current_have_the_same_answers_in_winter(winter):
+    addresses = Addresses(winter.oracle)
+    for _ in range(300):
+        address = re.sub("^(/[12][0-9]{3}(?=[/.]|$))?", "/current", addresses.address())
+        winter.answer(address, *addresses.page())
+
+
+def test_filters_of_laps_pit_stops_and_qualifying_must_all_match_the_same_result(tmp_path):
+    folder = shutil.copytree(SAMPLE, tmp_path / "dump")
+    race = race_ids(folder, 2023)[18]
+    driver = next(row["driverId"] for row in csv_rows(folder, "pit_stops") if row["raceId"] == race)
+    row = next(row for row in csv_rows(folder, "results") if (row["raceId"], row["driverId"]) == (race, driver))
+    with (folder / "results.csv").open("a", encoding="utf-8") as file:
+        csv.DictWriter(file, list(row)).writerow(
+            row | {"resultId": "99999", "number": "99", "grid": "77", "statusId": "2"}
+        )
+    pair = Pair(built(folder, tmp_path / "racedata.db"), folder)
+    for endpoint in ("laps", "pitstops", "qualifying"):
+        assert pair.total(f"/2023/18/grid/77/status/2/{endpoint}") > 0
+        assert pair.total(f"/2023/18/grid/{row['grid']}/status/{row['statusId']}/{endpoint}") > 0
+        assert pair.total(f"/2023/18/grid/77/status/{row['statusId']}/{endpoint}") == 0
+
+
+@pytest.mark.parametrize("status", ODD_ADDRESSES)
+def test_odd_addresses_have_the_status_of_the_first_rule_that_applies(status, sample):
+    assert {
+        path: sample.answer(path)[0] for path in ODD_ADDRESSES[status].split() if sample.answer(path)[0] != status
+    } == {}
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_each_cell_of_the_table_is_accepted_or_refused_alone_and_behind_season_and_round(endpoint, sample):
+    # Facts about one driver in the race at Austin, so that every filter that is accepted finds a record: the endpoint's
+    # own, else those of the result.
+    driver = {"season": "2023", "round": "18", "drivers": "max_verstappen", "constructors": "red_bull"}
+    values = {}
+    for table in (*FILES, "results", *FILES.keys() & {endpoint}):
+        rows = (row["facts"] for row in sample.oracle.rows[table])
+        values |= next(facts for facts in rows if driver.items() <= (driver | facts).items())
+
+    def check(path, status):
+        """Returns the `detail` of an error. If it is accepted, an address has records."""
+        agreed, answer = sample.answer(path)
+        assert agreed == status, path
+        assert status != 200 or answer["total"] != "0", path
+        return "" if status == 200 else sample.app.get(f"/ergast/f1{path}", status=status).json["detail"]
+
+    for start in ("", "/2023", "/2023/18"):
+        lacks_season = endpoint in OF_A_SEASON and not start
+        check(f"{start}/{endpoint}", 400 if lacks_season else 200)
+        for word, mark in CELLS[endpoint].items():
+            status = 400 if mark == "-" or lacks_season else 200
+            detail = check(f"{start}/{word}/{values[word]}/{endpoint}", status)
+            assert mark != "-" or (word in detail and endpoint in detail), detail
+            if mark in "vV":
+                check(f"{start}/{endpoint}/{values[word]}", status)
+
+
+def seasons_of(lists):
+    return [each["season"] for each in lists]
+
+
+def test_a_driver_beside_a_place_of_constructors_only_needs_a_row_in_the_list_of_the_season(sample):
+    path = "/drivers/alonso/constructorstandings/1/constructors/red_bull/seasons"
+    assert seasons_of(sample.table(path)[1]) == ["2023"]
+
+
+def test_the_standings_of_a_season_echo_the_round_of_their_list_even_if_a_filter_leaves_no_row(sample):
+    head, lists = sample.table("/2023/drivers/nobody/driverstandings")
+    assert (list(head.items()), lists) == ([("season", "2023"), ("driverId", "nobody"), ("round", "22")], [])
+    assert sample.table("/1957/constructorstandings") == ({"season": "1957"}, [])
+
+
+def test_an_id_alone_is_looked_up_in_the_whole_table_and_beside_a_season_among_those_with_a_result(sample):
+    assert sample.table("/drivers/frentzen")[1][0]["familyName"] == "Frentzen"
+    assert sample.total("/1997/drivers/frentzen") == 0
+    assert sample.total("/drivers/frentzen/seasons") == 0
+
+
+def test_next_behind_a_season_that_is_over_is_the_first_round_of_the_one_after(full):
+    head, circuits = full.table("/2023/next/circuits")
+    assert (head["season"], head["round"], circuits[0]["circuitId"]) == ("2024", "1", "bahrain")
+
+
+def test_a_page_that_ends_inside_a_race_has_its_head_again_on_the_next_page(sample):
+    pages = [sample.table("/2023/results", 15, offset)[1] for offset in (0, 15, 30)]
+    counts = [[(race["round"], len(race["Results"])) for race in page] for page in pages]
+    assert counts == [[("9", 15)], [("9", 5), ("18", 10)], [("18", 10)]]
+
+
+def test_titles_of_the_full_dump_are_those_of_the_history_books(full):
+    titles = seasons_of(full.table("/drivers/hamilton/driverstandings/1/seasons")[1])
+    assert titles == ["2008", "2014", "2015", "2017", "2018", "2019", "2020"]
+    assert full.total("/constructors/ferrari/constructorstandings/1/seasons") == 16
+    assert full.total("/driverstandings/1") == 75

@@ -1,0 +1,168 @@
+"""racedata.service.queries: which rows filters match, how pages are cut, and that indexes carry every query."""
+
+import itertools
+import shutil
+from contextlib import suppress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.loads import changed
+
+from racedata.service import queries
+from racedata.service.addresses import FILTERS, Grammar, RefusedAddress
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.openapi import PARAMETERS
+from racedata.service.requested import Requested
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
+
+GRAMMAR = Grammar("/ergast/f1", {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
+
+
+@pytest.fixture(scope="module")
+def data(sample_database):
+    return Snapshot.read(sample_database)
+
+
+@pytest.fixture(scope="module")
+def catalogue(data):
+    return Catalogue(data)
+
+
+class Recorded(Snapshot):
+    """A database that records its queries: `{sql: values}`."""
+
+    def rows(self, sql, values=()):
+        vars(self).setdefault("queries", {})[sql] = values
+        return super().rows(sql, values)
+
+
+LARGE = (
+    *("results", "entries", "qualifying", "practice", "lap_times", "pit_stops"),
+    *("driver_standings", "constructor_standings"),
+)
+EXAMPLES = {name: PARAMETERS[name]["example"] for name in FILTERS}
+
+
+def addresses(endpoint):
+    """The endpoint behind each front, with each set of filters that it takes."""
+    for front in ["/2023", "/2023/18"] if endpoint.rules.needs_season else ["", "/2023", "/2023/18"]:
+        for count in range(len(endpoint.rules.filters) + 1):
+            for names in itertools.combinations(sorted(endpoint.rules.filters), count):
+                filters = "".join(f"/{name}/{EXAMPLES[name]}" for name in names)
+                with suppress(RefusedAddress):
+                    yield GRAMMAR.parse(f"{front}{filters}/{endpoint.name}")
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_every_set_of_filters_is_answered(data, catalogue, endpoint):
+    resource = endpoint(data, catalogue, Settings(), None, None)
+    for address in addresses(endpoint):
+        answer = resource.answer(Requested(address, 2000, 0, "http://localhost"))["MRData"]
+        assert (answer["total"] == "0") == (not answer[endpoint.table][endpoint.objects])
+
+
+@pytest.mark.parametrize("endpoint", ENDPOINTS)
+def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database, endpoint):
+    # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small ones of the sample.
+    data = Recorded.read(full_database)
+    resource = endpoint(data, Catalogue(data), Settings(), None, None)
+    checked = set()
+    for address in addresses(endpoint):
+        data.queries.clear()
+        resource.answer(Requested(address, 10, 1, "http://localhost"))
+        for sql, values in data.queries.copy().items():
+            if sql not in checked and " WHERE " in sql:  # else all rows are needed
+                steps = [row["detail"] for row in data.rows(f"EXPLAIN QUERY PLAN {sql}", values)]
+                assert not [step for step in steps if step.split()[:2] in [["SCAN", name] for name in LARGE]], sql
+            checked.add(sql)
+    assert len(checked) > len(endpoint.rules.filters)
+
+
+RECORD_TABLES = [table for table in vars(queries).values() if isinstance(table, queries.RecordTable)]
+
+
+@pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
+@given(numbers=st.tuples(st.integers(0, 1100), st.integers(0, 1100)))
+def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, catalogue, table, numbers):
+    limit, offset = numbers
+    race = catalogue.id_of_round[2023, 18]
+    filters = {"race": race} if table.kind.is_numbered_by_race else {}
+    where = " WHERE raceId = ?" if table.kind.is_numbered_by_race else ""
+    sql = f"SELECT {table.select} FROM {table.name}{where} ORDER BY record LIMIT ? OFFSET ?"
+    expected = data.rows(sql, (*filters.values(), limit, offset))
+    total, rows = table.page(data, filters, limit, offset)
+    assert [tuple(row) for row in rows] == [tuple(row) for row in expected]
+    assert total == data.row(f"SELECT count(*) FROM {table.name}{where}", tuple(filters.values()))[0]
+
+
+def instructions(data, filters, offset):
+    """How many times SQLite's virtual machine asked to go on for 30 timings: a tenth of its instructions."""
+    count = 0
+
+    def instruction():
+        nonlocal count
+        count += 1
+
+    data._connection.set_progress_handler(instruction, 10)
+    assert len(queries.LAPS.page(data, filters, 30, offset)[1]) == 30
+    data._connection.set_progress_handler(None, 0)
+    return count
+
+
+def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, catalogue):
+    race = {"race": catalogue.id_of_round[2023, 18]}
+    instructions(data, race, 0)  # makes SQLite read the schema
+    first = instructions(data, race, 0)
+    assert first > 10
+    assert [abs(instructions(data, race, offset) - first) <= 1 for offset in (500, 980)] == [True, True]
+
+
+@pytest.fixture(scope="module")
+def renumbered(sample_database, tmp_path_factory):
+    """The sample, with laps of two races of 2023, which took place in the reverse order."""
+    laps = "FROM lap_times WHERE RACE(2023/18) AND record <= 300"
+    race = "(SELECT raceId FROM races WHERE year = 2023 AND round = 9)"
+    database = changed(
+        shutil.copy(sample_database, tmp_path_factory.mktemp("renumbered") / "racedata.db"),
+        f"INSERT INTO lap_times SELECT {race}, record, driverId, lap, position, time {laps}",
+        "UPDATE races SET round = 100 - round WHERE year = 2023",
+    )
+    data = Snapshot.read(database)
+    return data, Catalogue(data)
+
+
+@pytest.mark.parametrize("table", [queries.LAPS, queries.PITSTOPS], ids=lambda table: table.name)
+@pytest.mark.parametrize("filters", [{}, {"circuits": "americas"}, {"drivers": "leclerc"}, {"grid": 6}, {"laps": 11}])
+@given(numbers=st.tuples(st.integers(0, 2100), st.integers(0, 2100)))
+def test_a_page_of_a_season_has_the_rows_of_its_races_in_the_order_of_rounds(renumbered, table, filters, numbers):
+    data, catalogue = renumbered
+    filters = {name: catalogue.ids[name][value] if name in catalogue.ids else value for name, value in filters.items()}
+    limit, offset = numbers
+    expected = [
+        tuple(row)
+        for (year, _), race in catalogue.id_of_round.items()
+        if year == 2023
+        for row in table.page(data, {**filters, "race": race}, 2000, 0)[1]
+    ]
+    total, rows = table.page(data, {**filters, "season": 2023}, limit, offset)
+    assert total == len(expected) > 0
+    assert [tuple(row) for row in rows] == expected[offset : offset + limit]
+
+
+def test_a_page_of_a_season_costs_the_same_wherever_it_begins(renumbered):
+    data, _ = renumbered
+    season = {"season": 2023}
+    instructions(data, season, 0)
+    first = instructions(data, season, 0)
+    assert [abs(instructions(data, season, offset) - first) <= 2 for offset in (500, 1000, 1284)] == [True] * 3
+
+
+def test_the_example_is_the_latest_of_the_races_with_most_kinds_of_records(data):
+    assert queries.example_race(data) == (2023, 18)
+
+
+def test_the_seasons_are_those_with_races(data):
+    assert queries.seasons_loaded(data) == (5, 1957, 2023)

@@ -1,0 +1,124 @@
+"""racedata.service.ratelimit.local_store under threads, processes, kills and more clients than it has room for."""
+
+import ast
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+from support import ROOT
+from support.limits import BURST, SECOND, allowed, local_store
+
+from racedata.service.ratelimit.bucket import Limit
+
+
+def test_each_client_has_its_own_bucket():
+    clients = [bytes([number]) for number in range(200)]
+    store = local_store()
+    assert [allowed(store, client, 6) for client in clients] == [4] * 200
+
+
+def test_buckets_refill_with_time():
+    store = local_store()
+    assert allowed(store, b"a", 9) == 4
+    store.clock.now += SECOND // 2
+    assert allowed(store, b"a", 9) == 2
+    store.clock.now += 100 * SECOND
+    assert allowed(store, b"a", 9) == 4
+
+
+def test_each_of_any_number_of_limits_holds():
+    for quotas in [(3,), (9, 9, 3), (3, 9, 9), (9, 3, 9, 9)]:
+        store = local_store(limits=[Limit("any", quota, 60) for quota in quotas])
+        assert [allowed(store, client, 20) for client in (b"a", b"b", b"a")] == [3, 3, 0]
+        assert store.take(b"b").remaining == [quota - 3 for quota in quotas]
+
+
+def test_several_threads_get_no_more_than_one_would():
+    store = local_store()
+    with ThreadPoolExecutor(8) as threads:
+        assert sum(threads.map(lambda _: allowed(store, b"a", 500), range(8))) == 4
+
+
+def run(code):
+    """What `code` prints, run in a process of its own, which may fork: this one has threads of other tests."""
+    prelude = """
+import itertools, os, signal
+from racedata.service.ratelimit.bucket import Limit
+from racedata.service.ratelimit.local_store import LocalStore
+clock = lambda: 10**12
+store = LocalStore([Limit("burst", 40, 1), Limit("sustained", 500, 3600)], clients=4096, clock=clock)
+allowed = lambda client, requests: sum(store.take(client).refused_by is None for _ in range(requests))
+"""
+    done = subprocess.run([sys.executable, "-c", prelude + code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    return ast.literal_eval(done.stdout)
+
+
+def test_several_processes_get_no_more_than_one_would():
+    assert run("""
+children = []
+for _ in range(6):
+    read, write = os.pipe()
+    if not os.fork():
+        os.write(write, bytes([allowed(b"a", 300), allowed(b"b", 30)]))
+        os._exit(0)
+    children.append(read)
+    os.close(write)
+counts = [os.read(read, 2) for read in children]
+print([sum(each) for each in zip(*counts)])
+""") == [40, 40]
+
+
+def test_a_process_killed_at_any_step_blocks_nobody_and_takes_from_both_buckets_or_from_neither():
+    # The child dies at its nth access to the shared memory, for each possible n, while it holds the mutex.
+    deaths, tokens_before = run("""
+class Deadly:
+    def __init__(self, memory, steps):
+        self.memory, self.steps = memory, steps
+    def count(self):
+        if next(self.steps) == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+    def __getitem__(self, key):
+        self.count()
+        return self.memory[key]
+    def __setitem__(self, key, value):
+        self.count()
+        self.memory[key] = value
+    def find(self, *arguments):
+        self.count()
+        return self.memory.find(*arguments)
+
+tokens_before, deaths = set(), 0
+for requests_before in (0, 1):
+    for step in itertools.count():
+        client = bytes([requests_before, step])
+        allowed(client, requests_before)
+        child = os.fork()
+        if not child:
+            steps = itertools.count(step, -1)
+            store._words, store._memory = Deadly(store._words, steps), Deadly(store._memory, steps)
+            store.take(client)
+            os._exit(0)
+        killed = os.WIFSIGNALED(os.waitpid(child, 0)[1])
+        deaths += killed
+        burst, sustained = store.take(client).remaining
+        tokens_before.add((burst + requests_before, sustained + requests_before))
+        if not killed:
+            break
+print([deaths, sorted(tokens_before)])
+""")
+    assert deaths > 15
+    assert tokens_before == [(38, 498), (39, 499)]
+
+
+def test_memory_is_bounded_and_the_bucket_that_is_full_the_soonest_makes_room():
+    store = local_store(clients=64)
+    size = len(store._memory)
+    heavy = [bytes([number]) for number in range(8)]
+    for client in heavy:
+        assert allowed(store, client, 4) == 4
+    for number in range(20_000):
+        assert store.take(number.to_bytes(4, "big")).refused_by is None
+    assert len(store._memory) == size
+    # The clock stands still, so no bucket has refilled; the clients with one request made room, not these with four.
+    assert [store.take(client).refused_by for client in heavy] == [BURST] * 8

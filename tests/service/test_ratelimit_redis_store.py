@@ -1,0 +1,245 @@
+"""racedata.service.ratelimit.redis_store with a Redis that fails. tests/system/test_redis.py has a real one."""
+
+import socket
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+
+import pytest
+from support.limits import NOW, Clock, allowed, fake_redis, redis_store
+
+from racedata.service.ratelimit.redis_store import RedisStore
+
+FULL = b"*3\r\n:%d\r\n:0\r\n:0\r\n" % NOW  # the buckets are full: the request is allowed
+
+
+@pytest.fixture
+def patient(monkeypatch):
+    """A timeout that no call meets on a busy machine; what is slow is said by the clock of the test."""
+    monkeypatch.setattr(RedisStore, "TIMEOUT", 20)
+
+
+@pytest.fixture
+def in_one_timeout(monkeypatch):
+    """A context that ends within one timeout: it must not wait again for each read, connection or attempt.
+
+    The timeout is longer here, so that a busy machine does not make one look like two.
+    """
+    assert RedisStore.TIMEOUT < 0.5
+    monkeypatch.setattr(RedisStore, "TIMEOUT", 2)
+
+    @contextmanager
+    def measured():
+        began = time.monotonic()
+        yield
+        assert time.monotonic() - began < 2 * RedisStore.TIMEOUT
+
+    return measured
+
+
+def outages(caplog):
+    return [record.message for record in caplog.records if record.message.startswith("limit store unavailable")]
+
+
+def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logged(caplog):
+    clock = Clock(0)
+    with redis_store("redis://127.0.0.1:1", clock=clock) as store:
+        assert allowed(store, b"a", 6) == 4
+        clock.now += 5
+        assert allowed(store, b"a", 6) == 0
+    (record,) = caplog.records
+    assert record.message.startswith("limit store unavailable, each machine counts on its own: ")
+    assert record.message.endswith("Connection refused.")
+
+
+# fmt: off
+REPLIES = [
+    b"*0\r\n", b"*-1\r\n", b"*1\r\n:1\r\n", b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
+    b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n", b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
+    b"*3\r\n:1\r\n:2\r\n:three\r\n", b"*3\r\n:1\r\n:2\r\n-ERR\r\n", b"*1\r\n" * 5000, b"*1000000000\r\n",
+    b"$5\r\nhello\r\n", b"$-5\r\n", b"$-1\r\n", b":1\r\n", b"+OK\r\n", b"-ERR unknown command\r\n",
+    b"-ERR two\nlines\r\n", b"-NOSCRIPT\r\n", b"%1\r\n+a\r\n:1\r\n", b"\r\n",
+    b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 2000, b"*3\r\n:1\r\n:2\r\n", b"no line end",
+]  # after the last two: nothing
+# fmt: on
+
+
+@pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: repr(reply[:30]))
+def test_if_redis_sends_anything_but_the_expected_reply_the_local_store_decides(caplog, reply):
+    with (
+        fake_redis(lambda connection, command: connection.sendall(reply)) as fake,
+        redis_store(fake.url) as store,
+    ):
+        assert allowed(store, b"a", 6) == 4
+    (outage,) = outages(caplog)
+    assert "\n" not in outage and len(outage) < 300
+
+
+def silence(connection):
+    connection.recv(1)
+
+
+def drip(connection):
+    connection.sendall(b"+")
+    while True:
+        connection.sendall(b"x")
+        time.sleep(0.15)
+
+
+def four_gigabytes(connection):
+    connection.sendall(b"$4294967296\r\n")
+    while True:
+        connection.sendall(bytes(1 << 20))
+
+
+@pytest.mark.parametrize("during", ["answer", "set_up"])
+@pytest.mark.parametrize("never_end", [silence, drip, four_gigabytes])
+def test_if_a_reply_does_not_end_each_request_is_decided_in_one_timeout_and_its_connection_closed(
+    caplog, in_one_timeout, during, never_end
+):
+    decisions, requests = [], 8  # at once: more than the store has threads
+    open, closed = [], threading.Semaphore(0)
+
+    def send(connection, command):
+        open.append(connection)
+        try:
+            never_end(connection)
+        finally:
+            open.remove(connection)
+            closed.release()
+
+    def take():
+        with in_one_timeout():
+            decision = store.take(b"a")
+        decisions.append(decision)
+
+    with fake_redis(**{"answer": None, during: send}) as fake, redis_store(fake.url) as store:
+        with ThreadPoolExecutor(requests) as threads:
+            for _ in range(requests):
+                threads.submit(take)
+        for _ in range(20):
+            if open and not closed.acquire(timeout=1):
+                store.take(b"a")  # closes one that was just being opened when the others were closed
+        assert not open
+    assert len(decisions) == requests
+    (outage,) = outages(caplog)
+    if never_end is drip:
+        assert outage == "limit store unavailable, each machine counts on its own: TimeoutError: no answer within 2 s"
+
+
+def test_of_a_reply_of_four_gigabytes_little_is_read_before_the_timeout():
+    sent = []
+
+    def send(connection, command):
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
+        connection.sendall(b"$4294967296\r\n")
+        while True:
+            sent.append(connection.send(bytes(1 << 16)))
+
+    with fake_redis(send) as fake, redis_store(fake.url) as store, ThreadPoolExecutor(store.THREADS) as threads:
+        list(threads.map(store.take, [b"a"] * store.THREADS))
+    assert sum(sent) < 100_000_000  # bytes; over 300 MB with the READ_SIZE of redis-py
+
+
+def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(caplog, in_one_timeout):
+    end = threading.Event()
+    with fake_redis(lambda connection, command: connection.sendall(FULL)) as fake, redis_store(fake.url) as store:
+        for _ in range(store.THREADS):
+            store._executor.submit(end.wait)
+        with in_one_timeout():
+            store.take(b"a")
+        end.set()
+        store._executor.submit(int).result()
+    assert fake.commands == []
+    assert len(outages(caplog)) == 1
+
+
+def test_if_redis_is_slow_for_five_requests_in_a_row_the_local_store_decides_until_an_answer_is_fast(patient, caplog):
+    caplog.set_level("INFO", "racedata")
+    clock, delay = Clock(0), 0.24
+
+    def answer(connection, command):
+        clock.now += delay
+        connection.sendall(FULL)
+
+    with fake_redis(answer) as fake, redis_store(fake.url, clock=clock) as store:
+        for _ in range(30):
+            store.take(b"a")
+        assert len(fake.commands) == 5
+        clock.now += 1
+        for _ in range(30):
+            store.take(b"a")
+        assert len(fake.commands) == 6
+        assert len(caplog.records) == 1
+        delay = 0.01
+        clock.now += 1
+        for _ in range(30):
+            store.take(b"a")
+        assert len(fake.commands) == 36
+    assert [record.message for record in caplog.records] == [
+        "limit store unavailable, each machine counts on its own: 5 answers in a row took 0.15 s or longer",
+        "limit store available again",
+    ]
+
+
+def test_slow_answers_between_fast_ones_are_no_outage(patient, caplog):
+    clock = Clock(0)
+
+    def answer(connection, command):
+        clock.now += 0.01 if len(fake.commands) % 5 == 0 else 0.24
+        connection.sendall(FULL)
+
+    with fake_redis(answer) as fake, redis_store(fake.url, clock=clock) as store:
+        for _ in range(50):
+            store.take(b"a")
+        assert len(fake.commands) == 50
+    assert caplog.records == []
+
+
+def test_during_an_outage_one_request_at_a_time_tries_redis_again(patient):
+    clock, meanwhile = Clock(0), []
+
+    def answer(connection, command):
+        if len(fake.commands) > 1:
+            meanwhile.extend(store.take(b"b") for _ in range(6))
+        connection.sendall(b"-LOADING\r\n")
+
+    with fake_redis(answer) as fake, redis_store(fake.url, clock=clock) as store:
+        store.take(b"a")
+        clock.now += 1
+        store.take(b"a")
+        assert len(fake.commands) == 2
+        assert [decision.refused_by is None for decision in meanwhile] == [True] * 4 + [False] * 2
+
+
+def test_a_connection_that_redis_has_closed_is_replaced(patient, caplog):
+    closed = threading.Semaphore(0)
+
+    def answer(connection, command):
+        connection.sendall(FULL)
+        connection.shutdown(socket.SHUT_RDWR)
+        closed.release()
+
+    with fake_redis(answer) as fake, redis_store(fake.url) as store:
+        for _ in range(5):
+            assert store.take(b"a").remaining == [3, 499]
+            assert closed.acquire(timeout=20)
+        assert len(fake.commands) == 5
+    assert caplog.records == []
+
+
+def test_the_options_of_redis_py_may_be_in_the_url():
+    with redis_store("redis://127.0.0.1:1/0?db=3&client_name=racedata&socket_keepalive=yes") as store:
+        options = store._redis.get_connection_kwargs()
+    assert (options["db"], options["client_name"], options["socket_keepalive"]) == (3, "racedata", True)
+
+
+URLS = "redis://host:port redis://host:70000 redis://[::1 redis://:pa#ss@host redis://host?db=zero"
+URLS += " redis://host?no_such_option=1 redis://host?protocol=1"
+
+
+@pytest.mark.parametrize("url", URLS.split())
+def test_a_url_that_redis_py_cannot_use_is_refused(url):
+    with pytest.raises(ValueError, match=r"^expected a URL such as redis://"), redis_store(url):
+        pass

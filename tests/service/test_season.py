@@ -1,0 +1,162 @@
+"""racedata.service.season: the pages of a season and of a race."""
+
+import re
+from posixpath import join, normpath
+
+import pytest
+import webtest
+from support.answers import Counted, client, links_of, request, words_of
+from support.loads import changed
+
+from racedata.service.app import create_app
+from racedata.service.settings import Settings
+
+HOSTILE = "</title><script>alert(1)</script>\"'&<!--"
+
+
+def test_the_page_of_a_season_has_its_races_with_their_winners_and_links(sample):
+    html = sample.get("/2023").text
+    text = words_of(html)
+    assert "racedata Season 2023 ← 2021 Races and their winners Round Race Winner 1 Bahrain Grand Prix" in text
+    race = "18 United States Grand Prix Sun 22 Oct 2023 , Circuit of the Americas Max Verstappen Red Bull 19 Mexico"
+    assert race in text
+    assert "Race results 40 JSON CSV" in text
+    links = {*links_of(html)}
+    assert {"./", "2021", "2023/18", "/ergast/f1/2023.ics", "/ergast/f1/2023/results.csv"} <= links
+
+
+def test_a_win_with_a_shared_car_has_both_drivers(sample):
+    assert "5 British Grand Prix Sat 20 Jul 1957 , Aintree Tony Brooks Vanwall Stirling Moss Vanwall 6" in words_of(
+        sample.get("/1957").text
+    )
+
+
+def test_the_page_of_a_race_has_its_results_and_its_records_with_links(sample):
+    html = sample.get("/2023/18").text
+    text = words_of(html)
+    assert "United States Grand Prix 2023 Round 18 of 2023. Circuit of the Americas, Austin, USA" in text
+    assert "Sun 22 Oct 2023, 19:00 UTC. ← Qatar Grand Prix Season 2023 Mexico City Grand Prix → Result" in text
+    assert "Pos Driver Grid Laps Time Points 1 Max Verstappen Red Bull 6 56 1:35:21.362 25 2 Lando Norris" in text
+    assert "R Fernando Alonso Aston Martin 0 49 Undertray 0" in text
+    assert "Lap timings 1,014 JSON CSV" in text
+    links = {*links_of(html)}
+    assert {"../", "../2023", "17", "19", "/ergast/f1/2023/18/laps.json?limit=2000"} <= links
+    assert "/ergast/f1/2023/18/qualifying.json" in links
+    assert "sprintqualifying" not in sample.get("/1957/5").text
+
+
+def test_the_page_of_a_race_without_results_has_its_sessions(sample):
+    text = words_of(sample.get("/2023/19").text)
+    assert "No results are loaded. Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, 18:30" in text
+    assert "All records" not in text
+
+
+@pytest.mark.parametrize("settings", [{}, {"base_path": "", "series": "2023"}, {"base_path": "/2023"}])
+def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_database, settings):
+    app = client(sample_database, **settings)
+    base = Settings(**settings).base_address
+    pages, seen = ["/"], {"/"}
+    while pages:
+        page = pages.pop()
+        answer = app.get(page, status=200)
+        if answer.content_type == "text/html":
+            links = (link for link in links_of(answer.text) if not link.startswith(("#", "http")))
+            found = {normpath(join(page.rpartition("/")[0] + "/", link)) for link in links}
+            pages += found - seen
+            seen |= found
+        else:
+            assert page.startswith(base) or page in ("/healthz", "/openapi.json")
+    prefix = "/seasons" if settings else ""
+    races = {page for page in seen if re.fullmatch(rf"{prefix}/\d{{4}}/\d+", page)}
+    assert len(races) == int(app.get(f"{base}/races.json?limit=0").json["MRData"]["total"])
+
+
+def test_no_page_is_in_the_way_of_a_base_address_that_begins_with_a_year(sample_database):
+    app = client(sample_database, base_path="", series="2023")
+    assert app.get("/2023/2023/18").json["MRData"]["RaceTable"]["round"] == "18"
+    assert "/2023, then a season" in app.get("/2023/18", status=404).json["detail"]
+    assert app.get("/seasons/2023/18").content_type == "text/html"
+
+
+@pytest.mark.parametrize(
+    ("address", "said"),
+    [
+        ("/2024", "Season 2024 is not loaded. An address is /ergast/f1, "),
+        ("/2023/99", "Season 2023 has no round 99. "),
+        ("/2023/last", "Nothing has this address. "),
+        ("/2023/018", "Nothing has this address. "),
+        ("/٢٠٢٣", "Nothing has this address. "),
+        ("/2023.0", "Nothing has this address. "),
+        ("/+2023", "Nothing has this address. "),
+        ("/" + "9" * 5000, "Nothing has this address. "),
+        ("/2023/" + "9" * 5000, "Nothing has this address. "),
+        ("/2023\n", "Nothing has this address. "),
+    ],
+)
+def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(sample, address, said):
+    path = address.encode().decode("latin-1")
+    for tag in ("", "*"):
+        answer = request(sample, PATH_INFO=path, HTTP_IF_NONE_MATCH=tag)
+        assert (answer.status_int, answer.content_type) == (404, "application/problem+json")
+        assert answer.json["detail"].startswith(said)
+
+
+def test_names_cannot_change_the_page(database):
+    quoted = HOSTILE.replace("'", "''")
+    app = client(
+        changed(
+            database,
+            f"UPDATE races SET name = '{quoted}'",
+            f"UPDATE circuits SET name = '{quoted}', location = '{quoted}', country = '{quoted}'",
+            f"UPDATE drivers SET forename = '{quoted}', surname = '{quoted}'",
+            f"UPDATE constructors SET name = '{quoted}'",
+            f"UPDATE status SET status = '{quoted}'",
+            f"UPDATE results SET positionText = '{quoted}' WHERE positionOrder > 5",
+        )
+    )
+    for address in ("/", "/2023", "/2023/18", "/2023/19", "/1957/5"):
+        html = app.get(address).text
+        assert HOSTILE in words_of(html)
+        assert html.count("<script") == html.count("</title><script") + (address == "/") == (address == "/")
+        assert html.count("</title>") == 1
+
+
+def test_every_season_and_race_of_a_full_dump_has_a_page(full_database):
+    app = client(full_database)
+    for race in app.get("/ergast/f1/races?limit=2000").json["MRData"]["RaceTable"]["Races"]:
+        for address in (f"/{race['season']}", f"/{race['season']}/{race['round']}"):
+            assert race["raceName"] in words_of(app.get(address, status=200).text)
+
+
+@pytest.mark.parametrize("address", ["/2023", "/2023/18"])
+def test_a_page_is_made_once_and_is_the_same_with_and_without_gzip(sample_database, address):
+    data = Counted.read(str(sample_database))
+    app = webtest.TestApp(create_app(Settings(), data))
+    first = app.get(address)
+    data.queries = 0
+    gzip = request(app, PATH_INFO=address, HTTP_ACCEPT_ENCODING="gzip")
+    assert gzip.headers["Content-Encoding"] == "gzip"
+    assert len(gzip.body) < len(first.body) / 2
+    gzip.decode_content()
+    assert gzip.body == first.body == app.get(address).body
+    assert app.head(address).headers["ETag"] == first.headers["ETag"]
+    assert data.queries == 0
+
+
+def test_a_page_answers_only_the_methods_that_endpoints_answer(sample):
+    get, head, options = (
+        request(sample, PATH_INFO="/2023", REQUEST_METHOD=name) for name in ("GET", "HEAD", "OPTIONS")
+    )
+    assert (head.status_int, head.body, head.content_length) == (200, b"", len(get.body))
+    assert (options.status_int, options.body, options.headers["Allow"]) == (200, b"", "GET, HEAD, OPTIONS")
+    assert request(sample, PATH_INFO="/2023", REQUEST_METHOD="POST").status_int == 405
+
+
+@pytest.mark.parametrize("address", ["/2023", "/2023/18", "/2023/19"])
+def test_each_table_has_a_caption_and_each_row_and_column_a_heading(sample, address):
+    html = sample.get(address).text
+    for table in re.findall("<table>.*?</table>", html, re.S):
+        assert table.count("<caption>") == 1
+        rows = re.findall("<tr>(.*?)</tr>", table, re.S)
+        assert "<td" not in rows[0] and rows[0].count('scope="col"') == rows[0].count("<th")
+        assert all(row.startswith('<th scope="row">') for row in rows[1:])

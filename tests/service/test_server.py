@@ -1,0 +1,192 @@
+"""racedata.service.server: a real gunicorn that starts and answers, or says in one line why it cannot."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from support import ROOT
+from support.processes import SERVE, free_port, gunicorn, until
+
+from racedata.database import COMMAND
+from racedata.service.settings import Settings
+
+HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
+OK = b"HTTP/1.1 200 OK"
+
+
+def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
+    """`command` in the project's folder, finished."""
+    environ = {"PATH": os.environ["PATH"], **environ}
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
+
+
+def with_open_files(number: int) -> list[str]:
+    """The command that starts gunicorn, allowed to open so many files."""
+    return ["sh", "-c", f'ulimit -n {number}; exec "$@"', "sh", *SERVE]
+
+
+@contextmanager
+def running(command: list[str], ready: str = "offset=45", **environ: str) -> Iterator[list[str]]:
+    """Runs `command` in the project's folder during the block, which is entered after it has printed a `ready` line.
+
+    Yields the lines it has printed: at first up to this one, after the block all of them.
+    """
+    environ = {"PATH": os.environ["PATH"], **environ}
+    with subprocess.Popen(
+        command, cwd=ROOT, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout
+        lines = []
+        try:
+            for line in process.stdout:
+                lines.append(line)
+                if ready in line:
+                    break
+            yield lines
+        finally:
+            process.terminate()
+            lines += process.communicate(timeout=30)[0].splitlines(keepends=True)
+
+
+@pytest.fixture
+def one_worker(sample_database: Path) -> dict[str, str]:
+    return {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "line"),
+    [
+        ("RACEDATA_SERIES", "f 1", "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n"),
+        ("PORT", "http", "racedata: PORT='http': expected a whole number from 1 to 65535\n"),
+        (
+            "RACEDATA_DATABASE",
+            "/none.db",
+            f"racedata: /none.db is missing; to build it, run: {COMMAND} load SOURCE --database /none.db\n",
+        ),
+    ],
+)
+def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable: str, value: str, line: str) -> None:
+    ended = run(SERVE, **{variable: value})
+    assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
+
+
+def test_it_listens_on_an_ipv6_address_too(one_worker: dict[str, str]) -> None:
+    if not socket.has_ipv6:
+        pytest.skip("no IPv6 here")
+    url = f"http://[::1]:{one_worker['PORT']}"
+    with running(SERVE, HOST="::1", **one_worker) as lines:
+        assert any(f"Listening at: {url}" in line for line in lines)
+        with urllib.request.urlopen(f"{url}/ergast/f1/2023/18.json", timeout=10) as answer:
+            assert f'"url":"{url}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
+
+
+def test_a_second_service_on_the_same_port_does_not_start(one_worker: dict[str, str]) -> None:
+    with running(SERVE, **one_worker):
+        second = run(SERVE, **one_worker)
+    assert second.returncode == 3
+    line = f"racedata: HOST=127.0.0.1 PORT={one_worker['PORT']}: cannot listen there: Address already in use"
+    assert line in second.stderr.splitlines()
+    assert len(second.stderr.splitlines()) <= 3  # the others are gunicorn's "Starting", and that it is only a sample
+
+
+def test_a_client_that_connects_while_it_starts_is_answered(one_worker: dict[str, str]) -> None:
+    for _ in range(5):
+        process = subprocess.Popen(
+            SERVE, cwd=ROOT, env={"PATH": os.environ["PATH"], **one_worker}, stderr=subprocess.DEVNULL
+        )
+        try:
+            answer = b""
+            while not answer:
+                with socket.socket() as connection, suppress(ConnectionRefusedError):
+                    connection.settimeout(20)
+                    connection.connect(("127.0.0.1", int(one_worker["PORT"])))
+                    connection.sendall(HEALTH)
+                    answer = connection.recv(15)
+        finally:
+            process.terminate()
+            process.wait(timeout=20)
+        assert answer == OK
+
+
+@pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
+def test_it_does_not_start_with_more_workers_than_open_files_allow(
+    one_worker: dict[str, str], workers: str, open_files: int
+) -> None:
+    ended = run(with_open_files(open_files), **{**one_worker, "WEB_CONCURRENCY": workers})
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr == (
+        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files: expected fewer workers, or "
+        f"more than the {open_files} files that the system allows (ulimit -n)\n"
+    )
+
+
+def test_more_connections_than_open_files_cause_no_errors(one_worker: dict[str, str]) -> None:
+    address = ("127.0.0.1", int(one_worker["PORT"]))
+    with running(with_open_files(120), **one_worker) as lines, ExitStack() as stack:
+        connections = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(150)]
+        for connection in connections:
+            connection.sendall(HEALTH)
+        answers = []
+        for connection in connections:  # as some are closed, the next ones are accepted
+            with connection:
+                answers.append(connection.recv(15))
+    assert answers == [OK] * 150
+    assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
+
+
+# The service. Each worker gets a SIGTERM before it has its own signal handlers.
+EARLY = """
+import os, signal, sys
+from racedata.service import server, settings
+
+def config(settings):
+    return {**usual(settings), "post_fork": lambda server, worker: os.kill(os.getpid(), signal.SIGTERM)}
+
+usual, server.config = server.config, config
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
+"""
+
+
+def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "early.py").write_text(EARLY)
+    log, command = tmp_path / "log", [sys.executable, str(tmp_path / "early.py")]
+    del one_worker["PORT"]
+    with log.open("w") as output, gunicorn(environ=one_worker, output=output, command=command):
+        until(lambda: "Worker exiting" in log.read_text())
+
+
+def test_a_second_master_starts_in_the_same_way(one_worker: dict[str, str], tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    del one_worker["PORT"]
+    with log.open("w") as output, gunicorn(environ=one_worker, output=output) as running:
+        running.process.send_signal(signal.SIGUSR2)
+        until(lambda: log.read_text().count("Booting worker") == 2)
+        _, second = re.findall(r"\[(\d+)\] \[INFO\] Listening", log.read_text())
+        os.kill(int(second), signal.SIGTERM)
+
+
+def test_it_refuses_a_certificate(one_worker: dict[str, str]) -> None:
+    ended = run([*SERVE, "--", "--certfile", __file__], **one_worker)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    line = "racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)"
+    assert ended.stderr.splitlines()[2:] == [line]  # after gunicorn's, and that it is only a sample
+
+
+@pytest.mark.long
+def test_the_oldest_gunicorn_that_is_accepted_serves_too(one_worker: dict[str, str], tmp_path: Path) -> None:
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
+    subprocess.run([*pip, "--target", str(tmp_path / "old"), "gunicorn==27.0.0"], check=True, timeout=600)
+    url = f"http://127.0.0.1:{one_worker['PORT']}{Settings().base_address}/2023/9.json"
+    with running(SERVE, PYTHONPATH=str(tmp_path / "old"), **one_worker) as lines:
+        assert any("Starting gunicorn 27.0.0\n" in line for line in lines)
+        with urllib.request.urlopen(url, timeout=20) as opened:
+            assert b"Spielberg" in opened.read()

@@ -1,0 +1,96 @@
+"""racedata.service.settings: what each setting takes, and what is said of what it does not take."""
+
+from dataclasses import fields
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from racedata.service.settings import SettingError, Settings
+
+VARIABLES = {each.metadata["variable"]: each.name for each in fields(Settings)}
+
+
+def test_an_empty_environment_gives_the_defaults():
+    assert Settings.read({}) == Settings()
+    assert Settings().base_address == "/ergast/f1"
+
+
+def test_every_default_is_a_value_its_own_setting_accepts():
+    for variable, name in VARIABLES.items():
+        (default,) = (each.metadata["default"] for each in fields(Settings) if each.name == name)
+        assert repr(getattr(Settings.read({variable: default}), name)) == repr(getattr(Settings(), name))
+
+
+TAKEN = {
+    "HOST": ["::1", "localhost"],
+    "PORT": [80],
+    "WEB_CONCURRENCY": [12],
+    "RACEDATA_DATABASE": ["/srv/race data.db"],
+    "RACEDATA_BASE_PATH": ["", "/api/v1"],
+    "RACEDATA_SERIES": ["f2"],
+    "RACEDATA_BASE_URL": ["https://example.org:8443/x/f1"],
+    "RACEDATA_FINISH_TIMES": ["gap"],
+    "RACEDATA_MAX_LIMIT": [30],
+    "RACEDATA_LIMIT_STORE": ["redis://:secret@10.0.0.1:6379/2"],
+}
+WRONG = {
+    "HOST": ["", "a b", "localhost:80", ":"],
+    "PORT": ["0", "65536", "٨٠", " 80", "8_0"],
+    "WEB_CONCURRENCY": ["0", "two"],
+    "RACEDATA_DATABASE": [""],
+    "RACEDATA_BASE_PATH": ["ergast", "/ergast/", "/{season}"],
+    "RACEDATA_SERIES": ["", "f1/x"],
+    "RACEDATA_BASE_URL": ["example.org", "ftp://example.org", "https://example.org/"],
+    "RACEDATA_FINISH_TIMES": ["Total"],
+    "RACEDATA_MAX_LIMIT": ["0", "-1", "1e3"],
+    "RACEDATA_BURST_LIMIT": ["0/second", "4"],
+    "RACEDATA_SUSTAINED_LIMIT": ["5/fortnight"],
+    "RACEDATA_LIMIT_STORE": ["memcached://x"],
+    "RACEDATA_TRUSTED_PROXIES": ["nginx", "10.0.0.1/8", "127.0.0.1 10.0.0.1"],
+}
+
+
+def each(values):
+    """Every variable with each of its values."""
+    return [(variable, value) for variable, all in values.items() for value in all]
+
+
+@pytest.mark.parametrize(("variable", "value"), each(TAKEN))
+def test_a_setting_takes(variable, value):
+    assert getattr(Settings.read({variable: str(value)}), VARIABLES[variable]) == value
+
+
+def test_rates_and_proxies_are_parsed():
+    texts = {"burst_limit": "off", "sustained_limit": "9/day", "trusted_proxies": "127.0.0.1, 10.0.0.0/8,unix"}
+    settings = Settings.read({}, texts)
+    (limit,) = settings.rate_limits
+    assert (limit.name, limit.quota, limit.window) == ("sustained", 9, 86_400)
+    assert [str(each) for each in settings.trusted_proxies.networks] == ["127.0.0.1/32", "10.0.0.0/8"]
+    assert settings.trusted_proxies.unix
+
+
+@pytest.mark.parametrize(("variable", "value"), each(WRONG))
+def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_what_is_accepted(variable, value):
+    with pytest.raises(SettingError) as refused:
+        Settings.read({variable: value})
+    said = str(refused.value)
+    assert said.startswith(f"{variable}={value!r}: expected ")
+    assert "\n" not in said
+
+
+def test_a_misspelt_setting_is_refused_with_the_names_there_are():
+    with pytest.raises(SettingError, match="RACEDATA_DATABSE='x': no such setting; expected one of RACEDATA_DATAB"):
+        Settings.read({"RACEDATA_DATABSE": "x"})
+
+
+def test_the_setting_of_the_loader_may_be_in_the_same_file_of_settings():
+    assert Settings.read({"RACEDATA_SOURCE": "tracinginsights f1db"}) == Settings()
+
+
+@given(st.sampled_from(sorted(VARIABLES)), st.text())
+def test_any_text_is_either_taken_or_refused_in_one_line(variable, value):
+    try:
+        Settings.read({variable: value})
+    except SettingError as refused:
+        assert "\n" not in str(refused)

@@ -1,0 +1,43 @@
+"""racedata.service.snapshot: what it read is what it serves, whatever happens to the file."""
+
+import sqlite3
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from support import SAMPLE
+
+from racedata.database import SCHEMA_VERSION
+from racedata.service.snapshot import Snapshot
+
+
+def test_a_path_may_have_any_characters(sample_database, tmp_path):
+    path = tmp_path / "50% of ?mode=rwc #1 é.db"
+    path.write_bytes(sample_database.read_bytes())
+    assert Snapshot.read(path).row_counts()["lap_times"] == 1034
+
+
+def test_nothing_can_be_written(sample_database):
+    with pytest.raises(sqlite3.OperationalError, match="readonly"):
+        Snapshot.read(sample_database).rows("DELETE FROM races")
+
+
+def test_threads_share_it_and_each_gets_its_own_rows(sample_database):
+    data = Snapshot.read(sample_database)
+
+    def races(season):
+        return [id for (id,) in data.rows("SELECT raceId FROM races WHERE year = ?", (season,))]
+
+    seasons = [1957, 2005, 2021, 2023] * 500
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(races, seasons)) == [races(season) for season in seasons]
+
+
+def test_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(sample_database, other_database, database):
+    sample, other, copied = (Snapshot.read(path).checksum for path in (sample_database, other_database, database))
+    assert sample == copied != other
+
+
+def test_it_tells_from_what_and_when_it_was_built(sample_database):
+    data = Snapshot.read(sample_database)
+    ((name, address, *_),) = data.sources()
+    assert (data.build()["schemaVersion"], name, address) == (SCHEMA_VERSION, str(SAMPLE), str(SAMPLE))

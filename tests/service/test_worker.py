@@ -1,0 +1,271 @@
+"""racedata.service.worker: in a real gunicorn, no client delays another, whatever it sends, reads or leaves open."""
+
+import fcntl
+import json
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from support.processes import OFF, Gunicorn, gunicorn, service
+
+ANSWERED = b"HTTP/1.1 200 OK"
+
+
+def request(path: str, *headers: str) -> bytes:
+    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
+
+
+def responses(connection: socket.socket) -> Iterator[tuple[dict[bytes, bytes], bytes]]:
+    """The headers and bodies of the responses that come over a connection. Each must be a 200."""
+    with connection.makefile("rb") as stream:
+        while line := stream.readline():
+            assert line.startswith(ANSWERED)
+            headers = dict(field.split(b": ", 1) for field in iter(stream.readline, b"\r\n"))
+            yield headers, stream.read(int(headers[b"content-length"]))
+
+
+def answers(connection: socket.socket) -> Iterator[bytes]:
+    """The bodies of these responses."""
+    return (body for _, body in responses(connection))
+
+
+@pytest.fixture(params=["tcp", "unix"])
+def one_worker(request: pytest.FixtureRequest, sample_database: Path, tmp_path: Path) -> Iterator[Gunicorn]:
+    """A service with one worker, without rate limits."""
+    sockets = [tmp_path / "0.sock"] if request.param == "unix" else []
+    with service(sample_database, tmp_path / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
+        yield running
+    assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+def connected(running: Gunicorn, stack: ExitStack, received: int | None = None) -> socket.socket:
+    """A connection to a service. `received` limits its receive buffer, in bytes."""
+    family = socket.AF_UNIX if isinstance(running.address, str) else socket.AF_INET
+    connection = stack.enter_context(socket.socket(family))
+    if received:
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, received)
+    connection.settimeout(20)
+    connection.connect(running.address)
+    return connection
+
+
+def test_silent_clients_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    with ExitStack() as stack:
+        silent = [connected(one_worker, stack) for _ in range(100)]
+        good = connected(one_worker, stack)
+        good.sendall(health)
+        # gunicorn's own worker would get to this request after two minutes: four threads wait 5 s for each connection.
+        assert next(answers(good))
+        # They are still connected, and answered once they send a request.
+        silent[0].sendall(health)
+        assert next(answers(silent[0]))
+
+
+def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: Gunicorn) -> None:
+    large = request("/ergast/f1/results.json?limit=2000")
+    with ExitStack() as stack:
+        good, *slow = [connected(one_worker, stack, 4096) for _ in range(10)]
+        good.sendall(large)
+        expected = next(answers(good))
+        for connection in slow:
+            connection.sendall(large * 100)
+        for _ in range(10):
+            good.sendall(large)
+            assert next(answers(good)) == expected
+        for connection in slow:
+            connection.shutdown(socket.SHUT_WR)
+            assert list(answers(connection)) == [expected] * 100
+
+
+def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    long = request("/healthz", "A: " + "x" * 8000, "B: " + "y" * 300)
+    parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [(long, size) for size in (8200, 8300, -2, -1)]
+    with ExitStack() as stack:
+        good = connected(one_worker, stack)
+        slow = [connected(one_worker, stack) for _ in parts]
+        for connection, (whole, size) in zip(slow, parts, strict=True):
+            connection.sendall(whole[:size])
+        for _ in range(10):
+            good.sendall(health)
+            assert next(answers(good))
+        for connection, (whole, size) in zip(slow, parts, strict=True):
+            connection.sendall(whole[size:])
+            assert next(answers(connection))
+
+
+# The service with another application, which answers `/slow` only when a file is no longer locked.
+WAITING = """
+import fcntl, sys
+from racedata.service import server, settings
+
+def slow(path):
+    fcntl.flock(open(path), fcntl.LOCK_SH)
+    yield b"OK"
+
+def app(environ, start_response):
+    start_response("200 OK", [("content-length", "2")])
+    return slow({!r}) if environ["PATH_INFO"] == "/slow" else [b"OK"]
+
+server.application = lambda settings: app
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path: Path, threads: str) -> None:
+    lock = tmp_path / "lock"
+    (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
+    command = [sys.executable, str(tmp_path / "waiting.py")]
+    with (
+        lock.open("w") as locked,
+        gunicorn("--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command) as running,
+        ExitStack() as stack,
+    ):
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        good, *waiting = [connected(running, stack) for _ in range(40)]
+        for connection in waiting:
+            connection.sendall(request("/slow"))
+        for _ in range(10):
+            good.sendall(request("/"))
+            assert next(answers(good)) == b"OK"
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(waiting)
+
+
+FAILING = """
+import sys
+from racedata.service import server, settings
+
+def answer(environ):
+    yield b"half"
+    1 / 0
+
+def app(environ, start_response):
+    start_response("200 OK", [("content-length", "8")])
+    return list(answer(environ)) if environ["PATH_INFO"] == "/list" else answer(environ)
+
+server.application = lambda settings: app
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "4"])
+def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(
+    tmp_path: Path, threads: str
+) -> None:
+    (tmp_path / "failing.py").write_text(FAILING)
+    command, log = [sys.executable, str(tmp_path / "failing.py")], tmp_path / "log"
+    with (
+        log.open("w") as output,
+        gunicorn("--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command, output=output) as running,
+        ExitStack() as stack,
+    ):
+        for path in ("/list", "/iterator"):
+            connection = connected(running, stack)
+            connection.sendall(request(path))
+            with connection.makefile("rb") as stream:
+                answer = stream.read()
+            assert answer.startswith(b"HTTP/1.1 500 Internal Server Error\r\n")
+            assert b"half" not in answer
+    assert log.read_text().count("ZeroDivisionError") == 2
+
+
+def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 7000)
+        assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
+
+
+def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker: Gunicorn) -> None:
+    health = request("/healthz")
+    last = [
+        request("/healthz", "Connection: close"),
+        b"GET /healthz HTTP/1.0\r\n\r\n",
+        b"GET /healthz\n",
+        request("/healthz", "Content-Length: 5"),
+    ]
+    with ExitStack() as stack:
+        good = connected(one_worker, stack)
+        open_connections = [connected(one_worker, stack) for _ in range(40)]
+        for number, connection in enumerate(open_connections):
+            connection.sendall(last[number % len(last)])
+        for _ in range(10):
+            good.sendall(health)
+            assert next(answers(good))
+        for connection in open_connections:
+            with connection.makefile("rb") as stream:
+                assert stream.read().startswith(b"HTTP/1.")  # up to its end: the service has closed its side
+
+
+def test_a_request_with_a_body_is_answered_before_its_body(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(request("/healthz", "Content-Length: 1000", "Expect: 100-continue"))
+        with connection.makefile("rb") as stream:
+            assert stream.readline() == b"HTTP/1.1 100 Continue\r\n"
+            assert stream.readline() == b"\r\n"
+            assert stream.readline() == ANSWERED + b"\r\n"
+            assert b"Connection: close\r\n" in list(iter(stream.readline, b"\r\n"))
+
+
+def test_clients_that_send_nothing_do_not_delay_a_stop(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        silent, closing, half = (connected(one_worker, stack) for _ in range(3))
+        closing.sendall(request("/healthz", "Connection: close"))
+        half.sendall(b"GET /")
+        assert closing.recv(15) == ANSWERED
+        one_worker.process.terminate()
+        one_worker.process.wait(timeout=12)  # their connections would last for 15 s
+        assert silent.recv(1) == half.recv(1) == b""
+
+
+def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunicorn) -> None:
+    with ExitStack() as stack:
+        connection = connected(one_worker, stack)
+        connection.sendall(
+            b"".join(request(f"/ergast/f1/2023.json?limit=1&offset={number % 3}") for number in range(400))
+        )
+        found = answers(connection)
+        offsets = [json.loads(next(found))["MRData"]["offset"] for _ in range(400)]
+    assert offsets == [str(number % 3) for number in range(400)]
+
+
+def tokens_left(connection: socket.socket) -> int:
+    """How many tokens are left after the first response that comes over a connection."""
+    headers, _ = next(responses(connection))
+    found = re.search(rb";r=(\d+)", headers[b"ratelimit"])
+    assert found
+    return int(found[1])
+
+
+def test_a_client_that_sends_many_requests_together_does_not_delay_others(
+    sample_database: Path, tmp_path: Path
+) -> None:
+    hurried, good = request("/ergast/f1/2023.json"), request("/ergast/f1/2022.json")
+    limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "1000/day"}
+    with service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **limits) as running, ExitStack() as stack:
+        first, second = connected(running, stack), connected(running, stack)
+        for connection in (first, second):
+            connection.sendall(good)
+            assert next(answers(connection))
+        (worker,) = running.workers()
+        os.kill(worker, signal.SIGSTOP)  # so that both have sent all their requests before the worker receives one
+        try:
+            first.sendall(hurried * 400)
+            second.sendall(good)
+        finally:
+            os.kill(worker, signal.SIGCONT)
+        # To the rate limits, both are one client. So the tokens left show how many of the 400 were answered in between.
+        assert tokens_left(first) - tokens_left(second) < 10
+    assert "Traceback" not in (tmp_path / "log").read_text()
