@@ -426,7 +426,7 @@ BY_RACE = {
     ),
     "drivers/alonso/constructors/renault/seasons.json": ("SeasonTable", "Seasons", "season", ["2008", "2009"]),
 }
-# Standings without a season are those of all finished seasons. Jolpica refuses the request.
+# Answered here: standings of all finished seasons, and pit stops of a season.
 REFUSED_THERE = ("driverstandings.json", "2009/pitstops.json")
 
 
