@@ -1269,7 +1269,7 @@ def followed(monkeypatch):
     found = []
 
     def followed(database, *arguments):
-        def follow(path, sources, preparation):
+        def follow(path, sources, preparation, parent):
             found[:] = [make(lambda seconds: None) for _, make in sources], preparation.prepare
 
         monkeypatch.setattr(refresh, "follow", follow)
