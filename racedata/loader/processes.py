@@ -26,7 +26,9 @@ class Waiter:
     def __init__(self, parent: int | None = None) -> None:
         """`parent` is the end to read of a pipe that closes when the parent process ends: then, so does this one."""
         self.parent = parent
-        self.signals, self.wake = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.signals, self.wake = os.pipe()
+        os.set_blocking(self.signals, False)
+        os.set_blocking(self.wake, False)
         signal.set_wakeup_fd(self.wake, warn_on_full_buffer=False)
 
     def __enter__(self) -> Self:

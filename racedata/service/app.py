@@ -21,7 +21,7 @@ from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
-from racedata.service.reload import ReloadingApp
+from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.requested import METHODS, RequestParser
 from racedata.service.settings import Affected, Settings
 from racedata.service.snapshot import Snapshot
@@ -124,6 +124,7 @@ def validators_of(
 
 def application(settings: Settings) -> ReloadingApp:
     """The service. It reloads the database file when that changes. Raises DatabaseError or SettingError."""
+    return_large_blocks()
     limit_store = store_for(settings)
     app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := app.data.sample_notice():

@@ -72,6 +72,17 @@ class ReloadingApp:
             raise DatabaseError(self.path, f"lacks what is needed ({error})") from error
 
 
+def return_large_blocks() -> None:
+    """Makes the C library return large blocks to the system when they are freed.
+
+    glibc may keep such blocks for each thread that has freed some. So each thread that reads a database could keep as
+    much memory as the database has.
+    """
+    threshold = -3  # M_MMAP_THRESHOLD in malloc.h
+    with suppress(AttributeError):  # other C libraries do not have it
+        ctypes.CDLL(None).mallopt(threshold, 1 << 20)
+
+
 def free_memory() -> None:
     """Frees the memory of the previous application immediately."""
     gc.unfreeze()  # the objects that get_app() has frozen

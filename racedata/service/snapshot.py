@@ -3,22 +3,14 @@
 Later changes to the file cannot change an answer. The format of the file is in database.py, queries are in queries.py.
 """
 
-import ctypes
 import re
 import sqlite3
 import threading
 from collections.abc import Iterator
-from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 from racedata import database
-
-# glibc may keep large blocks after they are freed, for each thread that has freed some. So each thread that reads a
-# database could keep as much memory as the database has. With a fixed threshold, larger blocks are returned at once.
-M_MMAP_THRESHOLD = -3  # of malloc.h
-with suppress(AttributeError):  # other C libraries do not have it
-    ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, 1 << 20)
 
 
 class Snapshot:

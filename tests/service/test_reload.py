@@ -240,9 +240,10 @@ import os, sys, threading
 from concurrent.futures import ThreadPoolExecutor
 from support.processes import memory
 from racedata.service.app import create_app
-from racedata.service.reload import ReloadingApp
+from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.settings import Settings
 
+return_large_blocks()
 path, together = sys.argv[1], threading.Barrier(4)
 app = ReloadingApp(path, lambda data: create_app(Settings(), data))
 

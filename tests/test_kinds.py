@@ -1,0 +1,79 @@
+"""racedata.kinds: whatever lists kinds of records knows each of them."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import webtest
+
+from racedata.database import SCHEMA
+from racedata.kinds import KINDS, SESSION_GROUPS, SESSIONS, Kind
+from racedata.loader.against import COMPARED
+from racedata.loader.schedule import expected_records
+from racedata.loader.sources.earlier import open_read_only
+from racedata.loader.tables import API_ENDPOINTS, BY_NAME, RECORDS
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.page import coverage_rows
+from racedata.service.schemas import OPENAPI
+
+WITH_ENDPOINT = [kind for kind in KINDS.values() if kind.endpoint]
+
+
+@pytest.fixture(scope="module")
+def columns() -> dict[str, dict[str, int]]:
+    """The columns of each table, with their places in the primary key, from 1; 0 if they are not in it."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
+        return {name: {row[1]: row[5] for row in db.execute(f"PRAGMA table_info({name})")} for name in tables}
+
+
+@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
+def test_the_table_of_a_kind_has_the_columns_that_a_second_opinion_compares(
+    kind: Kind, columns: dict[str, dict[str, int]]
+) -> None:
+    table = kind.table or kind.name
+    assert {*kind.compared} <= {*columns[table]}
+    assert COMPARED[kind.name, table] == kind.compared
+
+
+@pytest.mark.parametrize("kind", WITH_ENDPOINT, ids=lambda kind: kind.name)
+def test_a_kind_is_numbered_as_its_primary_key_says(kind: Kind, columns: dict[str, dict[str, int]]) -> None:
+    key = [name for name, place in sorted(columns[kind.name].items(), key=lambda each: each[1]) if place]
+    assert key == (["raceId", "record"] if kind.is_numbered_by_race else ["record"])
+    assert BY_NAME[kind.name].is_numbered
+
+
+def test_the_page_has_a_row_for_each_kind() -> None:
+    rows = [*coverage_rows({})]
+    assert len(rows) == len(KINDS)
+    for kind, row in zip(KINDS.values(), rows, strict=True):
+        assert f'<th scope="row">{kind.label}</th>' in row
+
+
+def test_the_follower_expects_each_kind_after_its_sessions(sample_database: Path) -> None:
+    with closing(open_read_only(sample_database)) as db:
+        expected = {(each.kind, each.session) for each in expected_records(db)}
+    # The sample has no race with three practices and a sprint, but these are the only sessions it lacks.
+    named = {(name, session) for name in RECORDS for session in KINDS[name].sessions}
+    assert {kind for kind, _ in expected} == {*RECORDS}
+    assert expected <= named
+
+
+@pytest.mark.parametrize("kind", WITH_ENDPOINT, ids=lambda kind: kind.name)
+def test_a_kind_has_its_endpoint_in_the_service_in_its_description_and_in_an_api(
+    kind: Kind, sample: webtest.TestApp
+) -> None:
+    (endpoint,) = [endpoint for endpoint in ENDPOINTS if endpoint.name == kind.endpoint]
+    assert (endpoint.table, endpoint.objects, endpoint.key) == kind.lists[:3]
+    assert f"/{{season}}/{{round}}/{kind.endpoint}" in sample.get("/openapi.json").json["paths"]
+    assert endpoint.schema in OPENAPI["components"]["schemas"]
+    assert API_ENDPOINTS[kind.endpoint].lists == kind.lists
+    assert f'<section id="{kind.endpoint}">' in sample.get("/").text
+
+
+def test_the_sessions_of_the_kinds_exist_and_each_is_in_a_group_of_calendars() -> None:
+    names = {session.name for session in SESSIONS}
+    assert {name for kind in KINDS.values() for name in kind.sessions} == names
+    assert {session.group for session in SESSIONS} == {*SESSION_GROUPS}
