@@ -9,17 +9,21 @@ import resource
 import signal
 import socket
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
+from gunicorn.glogging import Logger
 
 from racedata.database import DatabaseError
 from racedata.service.app import application
 from racedata.service.reload import ReloadingApp
 from racedata.service.settings import SettingError, Settings, stop
-from racedata.service.worker import STOP_SIGNALS, Log, Worker, hold_signals_while_forking
+from racedata.service.worker import STOP_SIGNALS, Worker
+
+SPARE_FILES = 50  # of a worker, beside its connections
 
 
 def serve(settings: Settings, gunicorn_options: Sequence[str]) -> None:
@@ -74,7 +78,7 @@ def config(settings: Settings) -> Mapping[str, Any]:
         # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
         "workers": settings.workers,
         # Per worker, and never more than it can open: without a free file, it could not accept a connection.
-        "worker_connections": min(1000, open_files() - 50),
+        "worker_connections": min(1000, open_files() - SPARE_FILES),
         # With a Redis, a decision about a rate limit may take a while.
         "threads": 1 if settings.limit_store == "local" else 4,
         # Seconds until an idle or silent connection is closed. A client that uses the default rate limits fully sends a
@@ -120,8 +124,16 @@ def allow_open_files(settings: Settings) -> None:
 
 def on_starting(server: Arbiter) -> None:
     """Ends with one line if the service cannot start."""
-    if server.cfg.is_ssl:  # which Worker lacks
+    cfg = server.cfg
+    # What Worker lacks.
+    if cfg.is_ssl:
         stop("certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)")
+    if cfg.proxy_protocol != "off" or cfg.protocol != "http" or cfg.max_requests or cfg.daemon or cfg.dirty_apps:
+        stop("expected options of gunicorn other than proxy-protocol, protocol, max-requests, daemon and dirty-app")
+    if cfg.worker_connections > (most := open_files() - SPARE_FILES):
+        stop(f"worker-connections {cfg.worker_connections}: expected at most {most}, as ulimit -n allows")
+    if not cfg.limit_request_line:
+        stop("limit-request-line 0: expected a number from 1 to 8190")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
     # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it would be reset.
@@ -148,3 +160,32 @@ def pre_exec(server: Arbiter) -> None:
     """Starts a new master (SIGUSR2) as this one was started, and able to receive signals."""
     server.START_CTX["args"] = sys.orig_argv
     signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)
+
+
+def hold_signals_while_forking() -> None:
+    """Holds signals to stop back until a new worker handles them: gunicorn would lose one that comes before.
+
+    A worker that misses a signal runs until the master kills it after `graceful_timeout`. For the master, so once.
+    """
+    os.register_at_fork(
+        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),
+        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS),
+    )
+
+
+class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
+
+    gunicorn logs each of them in full, before the rate limits apply, so one client could fill the disk.
+    """
+
+    next_malformed = 0.0  # not before this time.monotonic()
+
+    def warning(self, msg: str, *args: object, **kwargs: object) -> None:
+        if msg.startswith("Invalid request from ip="):
+            now = time.monotonic()
+            if now < self.next_malformed:
+                return
+            self.next_malformed = now + 1
+            msg = msg[:150]  # time, process and level come before it
+        super().warning(msg, *args, **kwargs)

@@ -18,7 +18,6 @@ from functools import partial
 from typing import Any
 
 from gunicorn import http
-from gunicorn.glogging import Logger
 from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
@@ -38,7 +37,7 @@ class Connection:
         self.received = b""  # from the start of the next request on
         self.unsent = memoryview(b"")
         self.is_last = False  # whether the connection ends after this response
-        self.event = 0  # 0 while a thread makes the response
+        self.event = 0  # that the selector waits for; 0 while a thread makes the response
         self.proceed: Callable[[Connection], None] = lambda connection: None
         self.deadline = 0.0  # for the event, by time.monotonic()
 
@@ -84,19 +83,30 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
         self.done_by_threads: deque[tuple[Connection, Step | None]] = deque()
         self.keepalive: float = self.cfg.keepalive
+        self.worker_connections: int = self.cfg.worker_connections
         super().init_process()
 
     def init_signals(self) -> None:
         super().init_signals()
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # see hold_signals_while_forking
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS)  # see server.py
 
     def run(self) -> None:
         self.selector.register(self.PIPE[0], READ)
         for listener in self.sockets:
             listener.setblocking(False)
-        while self.alive and self.ppid == os.getppid():
-            self.accept_if(len(self.connections) < self.cfg.worker_connections)
-            self.handle_events()
+        try:
+            while self.alive and self.ppid == os.getppid():
+                self.accept_if(len(self.connections) < self.worker_connections)
+                self.handle_events()
+            self.stop()
+        finally:
+            self.slow_answers.shutdown(wait=False, cancel_futures=True)  # nobody waits for them any more
+
+    def stop(self) -> None:
+        """Answers the requests that have arrived, for `graceful_timeout` seconds at most."""
+        for listener in self.sockets:  # clients that have connected already may have no other worker
+            while len(self.connections) < self.worker_connections and self.accept(listener):
+                pass
         self.accept_if(False)
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
@@ -127,20 +137,23 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             else:
                 self.accept(key.fileobj)
         while self.done_by_threads:
-            self.finish(*self.done_by_threads.popleft())
+            self.send_or_continue(*self.done_by_threads.popleft())
         now = time.monotonic()
         for connection in [each for each in self.connections if each.event and each.deadline < now]:
             self.close(connection)
 
-    def accept(self, listener: Any) -> None:
+    def accept(self, listener: Any) -> bool:
+        """Accepts a connection if there is one."""
         try:
             sock, client = listener.accept()
         except (BlockingIOError, ConnectionAbortedError):  # another worker was faster, or the client has gone
-            return
+            return False
         sock.setblocking(False)
-        connection = Connection(sock, client, listener.getsockname())
+        # The name of a unix client is its own choice, and could be an IP address.
+        connection = Connection(sock, client if isinstance(client, tuple) else "", listener.getsockname())
         self.connections.add(connection)
         self.wait(connection, READ, self.receive)
+        return True
 
     def wait(self, connection: Connection, event: int, proceed: Callable[[Connection], None]) -> None:
         """Proceeds when the client has sent or read something, and closes the connection after `keepalive` seconds."""
@@ -173,37 +186,44 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         if not data:
             self.close(connection)
             return
+        if not connection.received:  # `keepalive` seconds for the whole head
+            connection.deadline = time.monotonic() + self.keepalive
         connection.received += data
         self.handle_received(connection)
 
     def handle_received(self, connection: Connection) -> None:
         """Handles the next request if its head has arrived, and refuses what cannot become one."""
         head, end, rest = connection.received.partition(HEAD_END)
-        if end:
+        if len(head) > HEAD_BYTES:
+            self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
+            self.send(connection)
+        elif end:
             connection.received = rest
             answer = partial(self.answer, connection, head + end)
             if self.callers:
                 self.do_in_thread(self.callers, connection, answer)
             else:
-                self.finish(connection, answer())
+                self.send_or_continue(connection, answer())
         elif is_malformed(head, self.cfg.limit_request_line):
-            self.finish(connection, self.answer(connection, head))
-        elif len(head) > HEAD_BYTES:
-            self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
-            self.send(connection)
-        else:
+            self.send_or_continue(connection, self.answer(connection, head))
+        elif connection.proceed != self.receive:
             self.wait(connection, READ, self.receive)
 
     def do_in_thread(self, threads: Executor, connection: Connection, step: Step) -> None:
         def done(future: "Future[Any]") -> None:
-            self.done_by_threads.append((connection, future.result()))
+            if future.cancelled():
+                return
+            if error := future.exception():  # SystemExit, for example
+                self.log.error("Error in a thread", exc_info=error)
+                connection.unsent, connection.is_last = memoryview(b""), True
+            self.done_by_threads.append((connection, None if error else future.result()))
             with suppress(BlockingIOError):  # full: then the selector wakes anyway
                 os.write(self.PIPE[1], b".")
 
         self.watch(connection, 0)
         threads.submit(step).add_done_callback(done)
 
-    def finish(self, connection: Connection, step: Step | None) -> None:
+    def send_or_continue(self, connection: Connection, step: Step | None) -> None:
         """Sends the response, or lets a thread do what remains."""
         if step:
             self.do_in_thread(self.slow_answers, connection, step)
@@ -239,6 +259,9 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 connection.is_last = writer.should_close()
             except Exception as error:
                 self.refuse(connection, request, error)
+            finally:
+                if hasattr(body, "close"):
+                    body.close()
 
         if not isinstance(body, list):
             return complete
@@ -294,32 +317,3 @@ def is_malformed(data: bytes, limit_request_line: int) -> bool:
     """Whether gunicorn would refuse a request that begins like this, whatever follows."""
     line = data.partition(b"\r\n")[0]
     return len(line) > limit_request_line + 2 or data.count(b"\n") != data.count(b"\r\n")
-
-
-def hold_signals_while_forking() -> None:
-    """Holds signals to stop back until a new worker handles them: gunicorn would lose one that comes before.
-
-    A worker that misses a signal runs until the master kills it after `graceful_timeout`. For the master, so once.
-    """
-    os.register_at_fork(
-        before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),
-        after_in_parent=lambda: signal.pthread_sigmask(signal.SIG_UNBLOCK, STOP_SIGNALS),
-    )
-
-
-class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
-
-    gunicorn logs each of them in full, before the rate limits apply, so one client could fill the disk.
-    """
-
-    next_malformed = 0.0  # not before this time.monotonic()
-
-    def warning(self, msg: str, *args: object, **kwargs: object) -> None:
-        if msg.startswith("Invalid request from ip="):
-            now = time.monotonic()
-            if now < self.next_malformed:
-                return
-            self.next_malformed = now + 1
-            msg = msg[:150]  # time, process and level come before it
-        super().warning(msg, *args, **kwargs)

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import SAMPLE
+from support import EXPECTED, SAMPLE
 from support.loads import changed, edit, planted
 
 from racedata.loader import build
 from racedata.loader.against import CONVENTIONS, DOUBTS, compare
 from racedata.loader.corrections import HEADER
 
-F1DB = Path(__file__).parent / "expected" / "f1db"
+F1DB = EXPECTED / "f1db"
 GROUPS = (*DOUBTS, *CONVENTIONS)
 
 

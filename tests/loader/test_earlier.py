@@ -7,10 +7,9 @@ expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, an
 import lzma
 import shutil
 import signal
-from pathlib import Path
 
 import pytest
-from support import SAMPLE, spoiling
+from support import EXPECTED, SAMPLE, spoiling
 from support.answers import bodies, client
 from support.apis import answers_of, refreshed, served
 from support.loads import assert_refused, built, changed, edited, rows_of, run_loader, select
@@ -19,7 +18,6 @@ from racedata.cli import needed_at
 from racedata.loader.build import provide, rebuild
 from racedata.loader.replacement import END_SIGNALS
 
-EXPECTED = Path(__file__).resolve().parent / "expected"
 # What makes the table `build` that of an earlier version.
 SCHEMA_3 = [
     f"ALTER TABLE build ADD COLUMN {column} TEXT DEFAULT {value}"

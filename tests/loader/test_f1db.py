@@ -8,9 +8,9 @@ import sqlite3
 import zipfile
 from collections import Counter
 from contextlib import closing
-from pathlib import Path
 
 import pytest
+from support import EXPECTED
 from support.answers import client
 from support.loads import built, rows_of, select
 
@@ -19,7 +19,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.sources import f1db
 
 # Some rows and columns of a release; licence.txt there says which.
-CUT = Path(__file__).parent / "expected" / "f1db"
+CUT = EXPECTED / "f1db"
 NAMES = sorted(path.stem for path in CUT.glob("*.csv"))
 RESULTS = "f1db-races-race-results"
 

@@ -6,9 +6,9 @@ import random
 import re
 import shutil
 import zipfile
-from pathlib import Path
 
 import pytest
+from support import EXPECTED
 from support.answers import by_place, client, differences
 from support.loads import built, rows_of, select
 
@@ -16,7 +16,6 @@ from racedata.loader import build
 from racedata.loader.errors import LoadError
 
 # A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are mostly made up.
-EXPECTED = Path(__file__).parent / "expected"
 TABLES = (EXPECTED / "jolpica-dump.txt").read_text(encoding="utf-8").split("[")[1:]
 
 

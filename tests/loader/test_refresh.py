@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from support import ROOT, SAMPLE
+from support import EXPECTED, ROOT, SAMPLE
 from support.answers import bodies, client
 from support.apis import FAULTS, answers_of, hanging, hurried, refreshed, served
 from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
@@ -35,7 +35,7 @@ from racedata.loader.schedule import Expected
 from racedata.loader.sources import f1db_download
 from racedata.loader.tables import RACE_TABLES
 
-F1DB = Path(__file__).resolve().parent / "expected" / "f1db"  # a cut of a release
+F1DB = EXPECTED / "f1db"  # a cut of a release
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
 NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400  # the time of a refresh, unless it is passed in; in seconds
 

@@ -6,11 +6,10 @@ tests/expected has answers of every endpoint over the sample, laid out to be rea
 import csv
 import json
 import os
-from pathlib import Path
 
 import pytest
 import webtest
-from support import SAMPLE
+from support import EXPECTED, SAMPLE
 from support.answers import Counted, Description, client, request, settings_of
 from support.loads import changed
 
@@ -20,8 +19,6 @@ from racedata.service.app import create_app
 from racedata.service.caching import SMALL, decompressed
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.stores import store_for
-
-EXPECTED = Path(__file__).parent / "expected"
 
 GOLDEN = {
     "races": "/ergast/f1/1957/races/",

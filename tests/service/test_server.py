@@ -174,6 +174,24 @@ def test_a_second_master_starts_in_the_same_way(one_worker: dict[str, str], tmp_
         os.kill(int(second), signal.SIGTERM)
 
 
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("--proxy-protocol=v1", "expected options of gunicorn other than proxy-protocol, "),
+        ("--max-requests=5", "expected options of gunicorn other than proxy-protocol, "),
+        ("--daemon", "expected options of gunicorn other than proxy-protocol, "),
+        ("--worker-connections=9999999", "worker-connections 9999999: expected at most "),
+        ("--limit-request-line=0", "limit-request-line 0: expected a number from 1 to 8190"),
+    ],
+)
+def test_it_refuses_options_of_gunicorn_that_its_worker_does_not_keep(
+    one_worker: dict[str, str], option: str, said: str
+) -> None:
+    ended = run([*SERVE, "--", option], **one_worker)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr.splitlines()[-1].startswith(f"racedata: {said}")
+
+
 def test_it_refuses_a_certificate(one_worker: dict[str, str]) -> None:
     ended = run([*SERVE, "--", "--certfile", __file__], **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")

@@ -12,7 +12,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support.processes import OFF, Gunicorn, gunicorn, service
+from support.processes import OFF, Gunicorn, gunicorn, listens, open_files, service, until
 
 ANSWERED = b"HTTP/1.1 200 OK"
 
@@ -53,6 +53,15 @@ def connected(running: Gunicorn, stack: ExitStack, received: int | None = None) 
     connection.settimeout(20)
     connection.connect(running.address)
     return connection
+
+
+def answering_worker(running: Gunicorn, stack: ExitStack) -> int:
+    """The id of the one worker of a service, once it answers."""
+    connection = connected(running, stack)
+    connection.sendall(request("/healthz"))
+    assert next(answers(connection))
+    (worker,) = running.workers()
+    return worker
 
 
 def test_silent_clients_do_not_delay_others(one_worker: Gunicorn) -> None:
@@ -185,6 +194,80 @@ def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:
         connection = connected(one_worker, stack)
         connection.sendall(b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 7000)
         assert connection.recv(4096).startswith(b"HTTP/1.1 431 ")
+
+
+def test_a_head_that_comes_byte_by_byte_has_no_more_time_than_a_whole_one(
+    sample_database: Path, tmp_path: Path
+) -> None:
+    options = {"WEB_CONCURRENCY": "1", "GUNICORN_CMD_ARGS": "--keep-alive 1", **OFF}
+    with service(sample_database, tmp_path / "log", **options) as running, ExitStack() as stack:
+        connection = connected(running, stack)
+        connection.settimeout(0.05)
+        closed = False
+        while not closed:  # 32 KB of such bytes would last for half an hour
+            try:
+                connection.sendall(b"x")
+                closed = connection.recv(1) == b""
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                closed = True
+
+
+def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(sample_database: Path, tmp_path: Path) -> None:
+    limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "3/day", "RACEDATA_TRUSTED_PROXIES": "unix"}
+    path, unique = tmp_path / "0.sock", os.urandom(4).hex()
+    limited, ambiguous = request("/ergast/f1/2023.json", "X-Forwarded-For: 203.0.113.9"), request("/", "Host: b")
+
+    def status(name: bytes, sent: bytes) -> bytes:
+        with socket.socket(socket.AF_UNIX) as client:
+            client.bind(name)
+            client.settimeout(20)
+            client.connect(str(path))
+            client.sendall(sent)
+            return client.recv(12)[-3:]
+
+    with service(sample_database, tmp_path / "log", [path], WEB_CONCURRENCY="1", **limits):
+        # An abstract name, as in Linux, begins with a zero byte. A name of one character was one byte too short.
+        names = [f"\0{unique}{number}".encode() for number in range(4)] + [f"\0{unique}".encode() + b"\xff"]
+        assert [status(name, limited) for name in names] == [b"200"] * 3 + [b"429"] * 2
+        assert status(b"\0" + os.urandom(1).hex()[:1].encode(), ambiguous) == b"400"
+
+
+def test_a_stop_answers_all_requests_that_have_arrived(one_worker: Gunicorn, tmp_path: Path) -> None:
+    with ExitStack() as stack:
+        worker = answering_worker(one_worker, stack)
+        os.kill(worker, signal.SIGSTOP)
+        clients = [connected(one_worker, stack) for _ in range(100)]
+        for client in clients:
+            client.sendall(request("/healthz"))
+        one_worker.process.terminate()
+        until(lambda: "Handling signal: term" in (tmp_path / "log").read_text())
+        os.kill(worker, signal.SIGCONT)
+        assert [client.recv(15) for client in clients] == [ANSWERED] * 100
+
+
+def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
+    command = [sys.executable, str(tmp_path / "waiting.py")]
+    with (
+        lock.open("w") as locked,
+        gunicorn(environ={"WEB_CONCURRENCY": "1"}, command=command) as running,
+        ExitStack() as stack,
+    ):
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        worker = answering_worker(running, stack)
+        clients = [connected(running, stack) for _ in range(20)]
+        for client in clients:
+            client.sendall(request("/slow"))
+        until(lambda: len(open_files(worker)) > 20)
+        running.process.send_signal(signal.SIGINT)
+        until(lambda: not listens(running.address))
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        running.process.wait(timeout=20)
+        received = [client.recv(15) for client in clients]
+        assert received.count(b"") >= 18  # but for the answer that was being made
 
 
 def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker: Gunicorn) -> None:

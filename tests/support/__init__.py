@@ -7,3 +7,4 @@ import racedata
 ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGE = Path(racedata.__file__).resolve().parent
 SAMPLE = PACKAGE / "sample"
+EXPECTED = ROOT / "tests" / "expected"
