@@ -19,7 +19,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.sources import f1db
 
 # Some rows and columns of a release; licence.txt there says which.
-CUT = Path(__file__).parent / "expected" / "f1db"
+CUT = Path(__file__).parent.parent / "expected" / "f1db"
 NAMES = sorted(path.stem for path in CUT.glob("*.csv"))
 RESULTS = "f1db-races-race-results"
 

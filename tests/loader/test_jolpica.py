@@ -16,7 +16,7 @@ from racedata.loader import build
 from racedata.loader.errors import LoadError
 
 # A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are mostly made up.
-EXPECTED = Path(__file__).parent / "expected"
+EXPECTED = Path(__file__).parent.parent / "expected"
 TABLES = (EXPECTED / "jolpica-dump.txt").read_text(encoding="utf-8").split("[")[1:]
 
 

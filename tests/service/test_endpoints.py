@@ -21,7 +21,7 @@ from racedata.service.caching import SMALL, decompressed
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.stores import store_for
 
-EXPECTED = Path(__file__).parent / "expected"
+EXPECTED = Path(__file__).parent.parent / "expected"
 
 GOLDEN = {
     "races": "/ergast/f1/1957/races/",
