@@ -14,7 +14,7 @@ from racedata.loader import build
 from racedata.loader.against import CONVENTIONS, DOUBTS, compare
 from racedata.loader.corrections import HEADER
 
-F1DB = Path(__file__).parent / "expected" / "f1db"
+F1DB = Path(__file__).parent.parent / "expected" / "f1db"
 GROUPS = (*DOUBTS, *CONVENTIONS)
 
 

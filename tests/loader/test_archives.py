@@ -15,8 +15,8 @@ from email.message import Message
 import pytest
 from support import SAMPLE
 
-from racedata.loader import archives, download
 from racedata.loader.errors import LoadError
+from racedata.loader.files import archives, download
 
 REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
 PORTS = ("port", "0", "65536", "99999999999999999999")
@@ -24,7 +24,7 @@ PORTS = ("port", "0", "65536", "99999999999999999999")
 
 def contents(source):
     """The files of a dump: `{name: bytes}`."""
-    with archives.opened(str(source), ["races.csv"], lambda text: None) as (_, folder, _):
+    with archives.opened(str(source), ["races.csv"], [], lambda text: None) as (_, folder, _):
         return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 

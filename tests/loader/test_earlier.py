@@ -1,4 +1,4 @@
-"""racedata.loader.sources.earlier: an update of the program never ends the data, whatever became of the source.
+"""racedata.loader.earlier: an update of the program never ends the data, whatever became of the source.
 
 expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, and the last program with schema version
 3, built from their samples in a folder `dump`, which is not there any more.
@@ -19,7 +19,7 @@ from racedata.cli import needed_at
 from racedata.loader.build import provide, rebuild
 from racedata.loader.replacement import END_SIGNALS
 
-EXPECTED = Path(__file__).resolve().parent / "expected"
+EXPECTED = Path(__file__).resolve().parent.parent / "expected"
 # What makes the table `build` that of an earlier version.
 SCHEMA_3 = [
     f"ALTER TABLE build ADD COLUMN {column} TEXT DEFAULT {value}"
