@@ -45,7 +45,7 @@ class Kind(NamedTuple):
     endpoint: str = ""
     lists: tuple[str, ...] = ()
     table: str = ""  # that has the columns
-    is_of_ergast: bool = True  # whether Ergast has it, and so every API in its format
+    is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
     is_fetched_by_season: bool = False  # from an API; else race by race
     is_numbered_by_race: bool = False  # whether the column `record` restarts at 1 in each race
     has_every_race: bool = True  # whether a race without it lacks something; only some weekends have a sprint
@@ -93,7 +93,7 @@ KINDS = {
             ("position", "laps", "milliseconds", "number"),
             endpoint="practice",
             lists=(*_CLASSIFIED, "PracticeResults"),
-            is_of_ergast=False,
+            is_in_every_api=False,
         ),
         Kind(
             "sprint_results",
@@ -112,7 +112,7 @@ KINDS = {
             _QUALIFYING,
             endpoint="sprintqualifying",
             lists=(*_CLASSIFIED, "SprintQualifyingResults"),
-            is_of_ergast=False,
+            is_in_every_api=False,
             has_every_race=False,
         ),
         Kind(

@@ -179,7 +179,7 @@ class Starting(NamedTuple):
         os.mkfifo(pipe)
         with (self.package / "loader" / "build.py").open("a") as code:
             waits = f"    open({str(pipe)!r})\n    return real(*arguments)\n"
-            code.write(f"\nreal = open_dump\ndef open_dump(*arguments):\n{waits}")
+            code.write(f"\nreal = source_at\ndef source_at(*arguments):\n{waits}")
         with self.process() as process:
             with pipe.open("w"):  # waits for the other end
                 yield process

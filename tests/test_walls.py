@@ -1,6 +1,7 @@
 """The wall between the halves of the package: what each module may import."""
 
 import ast
+import re
 import sys
 from functools import cache
 from graphlib import TopologicalSorter
@@ -55,6 +56,24 @@ def test_the_command_imports_a_half_only_inside_a_function() -> None:
 
 def test_modules_do_not_import_each_other_in_a_circle() -> None:
     TopologicalSorter({module: imports(module) & {*MODULES} for module in MODULES}).prepare()
+
+
+LIST = "racedata.loader.sources"
+SOURCES = {name for name in OFFLINE if name.startswith("racedata.loader.sources.")}
+
+
+def test_the_loader_knows_the_list_of_sources_and_none_of_them() -> None:
+    # make_uniform, for databases of the first three schema versions.
+    exceptions = {("racedata.loader.earlier", "racedata.loader.sources.ergast")}
+    assert SOURCES
+    found = {(module, name) for module in OFFLINE - SOURCES - {LIST} for name in imports(module) & SOURCES}
+    assert found == exceptions
+
+
+@pytest.mark.parametrize("module", sorted(OFFLINE - SOURCES - {LIST}))
+def test_no_module_of_the_loader_outside_sources_names_a_source(module: str) -> None:
+    text = MODULES[module].read_text(encoding="utf-8").replace("racedata.loader.sources.ergast", "")
+    assert re.findall("f1db|jolpica|tracinginsights|ergast", text, re.IGNORECASE) == []
 
 
 def test_only_the_server_and_its_worker_import_gunicorn() -> None:

@@ -5,26 +5,22 @@ the database has from this very source; the results of a driver who has two in a
 those of statuses and constructors, which corrections.csv cannot change.
 """
 
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
-from functools import partial
+from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from racedata.database import OLDEST_VERSION, is_replaceable
 from racedata.kinds import KINDS
+from racedata.loader import earlier
 from racedata.loader.corrections import CORRECTIONS, corrected
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import Progress
 from racedata.loader.merge import SHOWN, filled_apart, find, same_races
-from racedata.loader.sources import addresses_in, earlier, name_of, open_dump, read_dump
-from racedata.loader.stage import Stage
+from racedata.loader.sources import second_opinion
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value, milliseconds
 
 Row = Mapping[str, Value]
-Fill = Callable[[Stage], list[str]]
 
 RESULTS = ("results", "sprint_results")
 QUALIFYING = ("qualifying", "sprint_qualifying")
@@ -230,13 +226,11 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
 
     Raises LoadError, sqlite3.Error or OSError.
     """
-    addresses = addresses_in(source)
-    if len(addresses) != 1:
-        raise LoadError(f"--against {source!r}: expected one source")
+    other = second_opinion(source)
     earlier.open_checked(path).close()
     # What is corrected in the database would be a difference if the source has the same error.
     with (
-        filling(addresses[0], progress) as fill,
+        other.opened(progress) as fill,
         filled_apart(corrected(fill, CORRECTIONS), progress) as (stage, _),
     ):
         progress("comparing")
@@ -245,19 +239,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
             db.execute("ATTACH ? AS added", (str(stage),))
             db.execute("ATTACH ':memory:' AS work")
             match(db)
-            return differences(db), list(remarks(db, name_of(addresses[0])))
-
-
-@contextmanager
-def filling(address: str, progress: Progress) -> Iterator[Fill]:
-    """A function that fills a Stage from a source, which may also be a database."""
-    path = Path(address)
-    if path.is_file() and path.stat().st_size and is_replaceable(path):
-        with closing(earlier.open_checked(path, OLDEST_VERSION)) as db:
-            yield partial(earlier.read, db)
-    else:
-        with open_dump(address, os.environ.get("JOLPICA_TOKEN"), progress) as dump:
-            yield partial(read_dump, dump)
+            return differences(db), list(remarks(db, other.name))
 
 
 def match(db: sqlite3.Connection) -> None:

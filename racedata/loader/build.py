@@ -1,8 +1,8 @@
 """Builds the database from its sources: `racedata load`.
 
-A source is a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name in sources/. A reader there
-fills a Stage (stage.py). The first source is the base; what further ones add to it is decided in merge.py. Here, the
-Stage becomes a database, with the tables of schema.sql, in a new file that replaces the old one at the very end.
+A source (sources/) fills a Stage (stage.py). The first source is the base; what further ones add to it is decided in
+merge.py. Here, the Stage becomes a database, with the tables of schema.sql, in a new file that replaces the old one at
+the very end.
 
 What refreshes have added to the old database stays, unless the base is newer. Without an argument, the sources are
 those of the old database. If they fail, and an earlier version of racedata built it, it is built from its own tables.
@@ -13,6 +13,7 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -27,11 +28,12 @@ from racedata.database import (
     write_checksum,
 )
 from racedata.kinds import KINDS
+from racedata.loader import earlier
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, Part, filled_apart, merge
 from racedata.loader.replacement import add_database_argument, copy_attributes, replaced_file, replacement, run
-from racedata.loader.sources import PUBLISHED, addresses_in, earlier, open_dump, read_dump, utc_now
+from racedata.loader.sources import PUBLISHED, addresses_in, source_at
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, TABLES, Table
 from racedata.loader.temporary import temporary_folder
@@ -161,6 +163,10 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
     )
 
 
+def utc_now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
 def gave(db: sqlite3.Connection, source: int) -> str:
     """Which records are from a source: `results of 1,149 races (1950 to 2025), qualifying of …`."""
     counts = {
@@ -235,13 +241,12 @@ def load(
     sqlite3.Error or OSError if the load fails.
     """
     lines, additions = [], []
-    token = os.environ.get("JOLPICA_TOKEN")
     with replacement(database) as new, ExitStack() as stack:
         has_refreshes = was_refreshed(database, replace)
-        base = stack.enter_context(open_dump(sources[0], token, progress))
+        fill_base = stack.enter_context(source_at(sources[0]).opened(progress))
         for source in sources[1:]:
             try:
-                dump = stack.enter_context(open_dump(source, token, progress))
+                fill = stack.enter_context(source_at(source).opened(progress))
             except LoadError as error:
                 known = []
                 with suppress(LoadError):  # a damaged database does not say what it was built from
@@ -251,11 +256,11 @@ def load(
                 lines.append(f"{error}; what it gave the database before is used")
                 additions.append(Addition(partial(fill_from_before, database, source)))
             else:
-                additions.append(Addition(partial(read_dump, dump)))
+                additions.append(Addition(fill))
         if has_refreshes:
             additions.append(Addition(partial(fill_from_before, database, None), is_fresher, has_calendars=True))
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
-        report = build(new, partial(read_dump, base), additions, corrections, is_sample, progress)
+        report = build(new, fill_base, additions, corrections, is_sample, progress)
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*lines, *report.lines, *report.merged, last]
 
@@ -340,8 +345,8 @@ def provide(database: str) -> None:
                 build_again(path, new, CORRECTIONS, progress)
                 copy_attributes(path, new)
             else:
-                with open_dump(SAMPLE, None, progress) as dump:
-                    build(new, partial(read_dump, dump), [], CORRECTIONS, True, progress)
+                with source_at(SAMPLE).opened(progress) as fill:
+                    build(new, fill, [], CORRECTIONS, True, progress)
             if replaced_file(database) == before:  # else a load has ended, whose data is better
                 os.replace(new, path)
         return []

@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 from racedata.loader.against import compare
 from racedata.loader.corrections import HEADER
+from racedata.loader.earlier import open_checked
 from racedata.loader.errors import Progress
 from racedata.loader.replacement import add_database_argument, run
-from racedata.loader.sources.earlier import open_checked
 from racedata.loader.values import milliseconds
 
 ROWS_SHOWN = 10

@@ -16,30 +16,30 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Never
 
+from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
 from racedata.loader.processes import Children, Sleep, Waiter
 from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, progress_of_terminal, say
 from racedata.loader.schedule import DAY, Expected, after_race, expected_records, next_look, retry_wait, to_ask
-from racedata.loader.sources.earlier import open_read_only
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 WAIT_SECONDS = 600  # at a time: a long wait would not notice that the machine was suspended, or its clock set
 
 
-class Source(NamedTuple):
-    """A source to follow. If it fails, its functions raise one of FAULTS."""
+class Followed(NamedTuple):
+    """A source to follow, and its refresh. If they fail, the functions raise one of FAULTS."""
 
     kinds: Collection[str]  # of the records that it publishes after a session: names of tables
     has_news: Callable[[Sequence[Expected]], bool]  # whether a refresh would store such records, or another calendar
     refresh: Callable[[], str]  # brings the database up to date, and returns what changed, in one line
-    only_after_race: bool = False  # whether it publishes the records of all sessions of a weekend only after the race
+    publishes_after_race: bool = False  # all sessions of a weekend together; else after each session
 
 
 @dataclass
 class Following:
     """A source, and when to look at it."""
 
-    source: Source
+    source: Followed
     due: datetime
     refreshed: datetime = NEVER
     failures: int = 0  # in a row
@@ -58,7 +58,7 @@ class Loop:
     ) -> None:
         self.expected, self.clock, self.wait, self.report, self.complain = expected, clock, wait, report, complain
 
-    def run(self, source: Source) -> Never:
+    def run(self, source: Followed) -> Never:
         """Follows a source for good."""
         following = Following(source, self.clock())
         while True:
@@ -93,8 +93,8 @@ class Loop:
     def next_look(self, each: Following) -> datetime:
         return next_look(self.expected_of(each.source), self.clock())
 
-    def expected_of(self, source: Source) -> list[Expected]:
-        expected = after_race(self.expected()) if source.only_after_race else self.expected()
+    def expected_of(self, source: Followed) -> list[Expected]:
+        expected = after_race(self.expected()) if source.publishes_after_race else self.expected()
         return [records for records in expected if records.kind in source.kinds]
 
 
@@ -126,7 +126,7 @@ class Preparation:
 
 def follow(
     database: str,
-    sources: Sequence[tuple[str, Callable[[Sleep], Source]]],
+    sources: Sequence[tuple[str, Callable[[Sleep], Followed]]],
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
@@ -145,7 +145,7 @@ def follow(
             line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
             print(line, file=sys.stderr, flush=True)
 
-    def follow_one(make: Callable[[Sleep], Source], sleep: Sleep) -> None:
+    def follow_one(make: Callable[[Sleep], Followed], sleep: Sleep) -> None:
         Loop(expected, utc, sleep, say, complain).run(make(sleep))
 
     def complain_of_process(name: str, how: str, failures: int) -> float:

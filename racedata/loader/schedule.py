@@ -16,7 +16,6 @@ OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)  # while records 
 HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)  # while they are still missing; then daily
 DAY = timedelta(days=1)
 FIRST_RETRY = timedelta(minutes=5)
-LONGEST_RELEASE_WAIT = timedelta(hours=8)
 
 
 class Expected(NamedTuple):
@@ -73,11 +72,6 @@ def retry_wait(failures: int) -> timedelta:
     """How long to wait after so many failures in a row: five minutes, doubling up to an hour."""
     doublings = min(failures - 1, 4)
     return min(FIRST_RETRY * (1 << doublings), HOUR)
-
-
-def release_wait(failures: int) -> timedelta:
-    """How long to wait after so many downloads of an unusable release: an hour, doubling up to eight."""
-    return min(HOUR * (1 << min(failures - 1, 3)), LONGEST_RELEASE_WAIT)
 
 
 def expected_records(db: sqlite3.Connection) -> list[Expected]:

@@ -1,6 +1,6 @@
 """What the loader knows of each table beyond schema.sql: one `Table` per table.
 
-How it is read, numbered and corrected, and where an API in Ergast's format has its values.
+How it is read, numbered and corrected, and where an API has its values.
 """
 
 import sqlite3
@@ -55,12 +55,12 @@ class Column(NamedTuple):
     type: str  # INTEGER or TEXT
     required: bool
     parent: str | None  # the table that it refers to, by a column of the same name
-    parse: Parser  # whether a row that it refers to exists is checked in ergast.py
+    parse: Parser  # a reader in sources/ checks whether a row that it refers to exists
     parse_api: Parser  # of what an API has, which is a reference or a text if the column is an id
 
 
 class ApiEndpoint(NamedTuple):
-    """An endpoint of an API in Ergast's format."""
+    """An endpoint of an API in the format that the service answers in."""
 
     name: str  # as in addresses
     lists: tuple[str, ...]  # the key of its table in MRData, and the keys of the lists inside, down to the rows
@@ -313,7 +313,7 @@ _ENDPOINTS = {
     "races": ApiEndpoint("races", ("RaceTable", "Races")),
     "status": ApiEndpoint("status", ("StatusTable", "Status")),
     **{
-        kind.name: ApiEndpoint(kind.endpoint, kind.lists, kind.is_fetched_by_season, not kind.is_of_ergast)
+        kind.name: ApiEndpoint(kind.endpoint, kind.lists, kind.is_fetched_by_season, not kind.is_in_every_api)
         for kind in KINDS.values()
         if kind.endpoint
     },

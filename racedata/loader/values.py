@@ -93,7 +93,7 @@ plain_text = Parser("text of at most 1,000 characters, without control character
 # What an address can name; see racedata/service/addresses.py.
 reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 
-# In Jolpica's dump.
+# In dumps of a database.
 flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
 moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", _in_utc, repeats=True)
 degrees = Parser("degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}")  # as its API
@@ -102,9 +102,9 @@ speed = Parser("a number such as 25 or 8.14", _NUMBER, lambda text: f"{float(tex
 clock_duration = Parser("a duration such as 01:31:31.531", _CLOCK_DURATION, milliseconds)
 clock_lap_time = Parser("a duration such as 00:01:31.531", _CLOCK_DURATION, _to_lap_time)
 
-# In f1db's release.
-f1db_id = Parser("an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*", repeats=True)
-f1db_position = Parser(
+# In dumps with readable ids.
+hyphenated_id = Parser("an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*", repeats=True)
+position_or_reason = Parser(
     "a number, DNF, DNP, DNPQ, DNQ, DNS, DSQ, EX or NC",
     "[0-9]{1,4}|DNF|DNP|DNPQ|DNQ|DNS|DSQ|EX|NC",
     repeats=True,
@@ -123,7 +123,7 @@ short_lap_time = Parser(
     rf"{_LAP_TIME}|[0-5][0-9]\.[0-9]{{3}}",
     lambda text: text if ":" in text else f"0:{text}",
 )
-# Jolpica-F1 writes some statuses as its code names them: Did_not_start.
+# An API may write statuses as its code names them: Did_not_start.
 status_text = Parser("a status such as Finished", _PLAIN_TEXT, lambda text: text.replace("_", " "))
 
 # In the files of a refresh.

@@ -1,4 +1,4 @@
-"""racedata.loader.api: pages are followed to the end, wrong answers are refused, the limits of an API are obeyed."""
+"""racedata.loader.sources.api_client: pages are followed to the end, wrong answers refused, the API's limits obeyed."""
 
 import json
 import re
@@ -11,9 +11,10 @@ from support.answers import client
 from support.apis import answers_of, served
 from support.limits import Clock
 
-from racedata.loader import api
-from racedata.loader.api import Api, Pace
 from racedata.loader.errors import LoadError
+from racedata.loader.sources import api_client
+from racedata.loader.sources.api_client import Api
+from racedata.loader.sources.pace import Pace
 
 
 def envelope(records, total=None, limit=100, offset=0, table="SeasonTable", name="Seasons", **echo):
@@ -184,7 +185,7 @@ def test_nothing_at_the_address_is_one_line():
 
 @pytest.mark.parametrize(("largest", "page"), [(100, 0), (1200, 40)])
 def test_answers_that_are_too_long_together_are_refused(monkeypatch, largest, page):
-    monkeypatch.setattr(api, "TOTAL_BYTES", largest)
+    monkeypatch.setattr(api_client, "TOTAL_BYTES", largest)
     said = f"offset={page}: more than {largest:,} bytes in all; expected the answers of an API"
     assert refused(pages_of(SEASONS, 40)).endswith(said)
 
@@ -201,7 +202,7 @@ def test_an_api_that_is_never_done_is_given_up():
 
 
 def test_an_answer_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(api, "ANSWER_SECONDS", 0.1)
+    monkeypatch.setattr(api_client, "ANSWER_SECONDS", 0.1)
     end = threading.Event()
 
     def answer(path):

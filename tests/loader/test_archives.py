@@ -24,7 +24,7 @@ PORTS = ("port", "0", "65536", "99999999999999999999")
 
 def contents(source):
     """The files of a dump: `{name: bytes}`."""
-    with archives.opened(str(source), ["races.csv"], lambda text: None) as (_, folder, _):
+    with archives.opened(str(source), ["races.csv"], [], lambda text: None) as (_, folder, _):
         return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 

@@ -17,10 +17,9 @@ from support import ROOT, SAMPLE
 from support.loads import LOAD, assert_refused, built, changed, csv_rows, edit, refused, rows_of, run_loader
 
 from racedata.database import SCHEMA
-from racedata.loader import sources
 from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump
-from racedata.loader.sources import PUBLISHED
+from racedata.loader.sources import PUBLISHED, dump
 from racedata.loader.stage import Stage
 from racedata.loader.tables import TABLES
 
@@ -104,14 +103,14 @@ def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
 
 
 def test_what_a_reader_of_a_dump_must_not_store_is_refused_with_the_reason(tmp_path, monkeypatch):
-    def read(dump, stage):
+    def read(opened, stage):
         stage.insert("circuits", ["circuitId", "circuitRef"], [[1], ["monza"]])
 
-    monkeypatch.setattr(sources, "LAYOUTS", [sources.Layout("", read)])
+    monkeypatch.setattr(dump, "LAYOUTS", [dump.Layout("", read)])
     said = f"{tmp_path}: NOT NULL constraint failed: circuits.name"
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db, pytest.raises(LoadError, match=said):
         db.executescript(SCHEMA)
-        sources.read_dump(Dump(str(tmp_path), tmp_path, None), Stage(db, lambda text: None))
+        dump.read_dump(Dump(str(tmp_path), tmp_path, None), Stage(db, lambda text: None))
 
 
 def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(database, tmp_path):

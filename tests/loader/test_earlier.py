@@ -1,4 +1,4 @@
-"""racedata.loader.sources.earlier: an update of the program never ends the data, whatever became of the source.
+"""racedata.loader.earlier: an update of the program never ends the data, whatever became of the source.
 
 expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, and the last program with schema version
 3, built from their samples in a folder `dump`, which is not there any more.

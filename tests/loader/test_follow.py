@@ -15,7 +15,7 @@ from support.season import Season, SimulatedApi, SimulatedF1db
 
 from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError
-from racedata.loader.follow import Loop, Preparation, Source
+from racedata.loader.follow import Followed, Loop, Preparation
 from racedata.loader.replacement import END_SIGNALS
 from racedata.loader.schedule import DAY, FIRST_LOOK, HOUR, OFTEN_UNTIL, Expected
 
@@ -106,7 +106,7 @@ def failing(times, text):
 
 
 def source(refresh, *kinds, has_news=lambda asked: False):
-    return Source(kinds, has_news, refresh)
+    return Followed(kinds, has_news, refresh)
 
 
 def missing(kind, hours=2):

@@ -29,10 +29,12 @@ from racedata.loader import refresh
 from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
-from racedata.loader.refresh import Followed, Refresh, checksum_at_end
+from racedata.loader.existing import checksum_at_end
+from racedata.loader.refresh import Refresh
 from racedata.loader.replacement import locked
 from racedata.loader.schedule import Expected
-from racedata.loader.sources import f1db_download
+from racedata.loader.sources import f1db_release
+from racedata.loader.sources.source import check_season
 from racedata.loader.tables import RACE_TABLES
 
 F1DB = EXPECTED / "f1db"  # a cut of a release
@@ -767,7 +769,7 @@ def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(current):
     addresses = [f"https://{number}.example.org" for number in range(40)]
     refresh = Refresh(str(current), addresses, None, None, lambda text: None, lambda text: None)
     with ThreadPoolExecutor(20) as threads:
-        list(threads.map(refresh.note_asked, addresses))
+        list(threads.map(refresh.note_asked, refresh.sources))
     assert len(read_refreshes(current)) == 40
 
 
@@ -798,7 +800,7 @@ def test_a_folder_that_is_gone_or_has_changed_since_the_start_fails_with_a_line(
 
 def test_a_source_without_races_has_no_season():
     with pytest.raises(LoadError, match="x: no season 2023; it has no races"):
-        refresh.check_season(2023, [], "x")
+        check_season(2023, [], "x")
 
 
 @pytest.mark.parametrize(
@@ -886,7 +888,7 @@ def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_cha
     def asked(url, kind, is_stored):
         refresh = Refresh(str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, hurried)
         expected = Expected(2023, 18, "race", kind, datetime(2023, 10, 22, tzinfo=UTC), is_stored)
-        return Followed(url, refresh, []).has_news([expected])
+        return refresh.has_news(refresh.sources[0], [expected])
 
     assert asked(api.url, "results", False)
     assert not asked(api.url, "sessions", False)  # an API has no list of them
@@ -1135,8 +1137,8 @@ def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, 
 
 
 def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
-    assert f1db_download.CHECKSUMS_SECONDS == 30
-    monkeypatch.setattr(f1db_download, "CHECKSUMS_SECONDS", 0.1)
+    assert f1db_release.CHECKSUMS_SECONDS == 30
+    monkeypatch.setattr(f1db_release, "CHECKSUMS_SECONDS", 0.1)
     with hanging() as server, pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"):
         refreshed(behind, f"{server.url}/f1db-csv.zip")
 

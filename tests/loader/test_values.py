@@ -70,7 +70,7 @@ def test_a_text_becomes_a_value(name, text, value):
         *[("flag", ["T", "yes", "ft"]), ("moment", ["2023-04-30T11:00:00", "0001-01-01T01:00:00+04", "now"])],
         *[("degrees", ["north", "1234.5"]), ("time_with_fraction", ["25:00:00", "14:19"])],
         *[("clock_duration", ["1:32:42.4", "00:01:60"]), ("clock_lap_time", ["1:31.531"])],
-        *[("f1db_id", ["max--power", "-x", "x-", "Max", "x" * 101]), ("f1db_position", ["RET", "1st"])],
+        *[("hyphenated_id", ["max--power", "-x", "x-", "Max", "x" * 101]), ("position_or_reason", ["RET", "1st"])],
         *[("hour_and_minute", ["24:00", "4:00", "04:00:00"])],
         ("duration", ["x", "-1.000", "1:", ":1", "1.0000", "1:2:3:4", "１"]),  # noqa: RUF001
     ],

@@ -10,9 +10,9 @@ from threading import Event, Thread
 
 import webtest
 
-from racedata.loader.api import Pace
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.refresh import Refresh
+from racedata.loader.sources import Pace
 
 Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]
@@ -130,4 +130,4 @@ def refreshed(
     new_pace = partial(hurried, time.time if now is None else lambda: now)
     refresh = Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_pace)
     refresh.run()
-    return said, sum(pace.requests for pace in refresh.paces.values())
+    return said, sum(source.pace.requests for source in refresh.sources)

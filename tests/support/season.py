@@ -14,12 +14,12 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from racedata.loader.api import Pace
+from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
-from racedata.loader.follow import Following, Loop, Source
-from racedata.loader.refresh import Followed, Refresh
+from racedata.loader.follow import Followed, Following, Loop
+from racedata.loader.refresh import Refresh, followed
 from racedata.loader.schedule import FIRST_LOOK, Expected, expected_records
-from racedata.loader.sources.earlier import open_read_only
+from racedata.loader.sources import Pace
 from racedata.loader.tables import RACE_TABLES, RECORDS
 from support.apis import Answer
 
@@ -67,7 +67,7 @@ class Season:
 
     def play(self, sources: Sequence["SimulatedSource"]) -> None:
         followed = [
-            Source(source.kinds, source.has_news, source.refresh, isinstance(source, SimulatedF1db))
+            Followed(source.kinds, source.has_news, source.refresh, isinstance(source, SimulatedF1db))
             for source in sources
         ]
         with closing(self.db), suppress(SeasonOver):
@@ -274,7 +274,7 @@ def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str
 
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
     refresh = Refresh(str(database), [address], None, None, lambda text: None, said.append, new_pace)
-    source = Followed(address, refresh, said).source()
+    source = followed(refresh.sources[0], refresh, said)
     with suppress(SeasonOver):
         Loop(expected, time.utc, time.sleep, lambda line: None, lambda error, due: complaints.append(str(error))).run(
             source

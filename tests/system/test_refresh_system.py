@@ -125,7 +125,8 @@ def test_an_older_dump_gets_what_was_fetched_before(source, complete, tmp_path):
 
 def run_for(seconds, database, url):
     """A refresh without pauses between requests, which is killed after so many seconds. Returns its status, or None."""
-    program = "import sys; from racedata.loader import api, refresh; api.PACE = [(1, 0)]; refresh.main(sys.argv[1:])"
+    imports = "import sys; from racedata.loader import refresh; from racedata.loader.sources import pace"
+    program = f"{imports}; pace.PACE = [(1, 0)]; refresh.main(sys.argv[1:])"
     command = [sys.executable, "-c", program, "--from", url, "--database", database]
     with suppress(subprocess.TimeoutExpired):
         return subprocess.run(command, capture_output=True, timeout=seconds).returncode

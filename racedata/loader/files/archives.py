@@ -56,8 +56,11 @@ def files_of(paths: Mapping[str, AnyPath], required: Sequence[str]) -> dict[str,
 
 
 @contextmanager
-def opened(source: str, recognised_by: Collection[str], progress: Progress) -> Iterator[Dump]:
-    """The dump that `source` names: its folder has a file with one of the names in `recognised_by`."""
+def opened(source: str, recognised_by: Collection[str], names: Collection[str], progress: Progress) -> Iterator[Dump]:
+    """The dump that `source` names: its folder has a file with one of the names in `recognised_by`.
+
+    `names` are those that would be accepted instead, for errors.
+    """
     source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
     if HTTP.match(source):
         with downloaded(source, None, recognised_by, progress) as dump:
@@ -80,7 +83,7 @@ def opened(source: str, recognised_by: Collection[str], progress: Progress) -> I
         except OSError as error:  # such as no permission to enter its folder
             what = str(error.strerror)
         expected = "a folder of CSV files, a zip of them, the URL of such a zip, or a name"
-        raise LoadError(f"{source}: {what}; expected {expected}: tracinginsights, f1db, jolpica")
+        raise LoadError(f"{source}: {what}; expected {expected}: {', '.join(names)}")
 
 
 @contextmanager

@@ -18,15 +18,15 @@ from racedata.loader.stage import Origin, Stage
 from racedata.loader.values import (
     Parser,
     day,
-    f1db_id,
-    f1db_position,
     from_one,
     hour_and_minute,
+    hyphenated_id,
     key_in,
     number,
     one_of,
     plain_text,
     points,
+    position_or_reason,
     round_number,
     row_id,
     short_lap_time,
@@ -91,9 +91,9 @@ LISTS = ("countries", "grands_prix", "circuits", "constructors", "drivers", "rac
 
 # Of columns that are not just whole numbers or plain text.
 PARSERS: dict[str, Parser] = {
-    "id": f1db_id,
-    "engineManufacturerId": f1db_id,
-    "positionText": f1db_position,
+    "id": hyphenated_id,
+    "engineManufacturerId": hyphenated_id,
+    "positionText": position_or_reason,
     "sharedCar": one_of(("true", "false")),
     "points": points,
     "timeMillis": row_id,  # like an id, each is there about once

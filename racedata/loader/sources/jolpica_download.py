@@ -2,20 +2,34 @@
 
 import io
 import json
+import os
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from http.client import HTTPMessage
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, downloaded
 from racedata.loader.files.download import HTTP, download
+from racedata.loader.sources.dump import PUBLISHED, RECOGNISED_BY, DumpSource
+from racedata.loader.sources.pace import Pace
 
 INDEX = "https://api.jolpi.ca/data/dumps/download/"
 INDEX_BYTES = 1_000_000
+
+
+class JolpicaDump(DumpSource):
+    """The dump in the index."""
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        return cls(address, pace) if address == PUBLISHED["jolpica"] else None
+
+    def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
+        return published_dump(os.environ.get("JOLPICA_TOKEN"), RECOGNISED_BY, progress)
 
 
 @contextmanager

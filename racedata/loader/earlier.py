@@ -12,7 +12,6 @@ from racedata import database
 from racedata.kinds import WEEKEND
 from racedata.loader.errors import LoadError
 from racedata.loader.files.csvfile import BATCH
-from racedata.loader.sources.ergast import make_uniform
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import TABLES
 
@@ -86,6 +85,8 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
     if schema_version(db) < 4:
         copy_sessions(db, stage)
     if schema_version(db) < 3:
+        from racedata.loader.sources.ergast import make_uniform  # here: sources/ imports this module
+
         make_uniform(stage)
     if schema_version(db) < 5:
         name_origins(db, stage)

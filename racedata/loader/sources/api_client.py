@@ -4,11 +4,9 @@ Requests, their pace, pages and the check of each page belong here. What the rec
 """
 
 import json
-import time
 import urllib.error
 import urllib.request
-from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -16,16 +14,15 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from racedata import __version__
-from racedata.loader.api_rows import Json
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.download import Redirects, check_address, time_limit
+from racedata.loader.sources.api_rows import Json
+from racedata.loader.sources.pace import Pace
 from racedata.loader.tables import API_ENDPOINTS
 from racedata.loader.values import whole_number
 
 JOLPICA = "https://api.jolpi.ca/ergast/f1"
 
-# How many requests, in how many seconds: the limits of Jolpica-F1.
-PACE = ((4, 1), (500, 3600))
 # For an answer with status 429 or 503.
 TRIES = 5
 WAIT_SECONDS = 30  # if it has no Retry-After
@@ -53,39 +50,6 @@ class AnswerPage(NamedTuple):
 
 class NotServed(LoadError):
     """An address for which the answer is 404."""
-
-
-class Pace:
-    """The pace of the requests to an API, as long as the program runs. `requests` counts them.
-
-    `clock` and `now` return seconds: since any moment, and since 1970.
-    """
-
-    def __init__(
-        self,
-        clock: Callable[[], float] = time.monotonic,
-        sleep: Callable[[float], None] = time.sleep,
-        now: Callable[[], float] = time.time,
-    ) -> None:
-        self.clock, self.sleep, self.now = clock, sleep, now
-        self.requests = 0
-        self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
-
-    def begin(self, progress: Progress) -> None:
-        """Waits until one more request keeps to PACE.
-
-        It counts from the end of a request, because only then it is certain that the API has counted it.
-        """
-        due = max((self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count), default=0.0)
-        wait = due - self.clock()
-        if wait > 0:
-            if wait > 5:
-                progress(f"{self.requests:,} requests: waiting for {wait:,.0f} seconds")
-            self.sleep(wait)
-        self.requests += 1
-
-    def end(self) -> None:
-        self.ends.append(self.clock())
 
 
 class Api:

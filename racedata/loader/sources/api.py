@@ -1,0 +1,130 @@
+"""An API in Ergast's format as a source, such as Jolpica-F1 or racedata itself: which seasons are asked for."""
+
+import math
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
+from typing import Self
+
+from racedata.database import COMMAND
+from racedata.kinds import KINDS
+from racedata.loader import values
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import RACES, OldDatabase
+from racedata.loader.files.download import HTTP
+from racedata.loader.schedule import Expected
+from racedata.loader.sources.api_client import Api
+from racedata.loader.sources.api_rows import rows_of
+from racedata.loader.sources.api_season import SeasonFetch, digest_of, fetch_calendar, is_changed
+from racedata.loader.sources.dump import DumpSource
+from racedata.loader.sources.pace import PACE, Pace
+from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted, check_season
+from racedata.loader.tables import BY_NAME, RECORDS
+
+# Records per race, for the estimate of requests: more than most races have.
+LAPS = 1300
+DETAILS = {"pitstops": 100, "driverstandings": 30, "constructorstandings": 20, "practice": 80, "sprintqualifying": 20}
+
+
+class ApiSource(Source):
+    """An API. Each season is stored before the next is fetched."""
+
+    # Not those that APIs need not have: from one that has them, they are fetched with the results of the race.
+    kinds = tuple(kind for kind in RECORDS if KINDS[kind].is_in_every_api)
+    publishes_after_race = False
+    is_fresher_than_loads = True
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        is_api = HTTP.match(address) and not address.partition("?")[0].endswith(".zip")
+        return cls(address, pace) if is_api else None
+
+    def __init__(self, address: str, pace: Pace) -> None:
+        super().__init__(address.rstrip("/"), pace)
+        self.url_of_zip = address
+
+    def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
+        """An API is not loaded whole: for a load, this is the URL of a zip."""
+        return DumpSource(self.url_of_zip, self.pace).opened(progress)
+
+    def api(self, progress: Progress) -> Api:
+        """The API for one piece of work."""
+        return Api(self.address, progress, self.pace)
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        api = self.api(progress)
+        return any(is_new(api, each, known) for each in asked)
+
+    def bring(self, wanted: Wanted) -> str:
+        requests = self.pace.requests
+        api = self.api(wanted.progress)
+        found = {str(season.get("season")): season for (season,) in api.records("seasons")}
+        if not found or not all(map(values.year.fullmatch, found)):
+            what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950"
+            raise LoadError(f"{api.address('seasons')}: {what}")
+        seasons = {int(year): facts for year, facts in sorted(found.items())}
+        if wanted.season:
+            check_season(wanted.season, list(seasons), api.address("seasons"))
+        with closing(OldDatabase(wanted.known.path)) as old:
+            # Laps are to come in seasons that a less preferred source has filled in.
+            filled_in = old.without_laps(also_from_apis=False).values() if wanted.may_replace("f1db") else ()
+            first = wanted.season or min([wanted.first, old.first_season(list(seasons)), *filled_in])
+        seen = seen_before(wanted.known)
+        years = [wanted.season] if wanted.season else [year for year in seasons if year >= first]
+        announce(api, years, wanted)
+        calendars = 0
+        for year in years:
+            api = self.api(wanted.progress)
+            with closing(OldDatabase(wanted.known.path)) as old:
+                races = fetch_calendar(api, year)
+                if not races:  # in winter, an API may list the next season before its calendar is known
+                    continue
+                calendars += 1
+                fetched = SeasonFetch(api, old, seasons[year], races, bool(wanted.season), seen)
+                fetched.fetch()
+                wanted.say(fetched.report())
+                wanted.store(Brought(fetched.fill, notes={"seen": fetched.digests}, updates_lists=True))
+        if not calendars:
+            what = f"no races in any season from {first} on; expected the calendar of at least one"
+            raise LoadError(f"{api.url}: {what}")
+        return f" after {self.pace.requests - requests} requests to {self.address}"
+
+
+def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
+    """Says how many requests it takes, if there are several seasons to bring."""
+    if len(years) < 2:
+        return
+    with closing(OldDatabase(wanted.known.path)) as old:
+        of_race = sum(math.ceil(records / api.limit) for records in (LAPS, *DETAILS.values()))
+        # The calendar and new statuses; results, qualifying and sprints of all races.
+        lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
+        filled_in = list(old.without_laps(also_from_apis=False).values())
+        races = {year: old.races_to_fetch(year) + filled_in.count(year) for year in years}
+        requests = sum(lists + of_race * count for count in races.values())
+    quota, seconds = PACE[-1]
+    hint = ""
+    if api.requests + requests > quota:
+        hint = f", at most {quota} in {seconds // 60} minutes; to load a dump first is quicker: {COMMAND} load"
+    wanted.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
+
+
+def seen_before(known: Known) -> dict[str, str]:
+    """The digests of the lists that were fetched from an API for this database, by race and endpoint."""
+    found = (known.notes() or {}).get("seen")
+    return found if isinstance(found, dict) else {}
+
+
+def is_new(api: Api, expected: Expected, known: Known) -> bool:
+    """Whether an API has these records, and they are missing in the database or differ."""
+    table = BY_NAME[expected.kind]
+    if not table.endpoint:
+        return False
+    path = f"{expected.year}/{expected.round}/{table.endpoint.name}"
+    page = api.page(path, 0)
+    if not expected.is_stored or not page.records:
+        return bool(page.records)
+    place, records = api.address(path), [record[-1] for record in page.records]
+    if seen_before(known).get(path) == digest_of(records):
+        return False
+    with closing(OldDatabase(known.path)) as old:
+        id = old.race_id(expected.year, expected.round)
+        return is_changed(list(rows_of(records, table, place)), old.rows(table, id))

@@ -1,0 +1,118 @@
+"""Dumps: folders of CSV files, zips of them and URLs of such zips, in any of the layouts."""
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cached_property, partial
+from typing import NamedTuple, Self
+
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import LAST_SEASON, OldDatabase
+from racedata.loader.files.archives import Dump, opened
+from racedata.loader.files.download import HTTP
+from racedata.loader.schedule import Expected
+from racedata.loader.sources import ergast, f1db, jolpica
+from racedata.loader.sources.pace import Pace
+from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted, check_season
+from racedata.loader.stage import Origin, Stage
+from racedata.loader.tables import RECORDS
+
+
+class Layout(NamedTuple):
+    """A layout of a dump."""
+
+    recognised_by: str  # a file that only this layout has
+    read: Callable[[Dump, Stage], Origin]  # fills the Stage
+    name: str = ""  # of the source of every dump in this layout; empty if there are several
+
+
+LAYOUTS = (
+    Layout(jolpica.RECOGNISED_BY, jolpica.read, "jolpica"),
+    Layout(f1db.RECOGNISED_BY, f1db.read, "f1db"),
+    Layout(ergast.RECOGNISED_BY, ergast.read),
+)
+RECOGNISED_BY = [layout.recognised_by for layout in LAYOUTS]
+
+# Sources that a name is enough for, and where they are published. `jolpica` is found in an index.
+PUBLISHED = {
+    "tracinginsights": f"{ergast.TRACINGINSIGHTS}releases/latest/download/data.zip",
+    "f1db": "https://github.com/f1db/f1db/releases/latest/download/f1db-csv.zip",
+    "jolpica": "jolpica",
+}
+
+
+class DumpSource(Source):
+    """A dump at an address. Only reading it tells what it has, so it is asked once a day."""
+
+    kinds = tuple(kind for kind in RECORDS if kind != "lap_times")  # a dump that is refreshed from has no laps
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        return cls(address, pace)
+
+    @cached_property
+    def name(self) -> str:
+        named = {published: name for name, published in PUBLISHED.items()}
+        if self.address in named:
+            return named[self.address]
+        if not HTTP.match(self.address):
+            with suppress(LoadError, OSError), self.dump(lambda text: None) as dump:
+                return next((layout.name for layout in found_in(dump) if layout.name), self.address)
+        return self.address
+
+    def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
+        """Opens it. Raises LoadError."""
+        return opened(self.address, RECOGNISED_BY, PUBLISHED, progress)
+
+    @contextmanager
+    def opened(self, progress: Progress) -> Iterator[Fill]:
+        with self.dump(progress) as dump:
+            yield partial(read_dump, dump)
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        return False
+
+    def bring(self, wanted: Wanted) -> str:
+        return self.bring_dump(wanted, {})
+
+    def bring_dump(self, wanted: Wanted, notes: dict[str, object]) -> str:
+        def fill(stage: Stage) -> list[str]:
+            remarks = read_dump(dump, stage, is_loaded=False)
+            if wanted.season:
+                found = stage.db.execute("SELECT DISTINCT year FROM dump.races ORDER BY year").fetchall()
+                check_season(wanted.season, [year for (year,) in found], self.address)
+            return remarks
+
+        with self.dump(wanted.progress) as dump:
+            if wanted.season:
+                wanted.store(Brought(fill, [wanted.season]))
+            else:
+                with closing(OldDatabase(wanted.known.path)) as old:
+                    first = old.first_season([])
+                wanted.store(Brought(fill, range(first, LAST_SEASON), notes))
+        return f" after {self.address}"
+
+
+def found_in(dump: Dump) -> Iterator[Layout]:
+    """The layouts that a dump has."""
+    return (layout for layout in LAYOUTS if (dump.folder / layout.recognised_by).exists())
+
+
+def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
+    """Fills the stage from a dump, by its layout, and names its origin. Returns remarks. Raises LoadError.
+
+    `is_loaded` says whether it is read for a load, or for a refresh.
+    """
+    try:
+        # If there is none, the last reader says which files it expects.
+        origin = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
+    except LoadError as error:
+        raise LoadError(f"{dump.address}: {error}") from None
+    except sqlite3.IntegrityError as error:  # of rows that several files make: `UNIQUE constraint failed: qualifying.…`
+        what, _, columns = str(error).partition(" constraint failed: ")
+        fault = f"two rows have the same {columns}; expected no two" if what == "UNIQUE" else str(error)
+        raise LoadError(f"{dump.address}: {fault}") from None
+    stage.place = dump.address
+    stage.name_origin(origin, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), is_loaded)
+    return list(origin.remarks)

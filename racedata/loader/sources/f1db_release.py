@@ -1,0 +1,104 @@
+"""A release of f1db: its SHA-256, published beside it, says whether it is new. f1db.py reads it."""
+
+import io
+import math
+import re
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from functools import cached_property
+from typing import NamedTuple, Self
+
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.archives import Dump, downloaded
+from racedata.loader.files.download import HTTP, NotDownloaded, download
+from racedata.loader.replacement import FAULTS
+from racedata.loader.schedule import Expected
+from racedata.loader.sources.dump import RECOGNISED_BY, DumpSource
+from racedata.loader.sources.pace import Pace
+from racedata.loader.sources.source import Known, Wanted
+
+FILE = "f1db-csv.zip"
+CHECKSUMS = "checksums_sha256.txt"
+CHECKSUMS_BYTES, CHECKSUMS_SECONDS = 100_000, 30
+FIRST_WAIT, LONGEST_WAIT = timedelta(hours=1), timedelta(hours=8)  # before an unusable release is downloaded again
+
+
+class Unusable(NamedTuple):
+    """A release that was downloaded and could not be used."""
+
+    release: str  # its SHA-256
+    failures: int
+    until: float  # when it may be downloaded again, by the clock of a Pace
+
+
+class F1dbRelease(DumpSource):
+    """A release, or a copy of one: a zip with a file of checksums beside it."""
+
+    def __init__(self, address: str, pace: Pace) -> None:
+        super().__init__(address, pace)
+        self.unusable: Unusable | None = None
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        return cls(address, pace) if HTTP.match(address) and address.endswith(f"/{FILE}") else None
+
+    @cached_property
+    def name(self) -> str:
+        return "f1db"
+
+    def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
+        expected = (release_checksum(self.address, progress), f"{CHECKSUMS} beside it")
+        return downloaded(self.address, expected, RECOGNISED_BY, progress)
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        release = release_checksum(self.address, progress)
+        return release != known_release(known) and not self.wait_for(release)
+
+    def bring(self, wanted: Wanted) -> str:
+        release = release_checksum(self.address, wanted.progress)
+        if not (wanted.season or wanted.lacks_cancelled) and release == known_release(wanted.known):
+            return f": no later release at {self.address}"
+        if wait := self.wait_for(release):
+            what = f"this release could not be used; next download in {math.ceil(wait / 60):,} minutes"
+            raise LoadError(f"{self.address}: {what}; expected a newer release")
+        try:
+            return self.bring_dump(wanted, {"release": release})
+        except NotDownloaded:
+            raise
+        except FAULTS:
+            failures = self.unusable.failures + 1 if self.unusable and self.unusable.release == release else 1
+            self.unusable = Unusable(release, failures, self.pace.clock() + wait_after(failures).total_seconds())
+            raise
+
+    def wait_for(self, release: str) -> float:
+        """For how many seconds a release is not downloaded again, because it could not be used."""
+        if self.unusable and self.unusable.release == release:
+            return max(0.0, self.unusable.until - self.pace.clock())
+        return 0.0
+
+
+def wait_after(failures: int) -> timedelta:
+    """How long to wait after so many downloads of an unusable release: an hour, doubling up to eight."""
+    return min(FIRST_WAIT * (1 << min(failures - 1, 3)), LONGEST_WAIT)
+
+
+def known_release(known: Known) -> str | None:
+    """The SHA-256 of the latest release that was refreshed from, or loaded, into this database."""
+    row = known.row()
+    if (notes := known.notes()) is not None:
+        return notes.get("release")
+    return str(row[1]) if row else None
+
+
+def release_checksum(url: str, progress: Progress) -> str:
+    """The SHA-256 of the release at `url`, by the file beside it: whether there is a new release, in one request."""
+    address = url.removesuffix(FILE) + CHECKSUMS
+    content = io.BytesIO()
+    download(address, content, progress, CHECKSUMS_SECONDS, CHECKSUMS_BYTES, expected="the checksums of a release")
+    found = re.search(
+        rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$", content.getvalue().decode("latin-1"), re.MULTILINE
+    )
+    if not found:
+        raise LoadError(f"{address}: no line with the SHA-256 of {FILE}; expected one")
+    return found[1].lower()

@@ -1,0 +1,43 @@
+"""The pace of the requests to a source, and its clock."""
+
+import time
+from collections import deque
+from collections.abc import Callable
+
+from racedata.loader.errors import Progress
+
+# How many requests, in how many seconds: the limits of Jolpica-F1.
+PACE = ((4, 1), (500, 3600))
+
+
+class Pace:
+    """The pace of the requests to an API, as long as the program runs. `requests` counts them.
+
+    `clock` and `now` return seconds: since any moment, and since 1970.
+    """
+
+    def __init__(
+        self,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+        now: Callable[[], float] = time.time,
+    ) -> None:
+        self.clock, self.sleep, self.now = clock, sleep, now
+        self.requests = 0
+        self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
+
+    def begin(self, progress: Progress) -> None:
+        """Waits until one more request keeps to PACE.
+
+        It counts from the end of a request, because only then it is certain that the API has counted it.
+        """
+        due = max((self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count), default=0.0)
+        wait = due - self.clock()
+        if wait > 0:
+            if wait > 5:
+                progress(f"{self.requests:,} requests: waiting for {wait:,.0f} seconds")
+            self.sleep(wait)
+        self.requests += 1
+
+    def end(self) -> None:
+        self.ends.append(self.clock())

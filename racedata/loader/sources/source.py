@@ -1,0 +1,97 @@
+"""What the rest of the loader knows of a source, and what a refresh tells it. Each sort of source is one file."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar, NamedTuple, Self
+
+from racedata.database import read_refreshes
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.existing import OldDatabase, checksum_at_end
+from racedata.loader.schedule import Expected
+from racedata.loader.sources.pace import Pace
+from racedata.loader.stage import Stage
+from racedata.loader.tables import RECORDS
+
+Fill = Callable[[Stage], list[str]]  # fills a Stage, and returns remarks for the report
+
+
+class Known(NamedTuple):
+    """What the database, and the notes beside it, have of the source with this name."""
+
+    path: Path
+    name: str
+
+    def row(self) -> tuple[str, str | None] | None:
+        """When the source was read for the database, and the checksum of what was read; None if it was not."""
+        with closing(OldDatabase(self.path)) as old:
+            found = old.db.execute("SELECT readAt, checksum FROM sources WHERE name = ?", (self.name,)).fetchone()
+        return (found[0], found[1]) if found else None
+
+    def notes(self) -> Mapping[str, Any] | None:
+        """What was noted when the source was refreshed last; None if that was for another database file."""
+        noted = read_refreshes(self.path).get(self.name, {})
+        return noted if noted.get("database") == checksum_at_end(self.path) else None
+
+
+class Brought(NamedTuple):
+    """What a source brings, to be stored as one change of the database: such as a season."""
+
+    fill: Fill
+    years: Collection[int] | None = None  # the seasons of which it is stored; None: all that it has
+    notes: Mapping[str, object] = {}  # facts that the source wants to find in Known.notes
+    updates_lists: bool = False  # whether what it says of a driver, constructor or circuit is stored too
+
+
+class Wanted(NamedTuple):
+    """What a refresh wants of a source, and what it does for the source."""
+
+    known: Known
+    season: int | None  # only this one, and whole; None: every season from the first that is unfinished
+    first: int  # that season, before any source changed the database
+    lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
+    may_replace: Callable[[str], bool]  # whether the source is preferred to the one with this name
+    progress: Progress
+    say: Callable[[str], object]
+    store: Callable[[Brought], None]  # stores it at once. Raises one of FAULTS
+
+
+class Source:
+    """A source. Its functions raise one of FAULTS if they fail."""
+
+    kinds: ClassVar[Collection[str]] = RECORDS  # that it may publish for a refresh: names in kinds.py
+    publishes_after_race: ClassVar[bool] = True  # all sessions of a weekend together; else after each session
+    is_fresher_than_loads: ClassVar[bool] = False  # whether its records replace those of a load, whatever its source
+
+    def __init__(self, address: str, pace: Pace) -> None:
+        self.address, self.pace = address, pace
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        """The source at an address; None if the address is not that of such a source."""
+        raise NotImplementedError
+
+    @cached_property
+    def name(self) -> str:
+        """As in the table `sources`, as far as the address tells."""
+        return self.address
+
+    def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
+        """Opens the source to be read whole: gives the function that fills a Stage."""
+        raise NotImplementedError
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        """Whether it has records that are missing in the database, or other results: one cheap question."""
+        raise NotImplementedError
+
+    def bring(self, wanted: Wanted) -> str:
+        """Has everything stored that is wanted. Returns where it was sought: `after 12 requests to …`."""
+        raise NotImplementedError
+
+
+def check_season(season: int, found: Sequence[int], place: str) -> None:
+    """Raises LoadError, which begins with a place, unless the season is among those found there."""
+    if season not in found:
+        seasons = f"{found[0]} to {found[-1]}" if found else "no races"
+        raise LoadError(f"{place}: no season {season}; it has {seasons}")

@@ -1,0 +1,70 @@
+"""racedata.loader.sources: an address is that of one sort of source, and a new sort is known at once."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+import pytest
+from support import SAMPLE
+from support.apis import refreshed
+
+from racedata.loader import sources
+from racedata.loader.build import load
+from racedata.loader.errors import Progress
+from racedata.loader.schedule import Expected
+from racedata.loader.sources import FROM_DEFAULT, PUBLISHED, Brought, Known, Pace, Source, Wanted, source_at
+from racedata.loader.sources.source import Fill
+
+INVENTED = "https://invented.example.org/"
+
+
+class InventedSource(Source):
+    """A source of a sort of its own. It has the sample."""
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        return cls(address, pace) if address == INVENTED else None
+
+    @contextmanager
+    def opened(self, progress: Progress) -> Iterator[Fill]:
+        with source_at(str(SAMPLE)).opened(progress) as fill:
+            yield fill
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        return known.notes() is None
+
+    def bring(self, wanted: Wanted) -> str:
+        with self.opened(wanted.progress) as fill:
+            wanted.store(Brought(fill, notes={"answer": 42}))
+        return " after a question"
+
+
+def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sources, "SORTS", (InventedSource, *sources.SORTS))
+    database = tmp_path / "racedata.db"
+    assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(f" from {INVENTED}")
+    said, requests = refreshed(database, INVENTED)
+    assert (said[-1], requests) == (f"{database}: nothing new after a question", 0)
+    notes = Known(database, INVENTED).notes()
+    assert notes and notes["answer"] == 42
+
+
+@pytest.mark.parametrize(
+    ("address", "sort", "name"),
+    [
+        (FROM_DEFAULT[0], "ApiSource", FROM_DEFAULT[0]),
+        (f"{FROM_DEFAULT[0]}/", "ApiSource", FROM_DEFAULT[0]),
+        (PUBLISHED["f1db"], "F1dbRelease", "f1db"),
+        ("https://example.org/copy/f1db-csv.zip", "F1dbRelease", "f1db"),
+        (PUBLISHED["jolpica"], "JolpicaDump", "jolpica"),
+        (PUBLISHED["tracinginsights"], "DumpSource", "tracinginsights"),
+        ("https://example.org/data.zip?key=1", "DumpSource", "https://example.org/data.zip?key=1"),
+        (str(SAMPLE), "DumpSource", str(SAMPLE)),
+    ],
+)
+def test_an_address_is_that_of_one_sort_of_source(address: str, sort: str, name: str) -> None:
+    source = source_at(address)
+    assert (type(source).__name__, source.name) == (sort, name)
