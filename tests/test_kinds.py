@@ -10,8 +10,8 @@ import webtest
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS, SESSION_GROUPS, SESSIONS, Kind
 from racedata.loader.against import COMPARED
+from racedata.loader.earlier import open_read_only
 from racedata.loader.schedule import expected_records
-from racedata.loader.sources.earlier import open_read_only
 from racedata.loader.tables import API_ENDPOINTS, BY_NAME, RECORDS
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.page import coverage_rows

@@ -1,8 +1,8 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
-Races, drivers and constructors are matched as in merge.py. Not compared are facts that only one of the two has, or that
-the database has from this very source; the results of a driver who has two in a race (shared cars); and ids, such as
-those of statuses and constructors, which corrections.csv cannot change.
+matching.py says which race, driver and constructor is which. Not compared are facts that only one of the two has, or
+that the database has from this very source; the results of a driver who has two in a race (shared cars); and ids, such
+as those of statuses and constructors, which corrections.csv cannot change.
 """
 
 import sqlite3
@@ -15,7 +15,8 @@ from racedata.kinds import KINDS
 from racedata.loader import earlier
 from racedata.loader.corrections import CORRECTIONS, corrected
 from racedata.loader.errors import Progress
-from racedata.loader.merge import SHOWN, filled_apart, find, same_races
+from racedata.loader.matching import find, same_races
+from racedata.loader.merge import SHOWN, filled_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value, milliseconds

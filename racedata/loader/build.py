@@ -31,8 +31,9 @@ from racedata.kinds import KINDS
 from racedata.loader import earlier
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.merge import Addition, Part, filled_apart, merge
+from racedata.loader.merge import Addition, filled_apart, merge
 from racedata.loader.replacement import add_database_argument, copy_attributes, replaced_file, replacement, run
+from racedata.loader.rules import is_fresher
 from racedata.loader.sources import PUBLISHED, addresses_in, source_at
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, TABLES, Table
@@ -287,11 +288,6 @@ def was_refreshed(database: str, replace: bool) -> bool:
         if replace:
             return False
         raise
-
-
-def is_fresher(new: Part, old: Part) -> bool:
-    """The rule for what a refresh fetched: it takes the place of a dump without later results."""
-    return new.is_fetched and new.as_of >= old.as_of
 
 
 def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:

@@ -1,62 +1,34 @@
 """Merges a Stage into another: what a further source, a refresh or the database from before adds to what was loaded.
 
-The unit is a kind of records of a race (kinds.py): it is from one source as a whole. A Rule decides from
-which. Sessions are from the source of the race, or from another if that has none. Drivers and the like are matched by
-reference, races by circuit and date, and never by an id or a round.
+Here is the SQL. matching.py says which race and driver is which, rules.py which record wins. Sessions are from the
+source of the race, or from another if that has none.
 """
 
-import re
 import sqlite3
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.matching import LISTS, calendar, find, match_calendars, same_races
+from racedata.loader.rules import Part, Rule, is_too_small, lost_races, may_replace_calendar, only_adds, part_of
 from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 from racedata.loader.temporary import temporary_folder
-from racedata.loader.values import Value
 
-# Tables whose rows are added only if an added record needs them, and the SQL that finds such a row here. A driver may
-# have got a reference of the source's own. The letter case of statuses differs between sources.
-LISTS = {
-    "circuits": ["circuitRef = :circuitRef"],
-    "constructors": ["constructorRef = :constructorRef"],
-    "drivers": ["driverRef = :driverRef", "dob = :dob AND lower(surname) = lower(:surname)"],
-    "status": ["lower(status) = lower(:status)"],
-}
 WEEKEND = 4  # days that a session is away from the race, at most
 SHOWN = 5  # races that a line of the report names
-
-# A source may have the date in UTC or that of the place.
-SAME_RACES = """
-    SELECT new.raceId, old.raceId
-    FROM added.races AS new JOIN added.circuits AS there USING (circuitId), dump.races AS old JOIN dump.circuits AS here
-        ON here.circuitId = old.circuitId
-    WHERE new.year = ? AND old.year = new.year AND here.circuitRef = there.circuitRef
-        AND abs(julianday(new.date) - julianday(old.date)) <= 1"""
-
-
-class Part(NamedTuple):
-    """A kind of records of a race: where it is from."""
-
-    source: str  # its name
-    is_fetched: bool  # whether a refresh fetched it; else a load read it
-    as_of: str  # the day of that refresh; or of the latest race with results that the source gave to a load
-
-
-# Whether a new part takes the place of an old one.
-Rule = Callable[[Part, Part], bool]
 
 
 class Addition(NamedTuple):
     """What is merged, and how. At least, it adds what is lacking."""
 
     fill: Callable[[Stage], list[str]]  # fills a Stage with it, and returns lines for the report
-    rule: Rule | None = None  # which of its records take the place of those here; None: no records do
+    rule: Rule = only_adds  # which of its records replace those of the base
     years: Collection[int] | None = None  # the seasons of which it is merged; None: all
     has_calendars: bool = False  # whether its calendars may take the place of those here, by the same rule
     # Whether it may delete what it lacks: races, and records that it has of fewer drivers.
@@ -79,62 +51,6 @@ def filled_apart(fill: Callable[[Stage], list[str]], progress: Progress) -> Iter
             lines = fill(stage)
             db.execute("COMMIT")
         yield path, lines
-
-
-class CalendarRace(NamedTuple):
-    """A race in a calendar. Its round may change, so it does not identify the race."""
-
-    id: int
-    name: str
-    url: str | None
-    circuit: str
-    date: str
-
-
-def match_calendars(races: Collection[CalendarRace], others: Collection[CalendarRace]) -> dict[int, int]:
-    """The ids in `others` of the same races, by their ids in `races`.
-
-    The same race has the same name; or, if it was renamed, the same article, or the same circuit and date.
-    """
-    marks: list[Callable[[CalendarRace], object]] = [
-        lambda race: race.name,
-        lambda race: race.url and re.sub("^https?:", "", race.url),
-        lambda race: (race.circuit.lower(), race.date),
-    ]
-    matched: dict[int, int] = {}
-    for mark in marks:
-        free = {mark(other): other.id for other in others if other.id not in matched.values()}
-        for race in races:
-            if race.id not in matched and mark(race) and mark(race) in free:
-                matched[race.id] = free.pop(mark(race))
-    return matched
-
-
-def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
-    """The ids in `dump` of the races of a season, by their ids in `added`, as far as each matches only one."""
-    pairs = db.execute(SAME_RACES, (year,)).fetchall()
-    new, old = ([pair[side] for pair in pairs] for side in (0, 1))
-    return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
-
-
-def find(db: sqlite3.Connection, name: str, row: Mapping[str, Value]) -> int | None:
-    """The id in `dump` of a row of one of LISTS; None if it is not there."""
-    id = BY_NAME[name].names[0]
-    for condition in LISTS[name]:
-        found = db.execute(f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row).fetchone()
-        if found:
-            return int(found[0])
-    return None
-
-
-def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
-    """The calendar of a season, by round."""
-    found = db.execute(
-        f"""SELECT raceId, races.name, races.url, circuitRef, date
-            FROM {schema}.races JOIN {schema}.circuits USING (circuitId) WHERE year = ? ORDER BY round""",
-        (year,),
-    )
-    return [CalendarRace(*row) for row in found]
 
 
 def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
@@ -237,35 +153,30 @@ class Merge:
             }
             for schema in ("added", "dump")
         )
-        return bool(new) and all(self.may_replace(mine, other) for mine in new for other in old)
+        return may_replace_calendar(self.addition.rule, new, old)
 
     def would_lose(self, year: int) -> bool:
-        """Whether the new calendar lacks races that are here, although nothing may shrink, and they are not cancelled.
-
-        A calendar may be incomplete for an hour. A race with results was not cancelled.
-        """
+        """Whether the new calendar lacks races of the old one that must not go. Notes them for the report."""
         if self.addition.may_shrink:
             return False
         old = calendar(self.db, "dump", year)
         kept = match_calendars(calendar(self.db, "added", year), old).values()
         results = {race for (race,) in self.db.execute("SELECT DISTINCT raceId FROM dump.results")}
-        lost = [race for race in old if race.id not in kept]
-        if with_results := [race.name for race in lost if race.id in results]:
-            self.smaller.append(f"the calendar of {year} without {with_results[0]}")
-            return True
-        names = [race.name for race in lost]
-        if not names or self.addition.are_cancelled(year, names):
+        lost = lost_races(
+            [race.name for race in old if race.id not in kept],
+            {race.name for race in old if race.id in results},
+            partial(self.addition.are_cancelled, year),
+        )
+        if lost is None:
             return False
-        self.missing += [f"{year} {name}" for name in names]
+        if lost.with_results:
+            self.smaller.append(f"the calendar of {year} without {lost.with_results}")
+        else:
+            self.missing += [f"{year} {name}" for name in lost.names]
         return True
 
-    def may_replace(self, new: Part, old: Part) -> bool:
-        return bool(self.addition.rule and self.addition.rule(new, old))
-
     def part(self, schema: str, source: str, fetched_at: str | None) -> Part:
-        base = next(iter(self.newest[schema].values()), "")  # for a source that gave no results
-        loaded = self.newest[schema].get(source, base)
-        return Part(source, fetched_at is not None, fetched_at[:10] if fetched_at else loaded)
+        return part_of(source, fetched_at, self.newest[schema])
 
     def replace_calendar(self, year: int) -> dict[int, int]:
         """Replaces the races of a season. Returns the ids here, by those in `added`."""
@@ -405,16 +316,17 @@ class Merge:
         for there, here, source, fetched_at, old_source, old_fetched_at in found:
             if old_source is not None:
                 new, old = self.part("added", source, fetched_at), self.part("dump", old_source, old_fetched_at)
-                if not self.may_replace(new, old):
+                if not self.addition.rule(new, old):
                     continue
-                # With its results, a source's fastest laps come too: it may not count those of one who drove no other.
-                may_shrink = (
-                    self.addition.may_shrink or kind == "sessions" or (kind == "fastest_laps" and there in with_results)
-                )
-                if not may_shrink and self.entrants(kind, "added", there) < self.entrants(kind, "dump", here):
+                if not self.addition.may_shrink and self.is_too_small(kind, there, here, there in with_results):
                     self.smaller.append(f"{kind} of {self.name_of(here)}")
                     continue
             self.db.execute("INSERT INTO work.taken VALUES (?, ?, ?)", (kind, there, here))
+
+    def is_too_small(self, kind: str, there: int, here: int, with_results: bool) -> bool:
+        if kind == "sessions":  # which nobody drives
+            return False
+        return is_too_small(kind, self.entrants(kind, "added", there), self.entrants(kind, "dump", here), with_results)
 
     def entrants(self, kind: str, schema: str, race: int) -> int:
         """How many drivers or constructors have records of a kind in a race."""

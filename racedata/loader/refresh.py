@@ -36,6 +36,7 @@ from racedata.loader.replacement import (
     run,
     say,
 )
+from racedata.loader.rules import by_preference
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import FROM, FROM_DEFAULT, Brought, Known, Pace, Source, Wanted, addresses_in, source_at
 
@@ -138,7 +139,7 @@ class Refresh:
         """
         addition = Addition(
             brought.fill,
-            lambda new, old: old.source == new.source or self.may_replace(source, old.source),
+            by_preference(self.order, source.name, source.is_fresher_than_loads),
             brought.years,
             has_calendars=True,
             may_shrink=bool(self.season),

@@ -14,6 +14,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Event
 from types import FrameType
 from typing import Never
 
@@ -22,6 +23,8 @@ from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_f
 from racedata.loader.temporary import remove_left
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+# Set by the first of them. Python swallows a KeyboardInterrupt inside a `__del__`, so a long wait looks here too.
+INTERRUPTED = Event()
 FREE_BYTES = 1_000_000  # a disk with so many is not full
 FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)  # what work on a database may raise
 
@@ -119,6 +122,7 @@ def ignore_end_signals() -> None:
 def interrupt(number: int, frame: FrameType | None) -> Never:
     """Handles the first signal to end, and ignores later ones, which would disturb the clean-up."""
     ignore_end_signals()
+    INTERRUPTED.set()
     raise KeyboardInterrupt
 
 

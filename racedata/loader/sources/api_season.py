@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import OldDatabase
-from racedata.loader.merge import CalendarRace, calendar, match_calendars
+from racedata.loader.matching import CalendarRace, calendar, match_calendars
 from racedata.loader.sources.api_client import Api, NotServed
 from racedata.loader.sources.api_rows import ApiSeason, Json, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE

@@ -1,0 +1,86 @@
+"""Which race, driver or constructor of one database is which of another: for merging and for comparing.
+
+Drivers and the like are matched by reference, races by circuit and date, and never by an id or a round. What is done
+with the matches does not belong here.
+"""
+
+import re
+import sqlite3
+from collections.abc import Callable, Collection, Mapping
+from typing import NamedTuple
+
+from racedata.loader.tables import BY_NAME
+from racedata.loader.values import Value
+
+# The SQL that finds a row of a list in the base. A driver may have got a reference of the source's own. The letter case
+# of statuses differs between sources.
+LISTS = {
+    "circuits": ["circuitRef = :circuitRef"],
+    "constructors": ["constructorRef = :constructorRef"],
+    "drivers": ["driverRef = :driverRef", "dob = :dob AND lower(surname) = lower(:surname)"],
+    "status": ["lower(status) = lower(:status)"],
+}
+
+# A source may have the date in UTC or that of the place.
+SAME_RACES = """
+    SELECT new.raceId, old.raceId
+    FROM added.races AS new JOIN added.circuits AS new_circuit USING (circuitId),
+        dump.races AS old JOIN dump.circuits AS old_circuit ON old_circuit.circuitId = old.circuitId
+    WHERE new.year = ? AND old.year = new.year AND old_circuit.circuitRef = new_circuit.circuitRef
+        AND abs(julianday(new.date) - julianday(old.date)) <= 1"""
+
+
+class CalendarRace(NamedTuple):
+    """A race in a calendar. Its round may change, so it does not identify the race."""
+
+    id: int
+    name: str
+    url: str | None
+    circuit: str
+    date: str
+
+
+def match_calendars(races: Collection[CalendarRace], others: Collection[CalendarRace]) -> dict[int, int]:
+    """The ids in `others` of the same races, by their ids in `races`.
+
+    The same race has the same name; or, if it was renamed, the same article, or the same circuit and date.
+    """
+    marks: list[Callable[[CalendarRace], object]] = [
+        lambda race: race.name,
+        lambda race: race.url and re.sub("^https?:", "", race.url),
+        lambda race: (race.circuit.lower(), race.date),
+    ]
+    matched: dict[int, int] = {}
+    for mark in marks:
+        free = {mark(other): other.id for other in others if other.id not in matched.values()}
+        for race in races:
+            if race.id not in matched and mark(race) and mark(race) in free:
+                matched[race.id] = free.pop(mark(race))
+    return matched
+
+
+def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRace]:
+    """The calendar of a season, by round."""
+    found = db.execute(
+        f"""SELECT raceId, races.name, races.url, circuitRef, date
+            FROM {schema}.races JOIN {schema}.circuits USING (circuitId) WHERE year = ? ORDER BY round""",
+        (year,),
+    )
+    return [CalendarRace(*row) for row in found]
+
+
+def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
+    """The ids in `dump` of the races of a season, by their ids in `added`, as far as each matches only one."""
+    pairs = db.execute(SAME_RACES, (year,)).fetchall()
+    new, old = ([pair[side] for pair in pairs] for side in (0, 1))
+    return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
+
+
+def find(db: sqlite3.Connection, name: str, row: Mapping[str, Value]) -> int | None:
+    """The id in `dump` of a row of one of LISTS; None if that row is missing."""
+    id = BY_NAME[name].names[0]
+    for condition in LISTS[name]:
+        found = db.execute(f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row).fetchone()
+        if found:
+            return int(found[0])
+    return None
