@@ -164,7 +164,7 @@ def test_the_line_for_a_monitor_warns_if_a_followed_source_was_not_refreshed_for
     with served(lambda path: (500 if built is None else 200, {}, json.dumps(health).encode())) as server:
         command = line.replace("http://127.0.0.1/healthz", server.url)
         ended = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert ended.stdout == "racedata: a source has not been refreshed for two days\n" * warned
+    assert ended.stdout == "racedata: no answer, or a source that has not been refreshed for two days\n" * warned
     assert ended.stderr.startswith("curl: ") == (built is None)
 
 

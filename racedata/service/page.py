@@ -28,6 +28,7 @@ from racedata.service.ratelimit.bucket import WINDOWS
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot, public_name, public_url
 
+# Names that begin with a dollar sign are filled in. All HTML pages share the layout.
 LAYOUT, BODY = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("layout.html", "page.html"))
 CONTENT_TYPE = "text/html; charset=utf-8"
 CHECKED = "<!--checked-->"  # its place on the page; no text has it, because texts are escaped

@@ -104,10 +104,12 @@ class Pages:
             if not endpoint.key:
                 continue
             if total := self.ask.total(f"{front}/{endpoint.name}"):
-                query = f"?limit={self.settings.max_limit}" if total > self.settings.default_limit else ""
+                most = self.settings.max_limit
+                query = f"?limit={most}" if total > self.settings.default_limit else ""
                 address = escape(f"{self.settings.base_link}{front}/{endpoint.name}")
                 links = (f'<a href="{address}.{format}{query}">{format.upper()}</a>' for format in ("json", "csv"))
-                rows.append((escape(endpoint.summary), f"{total:,}", " ".join(links)))
+                part = f" (the first {most:,})" if total > most else ""
+                rows.append((escape(endpoint.summary), f"{total:,}", " ".join(links) + part))
         return table(f"All records of this {what}", ("Records", "Number", "Addresses"), rows) if rows else ""
 
     def page(self, depth: int, title: str, body: str) -> str:

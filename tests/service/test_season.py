@@ -45,6 +45,12 @@ def test_the_page_of_a_race_has_its_results_and_its_records_with_links(sample):
     assert "sprintqualifying" not in sample.get("/1957/5").text
 
 
+def test_a_link_that_has_only_a_part_of_the_records_says_so(sample_database):
+    html = client(sample_database, max_limit=150).get("/2023/18").text
+    assert "Lap timings 1,014 JSON CSV (the first 150) " in words_of(html)
+    assert "/ergast/f1/2023/18/laps.csv?limit=150" in links_of(html)
+
+
 def test_the_page_of_a_race_without_results_has_its_sessions(sample):
     text = words_of(sample.get("/2023/19").text)
     assert "No results are loaded. Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, 18:30" in text
