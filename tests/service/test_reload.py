@@ -18,7 +18,7 @@ from support.processes import open_files
 
 from racedata.database import CHECKSUM_BYTES, SCHEMA
 from racedata.service.app import create_app
-from racedata.service.reload import ReloadingApp, return_large_blocks
+from racedata.service.reload import ReloadingApp
 from racedata.service.settings import Settings
 
 RESULTS = "/ergast/f1/2023/9/results.json"
@@ -219,7 +219,6 @@ def large_database(sample_database, tmp_path):
 
 
 def test_a_file_for_which_there_is_no_memory_now_is_served_when_there_is(service, path, large_database, caplog):
-    return_large_blocks()  # as the service does; else this process may have a free block of that size
     before = town(service)
     status = Path("/proc/self/status").read_text()
     (used,) = [int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData:")]
