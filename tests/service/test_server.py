@@ -16,7 +16,6 @@ from support import ROOT
 from support.processes import SERVE, free_port, gunicorn, until
 
 from racedata.database import COMMAND
-from racedata.service.settings import Settings
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 OK = b"HTTP/1.1 200 OK"
@@ -197,14 +196,3 @@ def test_it_refuses_a_certificate(one_worker: dict[str, str]) -> None:
     assert (ended.returncode, ended.stdout) == (3, "")
     line = "racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)"
     assert ended.stderr.splitlines()[2:] == [line]  # after gunicorn's, and that it is only a sample
-
-
-@pytest.mark.long
-def test_the_oldest_gunicorn_that_is_accepted_serves_too(one_worker: dict[str, str], tmp_path: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*pip, "--target", str(tmp_path / "old"), "gunicorn==27.0.0"], check=True, timeout=600)
-    url = f"http://127.0.0.1:{one_worker['PORT']}{Settings().base_address}/2023/9.json"
-    with running(SERVE, PYTHONPATH=str(tmp_path / "old"), **one_worker) as lines:
-        assert any("Starting gunicorn 27.0.0\n" in line for line in lines)
-        with urllib.request.urlopen(url, timeout=20) as opened:
-            assert b"Spielberg" in opened.read()
