@@ -33,7 +33,7 @@ from racedata.service.snapshot import Snapshot
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))  # they start gunicorn and nginx in the same way
 
-from support.processes import OFF, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets  # noqa: E402
+from support.processes import OFF, SERVE, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets  # noqa: E402
 
 BASE = "/ergast/f1"
 CONNECTIONS = 16
@@ -123,8 +123,18 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def running(place: str, path: str, *options: str, **environ: str) -> Iterator[Server]:
-    """gunicorn, on its own (`direct`) once it answers `path`, or behind nginx with deploy/nginx.conf."""
+def running(place: str, path: str, app: str = "", **environ: str) -> Iterator[Server]:
+    """The service, on its own (`direct`) once it answers `path`, or behind nginx with deploy/nginx.conf.
+
+    `app` names a function here that makes another application to serve.
+    """
+    serves = (
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import bench;"
+        "from racedata.service import server, settings; arguments = settings.parse_arguments(sys.argv[2:]);"
+        f"server.application = lambda settings: bench.{app}();"
+        "server.serve(arguments.settings, arguments.gunicorn_options)"
+    )
+    command = [sys.executable, "-c", serves, "serve"] if app else SERVE
 
     def answers(address: Address) -> bool:
         try:
@@ -139,7 +149,7 @@ def running(place: str, path: str, *options: str, **environ: str) -> Iterator[Se
             sockets, environ["RACEDATA_TRUSTED_PROXIES"] = nginx_sockets(folder), "unix"
         ready = listens if place == "nginx" else answers
         started = stack.enter_context(
-            gunicorn("--log-level", "error", *options, environ=environ, ready=ready, sockets=sockets)
+            gunicorn("--log-level", "error", environ=environ, ready=ready, sockets=sockets, command=command)
         )
         url = url_of(stack.enter_context(nginx(folder)) if place == "nginx" else started.address)
         yield Server(started, url)
@@ -155,7 +165,7 @@ def service(database: str, path: str, place: str = "direct", **settings: str) ->
 
 def floor(size: int, place: str = "direct") -> AbstractContextManager[Server]:
     """The floor with bodies of `size` bytes."""
-    return running(place, "/floor", "bench:floor_app()", PYTHONPATH=str(Path(__file__).parent), FLOOR_BYTES=str(size))
+    return running(place, "/floor", "floor_app", FLOOR_BYTES=str(size))
 
 
 def get(url: str, path: str, coding: str = "plain") -> tuple[int, bytes]:
@@ -307,7 +317,7 @@ def share_by_worker(place: str, rounds: int) -> list[int]:
     shares = []
     for number in range(rounds):
         show(f"round {number + 1} of {rounds}: share by worker, {place}")
-        with running(place, "/worker", "bench:worker_app()", PYTHONPATH=str(Path(__file__).parent)) as server:
+        with running(place, "/worker", "worker_app") as server:
             address = server.url.removeprefix("http://")
             connections = [http.client.HTTPConnection(address) for _ in range(CONNECTIONS)]
             for connection in connections:

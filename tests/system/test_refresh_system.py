@@ -264,7 +264,7 @@ def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
         refresh = Refresh(str(database), [url], None, CORRECTIONS, said.append, said.append)
         refresh.run()
     assert rows_of(database) == rows_of(complete)
-    assert refresh.paces[url].requests == 29
+    assert refresh.sources[0].pace.requests == 29
     assert not [text for text in said if text.startswith("status")]
 
 

@@ -75,7 +75,7 @@ class Machine:
         self.run(f"cd checkout && git commit --quiet --all --message {version} && git tag {version}")
 
     def version(self) -> str:
-        return self.run("opt/racedata/.venv/bin/racedata version").split()[1]
+        return self.run("opt/racedata/.venv/bin/racedata --version").split()[1]
 
     def packages(self) -> list[str]:
         return re.findall(r"^racedata\S*", self.run("opt/racedata/.venv/bin/pip list"), re.M)
