@@ -1,7 +1,7 @@
 """How a process waits for its clients: a gunicorn worker that serves all of them with one selector.
 
 It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and the response. It does
-not know which requests are slow (the application does), nor gunicorn's settings (server.py).
+not know which requests are slow (the application does), nor gunicorn's settings: these are in server.py.
 """
 
 import os

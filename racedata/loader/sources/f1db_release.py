@@ -92,7 +92,7 @@ def known_release(known: Known) -> str | None:
 
 
 def release_checksum(url: str, progress: Progress) -> str:
-    """The SHA-256 of the release at `url`, by the file beside it: whether there is a new release, in one request."""
+    """The SHA-256 of the release at `url`, from the file of checksums. One request tells whether it is new."""
     address = url.removesuffix(FILE) + CHECKSUMS
     content = io.BytesIO()
     download(address, content, progress, CHECKSUMS_SECONDS, CHECKSUMS_BYTES, expected="the checksums of a release")
