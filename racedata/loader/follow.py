@@ -5,7 +5,6 @@ look are in schedule.py.
 """
 
 import math
-import signal
 import sys
 import time
 from collections.abc import Callable, Collection, Sequence
@@ -19,7 +18,7 @@ from typing import NamedTuple, Never
 from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
 from racedata.loader.processes import Children, Sleep, Waiter
-from racedata.loader.replacement import END_SIGNALS, FAULTS, fault_text, interrupt, progress_of_terminal, say
+from racedata.loader.replacement import FAULTS, fault_text, interrupted_by_end_signals, progress_of_terminal, say
 from racedata.loader.schedule import DAY, Expected, after_race, expected_records, next_look, retry_wait, to_ask
 
 NEVER = datetime.min.replace(tzinfo=UTC)
@@ -156,13 +155,12 @@ def follow(
     waiter = Waiter(parent)
     children = Children([(name, partial(follow_one, make)) for name, make in sources], complain_of_process)
     try:
-        for number in END_SIGNALS:
-            signal.signal(number, interrupt)
-        while True:
-            preparation.run(complain)
-            next_start = children.start() if preparation.is_done else math.inf
-            waiter.wait(max(0.0, min(preparation.due, next_start) - time.monotonic()))
-            children.collect()
+        with interrupted_by_end_signals():
+            while True:
+                preparation.run(complain)
+                next_start = children.start() if preparation.is_done else math.inf
+                waiter.wait(max(0.0, min(preparation.due, next_start) - time.monotonic()))
+                children.collect()
     except KeyboardInterrupt:
         pass
     finally:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-from racedata.loader.replacement import END_SIGNALS, INTERRUPTED, ignore
+from racedata.loader.replacement import END_SIGNALS, ignore
 
 Sleep = Callable[[float], None]
 STEADY_SECONDS = 3600  # a process that has run so long counts as one that works
@@ -42,10 +42,10 @@ class Waiter:
     def wait(self, seconds: float) -> None:
         """Waits for so many seconds, or until any signal arrives."""
         watched = [self.signals] if self.parent is None else [self.signals, self.parent]
-        ready, _, _ = select.select(watched, [], [], 0 if INTERRUPTED.is_set() else seconds)
+        ready, _, _ = select.select(watched, [], [], seconds)
         if self.signals in ready:
             os.read(self.signals, 4096)
-        if self.parent in ready or INTERRUPTED.is_set():
+        if self.parent in ready:
             raise KeyboardInterrupt
 
     def sleep(self, seconds: float) -> None:

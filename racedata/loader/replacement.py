@@ -14,7 +14,6 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from threading import Event
 from types import FrameType
 from typing import Never
 
@@ -23,8 +22,6 @@ from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_f
 from racedata.loader.temporary import remove_left
 
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-# Set by the first of them. Python swallows a KeyboardInterrupt inside a `__del__`, so a long wait looks here too.
-INTERRUPTED = Event()
 FREE_BYTES = 1_000_000  # a disk with so many is not full
 FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)  # what work on a database may raise
 
@@ -122,8 +119,30 @@ def ignore_end_signals() -> None:
 def interrupt(number: int, frame: FrameType | None) -> Never:
     """Handles the first signal to end, and ignores later ones, which would disturb the clean-up."""
     ignore_end_signals()
-    INTERRUPTED.set()
     raise KeyboardInterrupt
+
+
+def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Handles an exception that Python would only print: a signal may arrive in a `__del__`, which cannot raise."""
+    if unraisable.exc_type is KeyboardInterrupt:
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+@contextmanager
+def interrupted_by_end_signals() -> Iterator[None]:
+    """In the block, the first signal to end raises KeyboardInterrupt. Later ones, and those after it, are ignored."""
+    hook, sys.unraisablehook = sys.unraisablehook, interrupt_again
+    try:
+        for number in END_SIGNALS:
+            signal.signal(number, interrupt)
+        yield
+    finally:
+        ignore_end_signals()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = hook
 
 
 def run(program: str, database: str, work: Callable[[Progress], list[str]], replaces: bool = True) -> None:
@@ -136,12 +155,8 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]], repl
     lines: list[str] = []
     fault = ""
     try:
-        try:
-            for number in END_SIGNALS:
-                signal.signal(number, interrupt)
+        with interrupted_by_end_signals():
             lines = work(progress)
-        finally:
-            ignore_end_signals()
     except KeyboardInterrupt:
         fault = "interrupted"
     except FAULTS as error:

@@ -67,28 +67,3 @@ def test_a_signal_does_not_shorten_a_sleep(waiter):
     before = time.monotonic()
     waiter.sleep(0.05)
     assert time.monotonic() >= before + 0.05
-
-
-SWALLOWED = """
-import os, signal
-from racedata.loader.processes import Waiter
-from racedata.loader.replacement import interrupt
-
-class Killed:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-signal.signal(signal.SIGTERM, interrupt)
-with Waiter() as waiter:
-    killed = Killed()
-    del killed
-    try:
-        waiter.sleep(600)
-    except KeyboardInterrupt:
-        print("interrupted")
-"""
-
-
-def test_a_signal_whose_exception_python_swallows_ends_the_next_wait():
-    ended = subprocess.run([sys.executable, "-c", SWALLOWED], capture_output=True, text=True, timeout=60)
-    assert ended.stdout == "interrupted\n"

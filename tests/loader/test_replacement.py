@@ -89,6 +89,29 @@ def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number)
         assert process.returncode == 1
 
 
+IN_DEL = """
+import os, signal, time
+from racedata.loader.replacement import interrupted_by_end_signals
+
+class Ends:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+try:
+    with interrupted_by_end_signals():
+        ends = Ends()
+        del ends
+        time.sleep(600)
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_signal_to_end_is_obeyed_even_if_it_arrives_where_python_swallows_exceptions():
+    ended = subprocess.run([sys.executable, "-c", IN_DEL], capture_output=True, text=True, timeout=60)
+    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
+
+
 @pytest.mark.long
 @pytest.mark.parametrize(("size", "turns"), [("source", 40), ("dump", 15)])
 def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(request, database, tmp_path, size, turns):
