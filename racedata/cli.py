@@ -1,7 +1,8 @@
-"""The command `racedata`: one function per subcommand. Each imports its own half of the package, inside the function.
+"""The command `racedata`: one function per subcommand. Each imports its own half of the package,
+inside the function.
 
-`serve` needs the installed packages, and the other half too if it builds the sample. All other subcommands need only
-Python.
+`serve` needs the installed packages, and the other half too if it builds the sample. All other
+subcommands need only Python.
 """
 
 import argparse
@@ -59,15 +60,20 @@ def serve(arguments: Sequence[str]) -> None:
     if follow:
         start_follower(settings.database)
     try:
-        # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY without checking it.
+        # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY
+        # without checking it.
         from racedata.service import server
     except ImportError as error:
-        sys.exit(f"racedata serve: {error}; expected a Python environment in which racedata is installed")
+        sys.exit(
+            f"racedata serve: {error}; expected a Python environment in which racedata is installed"
+        )
     server.serve(settings, gunicorn_options)
 
 
 def needed_at(path: str) -> str:
-    """What the service must build at the default place before it can begin; empty if there is a usable file."""
+    """What the service must build at the default place before it can begin; empty if there is a
+    usable file.
+    """
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
             return "there is no database yet: building one from the sample"
@@ -77,7 +83,9 @@ def needed_at(path: str) -> str:
 
 
 def start_follower(database: str) -> None:
-    """Starts a process that runs `racedata refresh --follow` until the last process of this service has ended."""
+    """Starts a process that runs `racedata refresh --follow` until the last process of this service
+    has ended.
+    """
     alive, own = os.pipe()  # nothing is written; all processes of the service keep `own` open
     if os.fork():
         os.close(alive)
@@ -87,13 +95,17 @@ def start_follower(database: str) -> None:
         os.setsid()  # a terminal sends Ctrl-C only to the service
         from racedata.loader import refresh
 
-        refresh.main(["--follow", "--from", os.environ.get("FROM", ""), "--database", database], alive)
+        refresh.main(
+            ["--follow", "--from", os.environ.get("FROM", ""), "--database", database], alive
+        )
     finally:
         os._exit(0)
 
 
 def end_at_signals() -> None:
-    """Ends this process at a signal, also if it is the first of a container, which ignores signals by default."""
+    """Ends this process at a signal, also if it is the first of a container, which ignores signals
+    by default.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: os._exit(128 + number))
 
@@ -113,12 +125,16 @@ def healthcheck(arguments: Sequence[str]) -> None:
         epilog="Exit status: 0 if it answers, also if it has refused a new database file and still serves the data "
         "from before: a restart would not help. Else 1.",
     )
-    parser.add_argument("--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)")
+    parser.add_argument(
+        "--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)"
+    )
     url = parser.parse_args(arguments).url
     try:
         url = url or Settings.read(os.environ).health_url
         if not url.lower().startswith(("http://", "https://")):
-            sys.exit(f"racedata healthcheck: {url}: expected an address that begins with http:// or https://")
+            sys.exit(
+                f"racedata healthcheck: {url}: expected an address that begins with http:// or https://"
+            )
         # A timeout of the connection would begin again with each byte.
         signal.signal(signal.SIGALRM, end_of_time)
         signal.alarm(HEALTH_SECONDS)
@@ -146,7 +162,9 @@ def end_of_time(number: int, frame: FrameType | None) -> Never:
 
 
 def write(text: str = "") -> None:
-    """Writes to stdout, after what argparse has written. Exits with one line if that is not possible."""
+    """Writes to stdout, after what argparse has written. Exits with one line if that is not
+    possible.
+    """
     try:
         print(text, end="", flush=True)
     except OSError as error:

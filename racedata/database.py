@@ -1,7 +1,9 @@
-"""The database file: where it is, its format, its checksum. The loader and the service share it, and nothing else.
+"""The database file: where it is, its format, its checksum. The loader and the service share it,
+and nothing else.
 
-The file is an SQLite database with the tables and the two numbers of schema.sql. After its last page, where SQLite does
-not read, are the 32 bytes of the SHA-256 of all bytes before. So a file that has changed since it was built is found.
+The file is an SQLite database with the tables and the two numbers of schema.sql. After its last
+page, where SQLite does not read, are the 32 bytes of the SHA-256 of all bytes before. So a file
+that has changed since it was built is found.
 """
 
 import errno
@@ -33,14 +35,16 @@ COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() els
 
 # What to do about a file that cannot be used.
 BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"
-REBUILD = f"to build it, run: {COMMAND} load --database FILE"  # from its sources, or from its own tables
+# from its sources, or from its own tables
+REBUILD = f"to build it, run: {COMMAND} load --database FILE"
 REPLACE = f"to build a new one, without what refreshes have added, run: {COMMAND} load SOURCE --replace --database FILE"
 MOVE = "remove it, or name another file"  # no load replaces a file that racedata has not built
 WAIT = ""  # the same file may be readable later
 
 
 class DatabaseError(Exception):
-    """A file that cannot be used: one line that says what is wrong, and what to do about it: one of the hints above.
+    """A file that cannot be used: one line that says what is wrong, and what to do about it: one of
+    the hints above.
 
     `fault` says only what is wrong. `transient` is true if the same file may be readable later.
     """
@@ -68,7 +72,8 @@ class Content(NamedTuple):
 def default_path(environ: Mapping[str, str]) -> str:
     """Where the database is if no setting names it.
 
-    `data/racedata.db` in a checkout; elsewhere in the user's data folder (XDG Base Directory Specification).
+    `data/racedata.db` in a checkout; elsewhere in the user's data folder (XDG Base Directory
+    Specification).
     """
     if (CHECKOUT / "pyproject.toml").is_file():
         return str(CHECKOUT / "data" / "racedata.db")
@@ -79,7 +84,9 @@ def default_path(environ: Mapping[str, str]) -> str:
 
 
 def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
-    """The content of the file at `path`, of a schema version from `oldest` on. Raises DatabaseError."""
+    """The content of the file at `path`, of a schema version from `oldest` on. Raises
+    DatabaseError.
+    """
     try:
         with _open(path) as (descriptor, size):
             return _read(descriptor, size, oldest)
@@ -93,7 +100,9 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
 
 
 def write_checksum(path: Path) -> None:
-    """Appends the checksum to the finished SQLite database at `path`, and waits until all of it is on disk."""
+    """Appends the checksum to the finished SQLite database at `path`, and waits until all of it is
+    on disk.
+    """
     with path.open("r+b") as file:
         digest = hashlib.file_digest(file, "sha256").digest()
         file.seek(0, os.SEEK_END)
@@ -108,7 +117,9 @@ def is_missing(path: Path) -> bool:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether the file at `path` is empty or a database of racedata, of any version. It may be damaged."""
+    """Whether the file at `path` is empty or a database of racedata, of any version. It may be
+    damaged.
+    """
     return path.is_file() and (is_missing(path) or _version(path) is not None)
 
 
@@ -138,7 +149,9 @@ def refreshes_path(database: str | Path) -> Path:
 
 
 def read_refreshes(database: str | Path) -> dict[str, dict[str, Any]]:
-    """What that file says, by source: `refreshedAt`, and what the loader needs. Empty if it cannot be read."""
+    """What that file says, by source: `refreshedAt`, and what the loader needs. Empty if it cannot
+    be read.
+    """
     path = refreshes_path(database)
     try:
         if not path.is_file():  # a FIFO would block
@@ -166,7 +179,9 @@ def file_state(path: str) -> FileState | None:
         status = os.stat(path)
     except OSError:
         return None
-    return FileState(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+    return FileState(
+        status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+    )
 
 
 class Header(NamedTuple):
@@ -217,7 +232,9 @@ def _read(descriptor: int, size: int, oldest: int) -> Content:
     if not oldest <= header.version <= SCHEMA_VERSION:
         age = "older" if header.version < SCHEMA_VERSION else "newer"
         fault = f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}"
-        raise _Fault(fault, REBUILD if OLDEST_VERSION <= header.version < SCHEMA_VERSION else REPLACE)
+        raise _Fault(
+            fault, REBUILD if OLDEST_VERSION <= header.version < SCHEMA_VERSION else REPLACE
+        )
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
         raise _Fault("is damaged (it is not as long as it was built)", REPLACE)

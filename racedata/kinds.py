@@ -1,6 +1,8 @@
-"""The kinds of records that races have, and the sessions of a weekend. Each is declared once, for both halves.
+"""The kinds of records that races have, and the sessions of a weekend. Each is declared once, for
+both halves.
 
-What only one module knows of a kind is in that module: its filters, its parsers, how a source has it.
+What only one module knows of a kind is in that module: its filters, its parsers, how a source has
+it.
 """
 
 from typing import NamedTuple
@@ -18,7 +20,8 @@ class Session(NamedTuple):
 
 RACE = Session("race", "", "Race", "race", 120)
 SPRINT_QUALIFYING = Session("sq", "SprintQualifying", "Sprint Qualifying", "sprintqualifying", 45)
-SHOOTOUT = SPRINT_QUALIFYING._replace(key="SprintShootout", label="Sprint Shootout")  # what it was called in 2023
+# what it was called in 2023
+SHOOTOUT = SPRINT_QUALIFYING._replace(key="SprintShootout", label="Sprint Shootout")
 SESSIONS = (
     Session("fp1", "FirstPractice", "Practice 1", "practice", 60),
     Session("fp2", "SecondPractice", "Practice 2", "practice", 60),
@@ -29,7 +32,8 @@ SESSIONS = (
     Session("sprint", "Sprint", "Sprint", "sprint", 60),
     RACE,
 )
-WEEKEND = tuple(session for session in SESSIONS if session not in (SHOOTOUT, RACE))  # in the table `sessions`
+# in the table `sessions`
+WEEKEND = tuple(session for session in SESSIONS if session not in (SHOOTOUT, RACE))
 SESSION_GROUPS = tuple(dict.fromkeys(session.group for session in SESSIONS))
 
 
@@ -40,15 +44,16 @@ class Kind(NamedTuple):
     label: str
     sessions: tuple[str, ...]  # names of the sessions after which sources publish it
     compared: tuple[str, ...]  # columns that `racedata check --against` compares
-    # The endpoint of the service, and of an API in Ergast's format; and the keys in MRData down to the records. A kind
-    # without an endpoint is columns of another table.
+    # The endpoint of the service, and of an API in Ergast's format; and the keys in MRData down to
+    # the records. A kind without an endpoint is columns of another table.
     endpoint: str = ""
     lists: tuple[str, ...] = ()
     table: str = ""  # that has the columns
     is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
     is_fetched_by_season: bool = False  # from an API; else race by race
     is_numbered_by_race: bool = False  # whether the column `record` restarts at 1 in each race
-    has_every_race: bool = True  # whether a race without it lacks something; only some weekends have a sprint
+    # whether a race without it lacks something; only some weekends have a sprint
+    has_every_race: bool = True
 
     @property
     def key(self) -> str:

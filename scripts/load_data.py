@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""The loader script of `make load-data`: `racedata load`, in a checkout without a virtual environment."""
+"""The loader script of `make load-data`: `racedata load`, in a checkout without a virtual
+environment.
+"""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,6 @@
-"""Fixtures that several test modules need: databases built by the loader itself, and the application over one."""
+"""Fixtures that several test modules need: databases built by the loader itself, and the
+application over one.
+"""
 
 import os
 import random
@@ -45,7 +47,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(autouse=True)
 def unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
     """Does not measure the coverage of tests with a full dump: they would take twice the time."""
-    measured = coverage.Coverage.current() if {"dump", "jolpica", "f1db"} & {*request.fixturenames} else None
+    measured = (
+        coverage.Coverage.current()
+        if {"dump", "jolpica", "f1db"} & {*request.fixturenames}
+        else None
+    )
     if measured:
         measured.stop()
     yield
@@ -55,7 +61,9 @@ def unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def seed() -> None:
-    """Seeds `random` and prints the seed, which pytest shows if the test fails. TEST_SEED repeats it."""
+    """Seeds `random` and prints the seed, which pytest shows if the test fails. TEST_SEED repeats
+    it.
+    """
     number = int(os.environ.get("TEST_SEED") or random.SystemRandom().randrange(1 << 32))
     print(f"TEST_SEED={number}")
     random.seed(number)
@@ -63,7 +71,8 @@ def seed() -> None:
 
 @pytest.fixture(scope="module")
 def attempts() -> Iterator[Callable[[], int]]:
-    """A network without other machines, until the end of the module; counts the attempts to reach one.
+    """A network without other machines, until the end of the module; counts the attempts to reach
+    one.
 
     A service must start in it, after this fixture.
     """
@@ -149,7 +158,9 @@ def recorded() -> Path:
 
 @pytest.fixture(scope="session")
 def jolpica() -> Path:
-    """The folder of a dump in Jolpica's layout, with a folder `answers` of what Jolpica answers over it."""
+    """The folder of a dump in Jolpica's layout, with a folder `answers` of what Jolpica answers
+    over it.
+    """
     return path_named_by("JOLPICA_DUMP", "the folder of a dump of Jolpica's")
 
 

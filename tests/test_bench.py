@@ -28,9 +28,13 @@ def test_a_made_dump_is_the_same_to_the_byte_each_time_but_for_another_seed(made
     for seed, differ in [("1996", set()), ("7", {"lap_times.csv"})]:
         folder = tmp_path / seed
         run("make_full_size_dump.py", SAMPLE, folder, "--seed", seed)
-        assert {file.name for file in folder.iterdir()} == {file.name for file in SAMPLE.glob("*.csv")}
+        assert {file.name for file in folder.iterdir()} == {
+            file.name for file in SAMPLE.glob("*.csv")
+        }
         assert {
-            file.name for file in made.iterdir() if file.read_bytes() != (folder / file.name).read_bytes()
+            file.name
+            for file in made.iterdir()
+            if file.read_bytes() != (folder / file.name).read_bytes()
         } == differ
 
 
@@ -38,13 +42,19 @@ def test_a_made_dump_says_what_it_is_for_and_has_everything_else_of_the_dump_it_
     for file in made.iterdir():
         header, *rows = file.read_text(encoding="utf-8").splitlines()
         assert "for benchmarks only" in header
-        assert file.name == "lap_times.csv" or rows == (SAMPLE / file.name).read_text(encoding="utf-8").splitlines()[1:]
+        assert (
+            file.name == "lap_times.csv"
+            or rows == (SAMPLE / file.name).read_text(encoding="utf-8").splitlines()[1:]
+        )
 
 
 def test_a_made_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path):
     laps = """SELECT year, round, sum(laps), (SELECT count(*) FROM lap_times WHERE raceId = races.raceId)
               FROM results JOIN races USING (raceId) GROUP BY raceId"""
-    counts = {(year, round): counts for year, round, *counts in select(built(made, tmp_path / "x.db"), laps)}
+    counts = {
+        (year, round): counts
+        for year, round, *counts in select(built(made, tmp_path / "x.db"), laps)
+    }
     for race in ((2005, 1), (2023, 18)):
         driven, timed = counts[race]
         assert driven == timed > 900

@@ -29,14 +29,21 @@ from racedata.cli import COMMANDS
 from racedata.database import COMMAND
 from racedata.service.settings import Settings, option
 
-RACEDATA = Path(sys.executable).with_name("racedata")  # as installed: with it, Python imports nothing from this folder
+# as installed: with it, Python imports nothing from this folder
+RACEDATA = Path(sys.executable).with_name("racedata")
 
 
 def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """`racedata` with these arguments, finished."""
     command = [sys.executable, "-m", "racedata", *arguments]
-    kept = {name: value for name, value in os.environ.items() if name == "PATH" or name.startswith("COVERAGE")}
-    return subprocess.run(command, cwd=ROOT, env={**kept, **environ}, capture_output=True, text=True, timeout=60)
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name == "PATH" or name.startswith("COVERAGE")
+    }
+    return subprocess.run(
+        command, cwd=ROOT, env={**kept, **environ}, capture_output=True, text=True, timeout=60
+    )
 
 
 def test_help_lists_every_command() -> None:
@@ -47,7 +54,9 @@ def test_help_lists_every_command() -> None:
 
 
 def test_help_is_printed_in_any_encoding() -> None:
-    assert run("--help", PYTHONIOENCODING="ascii").stdout.startswith("usage: racedata COMMAND \\u2026\n")
+    assert run("--help", PYTHONIOENCODING="ascii").stdout.startswith(
+        "usage: racedata COMMAND \\u2026\n"
+    )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -87,7 +96,10 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
     options = ["--max-age=0", "--database", str(sample_database), "--base-path="]
     environ = {"PATH": os.environ["PATH"], "RACEDATA_SERIES": "f2", "RACEDATA_MAX_AGE": "many"}
     command = [RACEDATA, "serve", *options, "--", "--bind", f"unix:{path}"]
-    with subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL) as process, socket.socket(AF_UNIX) as client:
+    with (
+        subprocess.Popen(command, env=environ, stderr=subprocess.DEVNULL) as process,
+        socket.socket(AF_UNIX) as client,
+    ):
         try:
             until(lambda: listens(str(path)))
             client.settimeout(20)
@@ -101,7 +113,9 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
 
 
 @pytest.mark.parametrize("option", ["args", "--config=x.py", "--check-config", "--print-config"])
-def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option: str, sample_database: Path) -> None:
+def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(
+    option: str, sample_database: Path
+) -> None:
     ended = run("serve", "--database", str(sample_database), "--", option)
     name = option.strip("-").partition("=")[0].replace("-", "_")
     said = f"racedata serve --: error: {name}: expected other options of gunicorn"
@@ -113,7 +127,11 @@ def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option
     [
         (["--port", "http"], {}, "--port='http': expected a whole number from 1 to 65535"),
         (["--finish-times="], {}, "--finish-times='': expected total or gap"),
-        ([], {"WEB_CONCURRENCY": "many"}, "WEB_CONCURRENCY='many': expected a whole number from 1 to 512"),
+        (
+            [],
+            {"WEB_CONCURRENCY": "many"},
+            "WEB_CONCURRENCY='many': expected a whole number from 1 to 512",
+        ),
         (["--database="], {}, "--database='': expected the path of a file"),
         (
             ["--database", "/none/it's.db"],
@@ -127,23 +145,40 @@ def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option
         ),
     ],
 )
-def test_serve_ends_with_one_line_if_it_cannot_start(arguments: list[str], environ: dict[str, str], line: str) -> None:
+def test_serve_ends_with_one_line_if_it_cannot_start(
+    arguments: list[str], environ: dict[str, str], line: str
+) -> None:
     ended = run("serve", *arguments, **environ)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", f"racedata: {line}\n")
 
 
-def test_serve_imports_nothing_from_the_current_folder(sample_database: Path, tmp_path: Path) -> None:
+def test_serve_imports_nothing_from_the_current_folder(
+    sample_database: Path, tmp_path: Path
+) -> None:
     (tmp_path / "racedata").mkdir()
-    for name in ("falcon.py", "gunicorn.py", "json.py", "resource.py", "setproctitle.py", "racedata/__init__.py"):
+    for name in (
+        "falcon.py",
+        "gunicorn.py",
+        "json.py",
+        "resource.py",
+        "setproctitle.py",
+        "racedata/__init__.py",
+    ):
         (tmp_path / name).write_text("raise SystemExit(__file__)")
     (tmp_path / "link").symlink_to(tmp_path)
-    environ = {"PATH": os.environ["PATH"], "PWD": str(tmp_path / "link"), "RACEDATA_DATABASE": str(sample_database)}
+    environ = {
+        "PATH": os.environ["PATH"],
+        "PWD": str(tmp_path / "link"),
+        "RACEDATA_DATABASE": str(sample_database),
+    }
     command = [RACEDATA, "serve", "--", "--certfile", "none"]  # which is refused at the very end
     assert subprocess.run(command, cwd=tmp_path, env=environ, timeout=60).returncode == 3
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(number: int, tmp_path: Path) -> None:
+def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(
+    number: int, tmp_path: Path
+) -> None:
     (tmp_path / "gunicorn.py").write_text(f"import os\nos.kill(os.getpid(), {number})")
     ended = run("serve", PYTHONPATH=str(tmp_path), RACEDATA_DATABASE="/none.db")
     # Without a handler, a signal would not end the first process of a container.
@@ -151,7 +186,9 @@ def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(numb
 
 
 class Starting(NamedTuple):
-    """`racedata serve` with `package`, which is not in a checkout, at the default place: `database`."""
+    """`racedata serve` with `package`, which is not in a checkout, at the default place:
+    `database`.
+    """
 
     package: Path
     database: Path
@@ -159,12 +196,19 @@ class Starting(NamedTuple):
 
     @contextmanager
     def process(self) -> Iterator["subprocess.Popen[str]"]:
-        paths = {"PYTHONPATH": str(self.package.parent), "XDG_DATA_HOME": str(self.database.parent.parent)}
+        paths = {
+            "PYTHONPATH": str(self.package.parent),
+            "XDG_DATA_HOME": str(self.database.parent.parent),
+        }
         command = [RACEDATA, "serve", "--workers", "1", "--port", str(self.port)]
         with (
             open("/dev/full", "w") as full,
             subprocess.Popen(
-                command, env={"PATH": os.environ["PATH"], **paths}, stdout=full, stderr=subprocess.PIPE, text=True
+                command,
+                env={"PATH": os.environ["PATH"], **paths},
+                stdout=full,
+                stderr=subprocess.PIPE,
+                text=True,
             ) as process,
         ):
             try:
@@ -193,7 +237,9 @@ def starting(tmp_path: Path) -> Starting:
 
 
 @pytest.mark.parametrize("version", [None, 3], ids=["no database", "an older one"])
-def test_serve_begins_with_what_is_there_while_a_load_is_running(starting: Starting, version: int | None) -> None:
+def test_serve_begins_with_what_is_there_while_a_load_is_running(
+    starting: Starting, version: int | None
+) -> None:
     starting.database.parent.mkdir()
     if version:
         compressed = ROOT / "tests" / "expected" / f"schema-{version}.db.xz"
@@ -202,13 +248,17 @@ def test_serve_begins_with_what_is_there_while_a_load_is_running(starting: Start
     fcntl.flock(folder, fcntl.LOCK_EX)
     with starting.process():
         until(lambda: listens(("127.0.0.1", starting.port)))
-        with urllib.request.urlopen(f"http://127.0.0.1:{starting.port}/healthz", timeout=20) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{starting.port}/healthz", timeout=20
+        ) as answer:
             assert json.load(answer)["sources"][0]["name"] == ("dump" if version else "sample")
     os.close(folder)
     assert [*starting.database.parent.iterdir()] == [starting.database]
 
 
-def test_serve_does_not_replace_what_a_load_has_built_meanwhile(starting: Starting, other_database: Path) -> None:
+def test_serve_does_not_replace_what_a_load_has_built_meanwhile(
+    starting: Starting, other_database: Path
+) -> None:
     with starting.waiting():
         shutil.copy(other_database, starting.database)
     assert starting.database.read_bytes() == other_database.read_bytes()
@@ -229,7 +279,9 @@ def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting: Starting)
         said = process.communicate(timeout=20)[1].splitlines()[1:]
     (line,) = said
     assert line.startswith("racedata load: /sys/kernel/.racedata.db.")
-    assert line.endswith(f": Operation not permitted; let user {os.geteuid()} write /sys/kernel; nothing was changed")
+    assert line.endswith(
+        f": Operation not permitted; let user {os.geteuid()} write /sys/kernel; nothing was changed"
+    )
     assert process.returncode == 3
 
 
@@ -240,12 +292,16 @@ def commands_in(session: int) -> dict[int, str]:
         with suppress(OSError):  # ended meanwhile
             state, _, _, its_session = (folder / "stat").read_text().rpartition(")")[2].split()[:4]
             if int(its_session) == session and state != "Z":
-                found[int(folder.name)] = (folder / "cmdline").read_text().replace("\0", " ").strip()
+                found[int(folder.name)] = (
+                    (folder / "cmdline").read_text().replace("\0", " ").strip()
+                )
     return found
 
 
 @contextmanager
-def service_that_follows(database: Path, **environ: str) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+def service_that_follows(
+    database: Path, **environ: str
+) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
     """`racedata serve --follow`, and the session of its follower."""
     command = [RACEDATA, "serve", "--follow", "--database", database, "--workers", "1"]
     environ = {"PATH": os.environ["PATH"], **OFF, **environ}
@@ -274,7 +330,9 @@ def test_a_service_that_follows_serves_what_its_sources_have(
     port, dump = free_port(), without(SAMPLE, tmp_path / "dump", 2023, 18)
 
     def results() -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/ergast/f1/2023/18/results", timeout=20) as answer:
+        with urllib.request.urlopen(
+            f"http://127.0.0.1:{port}/ergast/f1/2023/18/results", timeout=20
+        ) as answer:
             return str(json.load(answer)["MRData"]["total"])
 
     with served(answers_of(client(sample_database))) as api:
@@ -303,7 +361,9 @@ def running(sample_database: Path, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_healthcheck_asks_the_service_at_host_and_port(running: Gunicorn, host: str) -> None:
     # A proxy of the environment is not for this machine.
-    checked = run("healthcheck", HOST=host, PORT=str(running.address[1]), http_proxy="http://127.0.0.1:9")
+    checked = run(
+        "healthcheck", HOST=host, PORT=str(running.address[1]), http_proxy="http://127.0.0.1:9"
+    )
     assert (checked.returncode, checked.stderr) == (0, "")
     assert checked.stdout.startswith("ok: sample, built at 2")
     assert checked.stdout.count("\n") == 1
@@ -311,11 +371,19 @@ def test_healthcheck_asks_the_service_at_host_and_port(running: Gunicorn, host: 
 
 def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path: Path) -> None:
     sources = [{"name": "data.zip"}, {"name": "f1db"}]
-    health = {"status": "ok", "sources": sources, "builtAt": "2026-11-22", "refused": "It is\ud800damaged."}
+    health = {
+        "status": "ok",
+        "sources": sources,
+        "builtAt": "2026-11-22",
+        "refused": "It is\ud800damaged.",
+    }
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
         checked = run("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout == "ok: data.zip and f1db, built at 2026-11-22; a new file was refused: It is damaged.\n"
+    assert (
+        checked.stdout
+        == "ok: data.zip and f1db, built at 2026-11-22; a new file was refused: It is damaged.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -326,11 +394,21 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
         (200, b"[]", "expected the answer of racedata's /healthz"),
         (200, b"{}", "expected the answer of racedata's /healthz"),
         (200, b"[" * 90_000, "expected the answer of racedata's /healthz"),
-        (200, b'{"status":"fail","sources":[],"builtAt":1}', "expected the answer of racedata's /healthz"),
-        (200, b'{"status":"ok","sources":[{"name":1}],"builtAt":1}', "expected the answer of racedata's /healthz"),
+        (
+            200,
+            b'{"status":"fail","sources":[],"builtAt":1}',
+            "expected the answer of racedata's /healthz",
+        ),
+        (
+            200,
+            b'{"status":"ok","sources":[{"name":1}],"builtAt":1}',
+            "expected the answer of racedata's /healthz",
+        ),
     ],
 )
-def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status: int, body: bytes, line: str) -> None:
+def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(
+    status: int, body: bytes, line: str
+) -> None:
     with served(lambda path: (status, {}, body)) as server:
         checked = run("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stdout) == (1, "")
@@ -354,11 +432,18 @@ def test_healthcheck_fails_in_one_line_if_there_is_no_service(
     assert checked.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["serve", "--help"], ["healthcheck"]])
+@pytest.mark.parametrize(
+    "arguments", [["--version"], ["--help"], ["serve", "--help"], ["healthcheck"]]
+)
 def test_a_full_stdout_is_one_line(running: Gunicorn, arguments: list[str]) -> None:
-    command, environ = [RACEDATA, *arguments], {"PATH": os.environ["PATH"], "PORT": str(running.address[1])}
+    command, environ = (
+        [RACEDATA, *arguments],
+        {"PATH": os.environ["PATH"], "PORT": str(running.address[1])},
+    )
     with open("/dev/full", "w") as full:
-        ended = subprocess.run(command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        ended = subprocess.run(
+            command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+        )
     assert (ended.returncode, ended.stderr) == (1, "racedata: stdout: No space left on device\n")
 
 

@@ -30,14 +30,22 @@ from racedata.database import COMMAND, DatabaseError, read
         (spoiling.overwritten, "is not an SQLite database; remove it"),
         (spoiling.foreign, "is an SQLite database, but not one of racedata; remove it"),
         (spoiling.version(3), "has schema version 3, older than this program's, 6; to build it"),
-        (spoiling.version(0), "has schema version 0, older than this program's, 6; to build a new one"),
-        (spoiling.version(9), "has schema version 9, newer than this program's, 6; to build a new one"),
+        (
+            spoiling.version(0),
+            "has schema version 0, older than this program's, 6; to build a new one",
+        ),
+        (
+            spoiling.version(9),
+            "has schema version 9, newer than this program's, 6; to build a new one",
+        ),
         (spoiling.truncated, "is damaged"),
         (spoiling.header_only, "is damaged"),
         (spoiling.grown, "is damaged"),
     ],
 )
-def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run(database, spoil, fault):
+def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run(
+    database, spoil, fault
+):
     spoil(database)
     with pytest.raises(DatabaseError) as rejected:
         read(database)
@@ -55,7 +63,9 @@ def test_a_file_that_cannot_be_served_is_rejected_with_its_fault_and_what_to_run
         spoiling.truncated,
         spoiling.grown,
         spoiling.version(9),
-        lambda path: path.write_bytes(lzma.decompress((ROOT / "tests" / "expected" / "schema-3.db.xz").read_bytes())),
+        lambda path: path.write_bytes(
+            lzma.decompress((ROOT / "tests" / "expected" / "schema-3.db.xz").read_bytes())
+        ),
     ],
 )
 def test_the_command_that_the_message_names_works(database, spoil):
@@ -72,21 +82,31 @@ def test_the_command_that_the_message_names_works(database, spoil):
 def test_the_command_to_run_is_that_of_the_checkout_if_make_has_installed_it_there(
     command: str, tmp_path: Path
 ) -> None:
-    shutil.copytree(PACKAGE, tmp_path / "racedata", ignore=shutil.ignore_patterns("loader", "sample"))
+    shutil.copytree(
+        PACKAGE, tmp_path / "racedata", ignore=shutil.ignore_patterns("loader", "sample")
+    )
     if "/" in command:
         (tmp_path / command).parent.mkdir(parents=True)
         (tmp_path / command).touch()
     code = "from racedata.database import BUILD, DatabaseError; print(DatabaseError('a.db', 'is missing', BUILD))"
-    said = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True).stdout
+    said = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+    ).stdout
     assert said == f"a.db is missing; to build it, run: {command} load SOURCE --database a.db\n"
 
 
-def test_the_schema_in_the_file_describes_each_column_or_names_the_table_it_refers_to(sample_database):
+def test_the_schema_in_the_file_describes_each_column_or_names_the_table_it_refers_to(
+    sample_database,
+):
     undescribed = []
-    for table, sql in select(sample_database, "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"):
+    for table, sql in select(
+        sample_database, "SELECT name, sql FROM sqlite_schema WHERE type = 'table'"
+    ):
         before = ""
         for line in sql.splitlines():
-            if re.match(r" +\w+ +(INTEGER|TEXT)", line) and not re.search("-- |REFERENCES", before + line):
+            if re.match(r" +\w+ +(INTEGER|TEXT)", line) and not re.search(
+                "-- |REFERENCES", before + line
+            ):
                 undescribed.append(f"{table}:{line}")
             before = line if line.lstrip().startswith("--") else ""
     assert undescribed == []

@@ -22,11 +22,18 @@ WITH_ENDPOINT = [kind for kind in KINDS.values() if kind.endpoint]
 
 @pytest.fixture(scope="module")
 def columns() -> dict[str, dict[str, int]]:
-    """The columns of each table, with their places in the primary key, from 1; 0 if they are not in it."""
+    """The columns of each table, with their places in the primary key, from 1; 0 if they are not in
+    it.
+    """
     with closing(sqlite3.connect(":memory:")) as db:
         db.executescript(SCHEMA)
-        tables = [name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")]
-        return {name: {row[1]: row[5] for row in db.execute(f"PRAGMA table_info({name})")} for name in tables}
+        tables = [
+            name for (name,) in db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")
+        ]
+        return {
+            name: {row[1]: row[5] for row in db.execute(f"PRAGMA table_info({name})")}
+            for name in tables
+        }
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
@@ -39,8 +46,14 @@ def test_the_table_of_a_kind_has_the_columns_that_a_second_opinion_compares(
 
 
 @pytest.mark.parametrize("kind", WITH_ENDPOINT, ids=lambda kind: kind.name)
-def test_a_kind_is_numbered_as_its_primary_key_says(kind: Kind, columns: dict[str, dict[str, int]]) -> None:
-    key = [name for name, place in sorted(columns[kind.name].items(), key=lambda each: each[1]) if place]
+def test_a_kind_is_numbered_as_its_primary_key_says(
+    kind: Kind, columns: dict[str, dict[str, int]]
+) -> None:
+    key = [
+        name
+        for name, place in sorted(columns[kind.name].items(), key=lambda each: each[1])
+        if place
+    ]
     assert key == (["raceId", "record"] if kind.is_numbered_by_race else ["record"])
     assert BY_NAME[kind.name].is_numbered
 
@@ -55,7 +68,8 @@ def test_the_page_has_a_row_for_each_kind() -> None:
 def test_the_follower_expects_each_kind_after_its_sessions(sample_database: Path) -> None:
     with closing(open_read_only(sample_database)) as db:
         expected = {(each.kind, each.session) for each in expected_records(db)}
-    # The sample has no race with three practices and a sprint, but these are the only sessions it lacks.
+    # The sample has no race with three practices and a sprint, but these are the only sessions it
+    # lacks.
     named = {(name, session) for name in RECORDS for session in KINDS[name].sessions}
     assert {kind for kind, _ in expected} == {*RECORDS}
     assert expected <= named

@@ -1,4 +1,6 @@
-"""The Makefile: its targets pass on names with any characters, in a copy of the project. And what `make lock` wrote."""
+"""The Makefile: its targets pass on names with any characters, in a copy of the project. And what
+`make lock` wrote.
+"""
 
 import configparser
 import json
@@ -25,20 +27,27 @@ WORD = NAME.replace(" ", "")  # several words are several sources, unless there 
 
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the project whose .venv runs the interpreter of the tests, with a dump and its database named NAME."""
+    """A copy of the project whose .venv runs the interpreter of the tests, with a dump and its
+    database named NAME.
+    """
     folder = tmp_path_factory.mktemp("project")
     for name in ("Makefile", "pyproject.toml", "setup.cfg", "racedata", "scripts/load_data.py"):
         copy = shutil.copytree if (ROOT / name).is_dir() else shutil.copy
         (folder / name).parent.mkdir(exist_ok=True)
         copy(ROOT / name, folder / name)
     (folder / ".venv" / "bin").mkdir(parents=True)
-    for name, command in [("python", sys.executable), ("racedata", f"{sys.executable} -m racedata")]:
+    for name, command in [
+        ("python", sys.executable),
+        ("racedata", f"{sys.executable} -m racedata"),
+    ]:
         path = folder / ".venv" / "bin" / name
         path.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
         path.chmod(0o755)
     (folder / ".venv" / "installed").touch()
     (folder / "scripts" / "bench").mkdir()
-    (folder / "scripts" / "bench" / "bench.py").write_text("import json, sys\nprint(json.dumps(sys.argv[1:]))")
+    (folder / "scripts" / "bench" / "bench.py").write_text(
+        "import json, sys\nprint(json.dumps(sys.argv[1:]))"
+    )
     shutil.copytree(SAMPLE, folder / NAME)
     run(folder, "load-data", f"SOURCE={NAME}", f"DATABASE={NAME}.db").check_returncode()
     return folder
@@ -51,7 +60,9 @@ def make(*arguments: str) -> list[str]:
 def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     """`make` with these arguments, finished."""
     environ = {"PATH": os.environ["PATH"], **environ}
-    return subprocess.run(make(*arguments), cwd=folder, env=environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        make(*arguments), cwd=folder, env=environ, capture_output=True, text=True, timeout=60
+    )
 
 
 def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Path) -> None:
@@ -73,12 +84,18 @@ def test_load_data_replaces_a_damaged_database_on_request(project: Path) -> None
     ("arguments", "line"),
     [
         (["load-data", f"SOURCE={WORD}.zip f1db"], f"/{WORD}.zip: not found; "),
-        (["load-data", f"SOURCE={NAME}", f"CORRECTIONS={NAME}.csv"], f"racedata load: {NAME}.csv: "),
+        (
+            ["load-data", f"SOURCE={NAME}", f"CORRECTIONS={NAME}.csv"],
+            f"racedata load: {NAME}.csv: ",
+        ),
         (["refresh", f"DATABASE={NAME}.none"], f"{NAME}.none is missing; "),
         (["refresh", f"FROM={WORD}.zip", f"DATABASE={NAME}.db"], f"/{WORD}.zip: not found; "),
         (["check-data", f"DATABASE={NAME}.none"], f"racedata check: {NAME}.none is missing; "),
         (["serve", f"DATABASE={NAME}.none"], f"racedata: {NAME}.none is missing; "),
-        (["serve", "WEB_CONCURRENCY=many"], "racedata: WEB_CONCURRENCY='many': expected a whole number "),
+        (
+            ["serve", "WEB_CONCURRENCY=many"],
+            "racedata: WEB_CONCURRENCY='many': expected a whole number ",
+        ),
     ],
 )
 def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(
@@ -94,9 +111,15 @@ def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(
 
 @pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts from")])
 @pytest.mark.parametrize("by_environment", [False, True])
-def test_a_target_uses_the_database_of_any_name(project: Path, target: str, printed: str, by_environment: bool) -> None:
+def test_a_target_uses_the_database_of_any_name(
+    project: Path, target: str, printed: str, by_environment: bool
+) -> None:
     name = f"{NAME}.db"
-    ended = run(project, target, RACEDATA_DATABASE=name) if by_environment else run(project, target, f"DATABASE={name}")
+    ended = (
+        run(project, target, RACEDATA_DATABASE=name)
+        if by_environment
+        else run(project, target, f"DATABASE={name}")
+    )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert printed in ended.stdout
 
@@ -104,11 +127,18 @@ def test_a_target_uses_the_database_of_any_name(project: Path, target: str, prin
 def test_the_lock_and_the_image_are_of_this_version() -> None:
     lock = (ROOT / "deploy" / "requirements.lock").read_text()
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)", lock, re.M))
-    metadata, build = configparser.ConfigParser(), tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"]
+    metadata, build = (
+        configparser.ConfigParser(),
+        tomllib.loads((ROOT / "pyproject.toml").read_text())["build-system"],
+    )
     metadata.read(ROOT / "setup.cfg")
-    installed = metadata["options"]["install_requires"] + metadata["options.extras_require"]["redis"]
+    installed = (
+        metadata["options"]["install_requires"] + metadata["options.extras_require"]["redis"]
+    )
     for requirement in map(Requirement, [*installed.split("\n")[1:], *build["requires"]]):
-        assert requirement.specifier.contains(pinned.get(requirement.name, "")), f"{requirement}; run: make lock"
+        assert requirement.specifier.contains(pinned.get(requirement.name, "")), (
+            f"{requirement}; run: make lock"
+        )
     assert lock.count("--hash=sha256:") > len(pinned)
     assert f'image.version="{__version__}"' in (ROOT / "deploy" / "Containerfile").read_text()
 
@@ -119,12 +149,22 @@ def test_bench_measures_the_database_of_any_name(project: Path) -> None:
 
 def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project: Path) -> None:
     port = free_port()
-    environ = {"PATH": os.environ["PATH"], "PORT": str(port), "RACEDATA_BASE_PATH": "/api", "WEB_CONCURRENCY": "1"}
+    environ = {
+        "PATH": os.environ["PATH"],
+        "PORT": str(port),
+        "RACEDATA_BASE_PATH": "/api",
+        "WEB_CONCURRENCY": "1",
+    }
 
     def serve() -> str:
         """What `make serve` prints until it has been asked what it says one can ask."""
         with subprocess.Popen(
-            make("serve"), cwd=project, env=environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+            make("serve"),
+            cwd=project,
+            env=environ,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
         ) as process:
             try:
                 until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))

@@ -1,4 +1,6 @@
-"""The documents against the code: tables are complete, example requests are answered, and commands exist."""
+"""The documents against the code: tables are complete, example requests are answered, and commands
+exist.
+"""
 
 import json
 import os
@@ -25,7 +27,15 @@ from racedata.service.settings import Settings, option
 
 RACEDATA = [sys.executable, "-m", "racedata"]
 
-NAMES = ["README", "CONTRIBUTING", "docs/interface", "docs/analysts", "docs/clients", "data/README", "deploy/README"]
+NAMES = [
+    "README",
+    "CONTRIBUTING",
+    "docs/interface",
+    "docs/analysts",
+    "docs/clients",
+    "data/README",
+    "deploy/README",
+]
 DOCUMENTS = {f"{name}.md": (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
 README, INTERFACE = DOCUMENTS["README.md"], DOCUMENTS["docs/interface.md"]
 BASE = Settings().base_address
@@ -51,14 +61,19 @@ ENDPOINTS = {in_code(row[0])[0]: row for row in ROWS}
 OUTSIDE = {"/", "/healthz", "/openapi.json"}
 EXAMPLES = {
     BASE + text
-    for text in in_code(INTERFACE.partition("## Caching")[0]) + in_code(README.partition("## Use it with")[0])
+    for text in in_code(INTERFACE.partition("## Caching")[0])
+    + in_code(README.partition("## Use it with")[0])
     if text[0] == "/" and text not in {BASE, *OUTSIDE}
 }
-REQUESTS = re.findall(r"""(?:curl '?|")http://127.0.0.1:8000(/ergast[^\s'"]+)""", README + INTERFACE)
+REQUESTS = re.findall(
+    r"""(?:curl '?|")http://127.0.0.1:8000(/ergast[^\s'"]+)""", README + INTERFACE
+)
 
 
 def listed(endpoint: str) -> set[str]:
-    """The filters that the row of an endpoint has: a mark in their column, or their name in the last one."""
+    """The filters that the row of an endpoint has: a mark in their column, or their name in the
+    last one.
+    """
     row = ENDPOINTS[endpoint]
     marked = {name for head, cell in zip(HEAD[3:-1], row[3:-1]) if cell for name in in_code(head)}
     return marked | {*in_code(row[-1])}
@@ -70,14 +85,24 @@ def test_the_table_of_endpoints_has_a_row_for_every_route(sample: TestApp) -> No
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(sample: TestApp, endpoint: str) -> None:
-    addresses = {name: f"{BASE}/2023/18/{name}/{value}/{endpoint}" for name, value in VALUES.items()}
-    taken = {name for name, address in addresses.items() if sample.get(address, status=[200, 400]).status_int == 200}
+def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(
+    sample: TestApp, endpoint: str
+) -> None:
+    addresses = {
+        name: f"{BASE}/2023/18/{name}/{value}/{endpoint}" for name, value in VALUES.items()
+    }
+    taken = {
+        name
+        for name, address in addresses.items()
+        if sample.get(address, status=[200, 400]).status_int == 200
+    }
     assert listed(endpoint) == {"season", "round", *taken}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(sample: TestApp, endpoint: str) -> None:
+def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(
+    sample: TestApp, endpoint: str
+) -> None:
     status = sample.get(f"{BASE}/2023/{endpoint}", status=[200, 400]).status_int
     assert (ENDPOINTS[endpoint][3] == "required") == (status == 400)
 
@@ -132,7 +157,8 @@ def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
-# How many days ago the database was built, and each source was followed first and refreshed last; None: never.
+# How many days ago the database was built, and each source was followed first and refreshed last;
+# None: never.
 @pytest.mark.parametrize(
     ("built", "sources", "warned"),
     [
@@ -157,14 +183,23 @@ def test_the_line_for_a_monitor_warns_if_a_followed_source_was_not_refreshed_for
         return (datetime.now(UTC) - timedelta(days)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     listed = [
-        {key: time(days) for key, days in zip(("followedSince", "refreshedAt"), each) if days is not None}
+        {
+            key: time(days)
+            for key, days in zip(("followedSince", "refreshedAt"), each)
+            if days is not None
+        }
         for each in sources
     ]
     health = {"builtAt": time(built or 0), "sources": [{"name": "dump"}, *listed]}
-    with served(lambda path: (500 if built is None else 200, {}, json.dumps(health).encode())) as server:
+    with served(
+        lambda path: (500 if built is None else 200, {}, json.dumps(health).encode())
+    ) as server:
         command = line.replace("http://127.0.0.1/healthz", server.url)
         ended = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert ended.stdout == "racedata: no answer, or a source that has not been refreshed for two days\n" * warned
+    assert (
+        ended.stdout
+        == "racedata: no answer, or a source that has not been refreshed for two days\n" * warned
+    )
     assert ended.stderr.startswith("curl: ") == (built is None)
 
 
@@ -188,10 +223,14 @@ def test_every_command_that_a_document_shows_exists_with_its_options(document: s
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(document: str) -> None:
+def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(
+    document: str,
+) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for text in re.findall(
-        r"(?:`|^ +(?:\w+=\S+ )?(?:sudo )?(?:--\S+ )?)make ([a-z][^`#\n]*)", DOCUMENTS[document], re.M
+        r"(?:`|^ +(?:\w+=\S+ )?(?:sudo )?(?:--\S+ )?)make ([a-z][^`#\n]*)",
+        DOCUMENTS[document],
+        re.M,
     ):
         for word in shlex.split(text):
             if word in ("&&", "|"):
@@ -224,15 +263,27 @@ def test_the_table_of_files_has_every_file_of_a_folder(folder: str) -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_file_that_a_document_names_exists(document: str) -> None:
     text = DOCUMENTS[document]
-    named = {name for name in re.findall(r"`((?:racedata|scripts|data|docs|tests|deploy)/[\w./-]+)`", text)}
-    linked = {(ROOT / document).parent / name for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)}
-    paths = linked | {(PACKAGE.parent if name.startswith("racedata/") else ROOT) / name for name in named}
+    named = {
+        name
+        for name in re.findall(r"`((?:racedata|scripts|data|docs|tests|deploy)/[\w./-]+)`", text)
+    }
+    linked = {
+        (ROOT / document).parent / name
+        for name in re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)
+    }
+    paths = linked | {
+        (PACKAGE.parent if name.startswith("racedata/") else ROOT) / name for name in named
+    }
     built = {ROOT / "data/racedata.db", PACKAGE / "racedata.db"}
     assert [path for path in paths - built if not path.exists()] == []
 
 
 def test_the_page_for_analysts_says_what_a_row_of_every_table_is() -> None:
-    described = {name for row in table("Table", DOCUMENTS["docs/analysts.md"])[1:] for name in in_code(row[0])}
+    described = {
+        name
+        for row in table("Table", DOCUMENTS["docs/analysts.md"])[1:]
+        for name in in_code(row[0])
+    }
     schema = (PACKAGE / "schema.sql").read_text(encoding="utf-8")
     assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
 
@@ -240,19 +291,31 @@ def test_the_page_for_analysts_says_what_a_row_of_every_table_is() -> None:
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_heading_that_a_document_links_to_exists(document: str) -> None:
     for name, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", DOCUMENTS[document]):
-        text = ((ROOT / document).parent / name if name else ROOT / document).read_text(encoding="utf-8")
-        headings = [re.sub(r"[^\w -]", "", line).strip().lower() for line in text.splitlines() if line[:1] == "#"]
+        text = ((ROOT / document).parent / name if name else ROOT / document).read_text(
+            encoding="utf-8"
+        )
+        headings = [
+            re.sub(r"[^\w -]", "", line).strip().lower()
+            for line in text.splitlines()
+            if line[:1] == "#"
+        ]
         assert anchor in [heading.replace(" ", "-") for heading in headings]
 
 
 def test_the_line_for_https_gives_the_only_server_of_nginx_its_name() -> None:
     (command,) = re.findall(r"sed -i '(s/server_name.*?)'", DOCUMENTS["deploy/README.md"])
-    site = subprocess.run(["sed", command, ROOT / "deploy" / "nginx.conf"], capture_output=True, text=True).stdout
+    site = subprocess.run(
+        ["sed", command, ROOT / "deploy" / "nginx.conf"], capture_output=True, text=True
+    ).stdout
     assert re.findall(r"server_name (.*);", site) == ["f1.example.org"]
 
 
 def test_the_code_names_each_difference_of_the_interface_where_it_makes_it() -> None:
     numbers = [row[0] for row in table("No.", DOCUMENTS["docs/interface.md"])[1:]]
     assert numbers == [f"D{number}" for number in range(1, len(numbers) + 1)]
-    cited = {number for path in PACKAGE.rglob("*.py") for number in re.findall(r"\bD[1-9][0-9]?\b", path.read_text())}
+    cited = {
+        number
+        for path in PACKAGE.rglob("*.py")
+        for number in re.findall(r"\bD[1-9][0-9]?\b", path.read_text())
+    }
     assert cited == {*numbers}

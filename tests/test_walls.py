@@ -21,7 +21,9 @@ ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
 
 @cache
 def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
-    """What a module imports: modules of this package by their full name, others by that of their package."""
+    """What a module imports: modules of this package by their full name, others by that of their
+    package.
+    """
     tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
     found: set[str] = set()
     for node in ast.walk(tree) if inside_functions else tree.body:
@@ -29,7 +31,8 @@ def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0 and node.module, f"{module}: a relative import"
-            # `from package import module` imports the module, and `from module import name` the module as well.
+            # `from package import module` imports the module, and `from module import name` the
+            # module as well.
             names = {f"{node.module}.{alias.name}" for alias in node.names}
             found |= {name if name in MODULES else node.module for name in names}
     return frozenset(name if name in MODULES else name.partition(".")[0] for name in found)
@@ -39,15 +42,22 @@ def test_every_module_is_in_a_half_except_the_command_and_what_both_share() -> N
     assert {*MODULES} - OFFLINE - ONLINE == SHARED | COMMAND
 
 
-@pytest.mark.parametrize(("half", "other"), [(OFFLINE, ONLINE), (ONLINE, OFFLINE), (SHARED, OFFLINE | ONLINE)])
+@pytest.mark.parametrize(
+    ("half", "other"), [(OFFLINE, ONLINE), (ONLINE, OFFLINE), (SHARED, OFFLINE | ONLINE)]
+)
 def test_neither_half_imports_the_other(half: set[str], other: set[str]) -> None:
     assert half and other
-    assert {module: imports(module) & (other | COMMAND) for module in half if imports(module) & (other | COMMAND)} == {}
+    assert {
+        module: imports(module) & (other | COMMAND)
+        for module in half
+        if imports(module) & (other | COMMAND)
+    } == {}
 
 
 @pytest.mark.parametrize("module", sorted(OFFLINE | SHARED | COMMAND))
 def test_the_loader_and_the_command_need_only_the_standard_library(module: str) -> None:
-    assert imports(module) - {*MODULES} <= sys.stdlib_module_names | {"_typeshed"}  # which is only for types
+    # which is only for types
+    assert imports(module) - {*MODULES} <= sys.stdlib_module_names | {"_typeshed"}
 
 
 def test_the_command_imports_a_half_only_inside_a_function() -> None:
@@ -66,7 +76,11 @@ def test_the_loader_knows_the_list_of_sources_and_none_of_them() -> None:
     # make_uniform, for databases of the first three schema versions.
     exceptions = {("racedata.loader.earlier", "racedata.loader.sources.ergast")}
     assert SOURCES
-    found = {(module, name) for module in OFFLINE - SOURCES - {LIST} for name in imports(module) & SOURCES}
+    found = {
+        (module, name)
+        for module in OFFLINE - SOURCES - {LIST}
+        for name in imports(module) & SOURCES
+    }
     assert found == exceptions
 
 

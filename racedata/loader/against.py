@@ -1,8 +1,9 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
-matching.py says which race, driver and constructor is which. Not compared are facts that only one of the two has, or
-that the database has from this very source; the results of a driver who has two in a race (shared cars); and ids, such
-as those of statuses and constructors, which corrections.csv cannot change.
+matching.py says which race, driver and constructor is which. Not compared are facts that only one
+of the two has, or that the database has from this very source; the results of a driver who has two
+in a race (shared cars); and ids, such as those of statuses and constructors, which corrections.csv
+cannot change.
 """
 
 import sqlite3
@@ -33,7 +34,8 @@ COMPARED = {
     ("races", "sessions"): ("date", "time"),
     **{(kind.name, kind.table or kind.name): kind.compared for kind in KINDS.values()},
 }
-# Sources differ in whether equal points share a place, so places are compared only of points that nobody shares.
+# Sources differ in whether equal points share a place, so places are compared only of points that
+# nobody shares.
 UNSHARED_PLACES = """
     CREATE TABLE work.{table} AS
     SELECT raceId, {of}Id, points, wins,
@@ -56,7 +58,8 @@ def distance(column: str, here: Row, there: Row) -> float:
     """How far apart two numbers or times are; 0 if they are something else."""
     try:
         first, second = (
-            milliseconds(text) if ":" in text else float(text) for text in (str(here[column]), str(there[column]))
+            milliseconds(text) if ":" in text else float(text)
+            for text in (str(here[column]), str(there[column]))
         )
     except ValueError:
         return 0
@@ -75,8 +78,8 @@ def is_retired(column: str, here: Row, there: Row) -> bool:
     return not any(str(row["positionText"]).isdigit() for row in (here, there))
 
 
-# The most doubtful first. A difference is in the first group that it fits, of CONVENTIONS and then of these. One that
-# fits none follows from another.
+# The most doubtful first. A difference is in the first group that it fits, of CONVENTIONS and then
+# of these. One that fits none follows from another.
 DOUBTS = (
     Group(
         "A race or session has another date or time.",
@@ -89,7 +92,9 @@ DOUBTS = (
         "One of the two is wrong, or does not know of a penalty or disqualification after the race.",
         RESULTS,
         ("positionText", "positionOrder"),
-        lambda column, here, there: are_placed(column, here, there) and here["positionText"] != there["positionText"],
+        lambda column, here, there: (
+            are_placed(column, here, there) and here["positionText"] != there["positionText"]
+        ),
     ),
     Group("A driver has other points.", "One of the two is wrong.", RESULTS, ("points",)),
     Group(
@@ -130,9 +135,19 @@ DOUBTS = (
         QUALIFYING,
         ("position",),
     ),
-    Group("A pit stop differs.", "One of the two is wrong.", ("pit_stops",), ("lap", "time", "milliseconds")),
+    Group(
+        "A pit stop differs.",
+        "One of the two is wrong.",
+        ("pit_stops",),
+        ("lap", "time", "milliseconds"),
+    ),
     Group("A lap differs.", "One of the two is wrong.", ("lap_times",), ("position", "time")),
-    Group("A practice differs.", "One of the two is wrong.", ("practice",), ("position", "laps", "milliseconds")),
+    Group(
+        "A practice differs.",
+        "One of the two is wrong.",
+        ("practice",),
+        ("position", "laps", "milliseconds"),
+    ),
     Group(
         "A driver or constructor has other points or wins in the standings.",
         "One of the two is wrong, or knows of an exclusion or of dropped points that the other does not have.",
@@ -216,14 +231,17 @@ OTHER_DATES = """
 
 
 class Found(NamedTuple):
-    """The differences of a group: the race, and a line for corrections.csv that lacks only its source."""
+    """The differences of a group: the race, and a line for corrections.csv that lacks only its
+    source.
+    """
 
     group: Group
     rows: Sequence[tuple[str, str]]  # the largest difference first
 
 
 def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], list[str]]:
-    """The differences between the database at `path` and a source. Also lines that say what was compared.
+    """The differences between the database at `path` and a source. Also lines that say what was
+    compared.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
@@ -247,7 +265,9 @@ def match(db: sqlite3.Connection) -> None:
     """Fills the tables in `work`: the ids in `dump` of what is in `added`, and what is compared."""
     for name in ("races", "drivers", "constructors"):
         db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
-    db.execute("CREATE TABLE work.compared (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, id))")
+    db.execute(
+        "CREATE TABLE work.compared (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, id))"
+    )
     for (year,) in db.execute("SELECT DISTINCT year FROM added.races").fetchall():
         db.executemany("INSERT INTO work.races VALUES (?, ?)", same_races(db, year).items())
     for name in ("drivers", "constructors"):
@@ -262,7 +282,9 @@ def match(db: sqlite3.Connection) -> None:
 
 def differences(db: sqlite3.Connection) -> list[Found]:
     """All differences, by group."""
-    found: dict[Group, list[tuple[float, str, str]]] = {group: [] for group in (*DOUBTS, *CONVENTIONS)}
+    found: dict[Group, list[tuple[float, str, str]]] = {
+        group: [] for group in (*DOUBTS, *CONVENTIONS)
+    }
     (of_dates,) = groups_of("races", "date")
     for race, key, *dates in db.execute(OTHER_DATES):
         found[of_dates].append((0, race, line("races", key, "date", *dates)))
@@ -272,7 +294,9 @@ def differences(db: sqlite3.Connection) -> list[Found]:
             here, there = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
             for column in columns:
                 if here[column] != there[column] and None not in (here[column], there[column]):
-                    group = next((group for group in groups[column] if group.fits(column, here, there)), None)
+                    group = next(
+                        (group for group in groups[column] if group.fits(column, here, there)), None
+                    )
                     if group:
                         text = line(table, key, column, here[column], there[column])
                         found[group].append((distance(column, here, there), race, text))
@@ -283,7 +307,11 @@ def differences(db: sqlite3.Connection) -> list[Found]:
 
 def groups_of(table: str, column: str) -> list[Group]:
     """The groups for differences in a column, in the order in which they are tried."""
-    return [group for group in (*CONVENTIONS, *DOUBTS) if table in group.tables and column in group.columns]
+    return [
+        group
+        for group in (*CONVENTIONS, *DOUBTS)
+        if table in group.tables and column in group.columns
+    ]
 
 
 def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
@@ -292,7 +320,9 @@ def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
 
 
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
-    """SQL for the rows of a kind that are in both and differ: race, key, the columns here, the columns there."""
+    """SQL for the rows of a kind that are in both and differ: race, key, the columns here, the
+    columns there.
+    """
     names = ["raceId"] if table == "races" else BY_NAME[table].key
     keys, joins, conditions = [], [], []
     for name in names:
@@ -301,7 +331,9 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
         elif name in ("driverId", "constructorId"):
             of = name.removesuffix("Id")
             keys.append(f"{of}Ref")
-            joins.append(f"JOIN work.{of}s AS {of} ON {of}.id = here.{name} JOIN dump.{of}s USING ({name})")
+            joins.append(
+                f"JOIN work.{of}s AS {of} ON {of}.id = here.{name} JOIN dump.{of}s USING ({name})"
+            )
             conditions.append(f"there.{name} = {of}.added")
         else:
             keys.append(f"here.{name}")
@@ -330,6 +362,8 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
         yield f"{', '.join(race for (race,) in rows[:SHOWN])}{more}: match no race here, so they are not compared"
     counts = dict(db.execute("SELECT kind, count(*) FROM work.compared GROUP BY kind"))
     kinds = ", ".join(
-        f"{kind.replace('_', ' ')} of {counts[kind]:,} races" for kind in ("races", *KINDS) if kind in counts
+        f"{kind.replace('_', ' ')} of {counts[kind]:,} races"
+        for kind in ("races", *KINDS)
+        if kind in counts
     )
     yield f"compared with {source}: {kinds or 'nothing'}"

@@ -1,11 +1,12 @@
 """Builds the database from its sources: `racedata load`.
 
-A source (sources/) fills a Stage (stage.py). The first source is the base; what further ones add to it is decided in
-merge.py. Here, the Stage becomes a database, with the tables of schema.sql, in a new file that replaces the old one at
-the very end.
+A source (sources/) fills a Stage (stage.py). The first source is the base; what further ones add to
+it is decided in merge.py. Here, the Stage becomes a database, with the tables of schema.sql, in a
+new file that replaces the old one at the very end.
 
-What refreshes have added to the old database stays, unless the base is newer. Without an argument, the sources are
-those of the old database. If they fail, and an earlier version of racedata built it, it is built from its own tables.
+What refreshes have added to the old database stays, unless the base is newer. Without an argument,
+the sources are those of the old database. If they fail, and an earlier version of racedata built
+it, it is built from its own tables.
 """
 
 import argparse
@@ -29,10 +30,21 @@ from racedata.database import (
 )
 from racedata.kinds import KINDS
 from racedata.loader import earlier
-from racedata.loader.corrections import CORRECTIONS, add_corrections_argument, apply_corrections, corrected
+from racedata.loader.corrections import (
+    CORRECTIONS,
+    add_corrections_argument,
+    apply_corrections,
+    corrected,
+)
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, filled_apart, merge
-from racedata.loader.replacement import add_database_argument, copy_attributes, replaced_file, replacement, run
+from racedata.loader.replacement import (
+    add_database_argument,
+    copy_attributes,
+    replaced_file,
+    replacement,
+    run,
+)
 from racedata.loader.rules import is_fresher
 from racedata.loader.sources import PUBLISHED, addresses_in, source_at
 from racedata.loader.stage import Stage
@@ -41,8 +53,9 @@ from racedata.loader.temporary import temporary_folder
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
-# One row per season, driver and constructor: the driver's first entry for it, and all constructors up to that entry. In
-# a race, entries without a result come last. With min(number), SQLite takes the round from its row.
+# One row per season, driver and constructor: the driver's first entry for it, and all constructors
+# up to that entry. In a race, entries without a result come last. With min(number), SQLite takes
+# the round from its row.
 CONSTRUCTORS_SO_FAR = (
     """CREATE TEMP TABLE constructors_so_far AS
            SELECT year, driverId, round, number, group_concat(constructorId, ' ')
@@ -79,7 +92,9 @@ def build(
     """
     with closing(sqlite3.connect(path, isolation_level=None)) as db:
         # An unfinished file is deleted, so it needs no journal.
-        db.executescript("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE")
+        db.executescript(
+            "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE"
+        )
         db.executescript(SCHEMA)
         stage = Stage(db, progress)
         db.execute("BEGIN")
@@ -98,13 +113,19 @@ def build(
         for table in TABLES:
             progress(f"numbering {table.name}")
             store(stage, table)
-        db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
-        db.execute("INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results")
+        db.execute(
+            "INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons"
+        )
+        db.execute(
+            "INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results"
+        )
         describe(db, is_sample)
         for table in TABLES:
             if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
                 (source,) = db.execute("SELECT address FROM sources ORDER BY sourceId").fetchone()
-                raise LoadError(f"{source}: no {table.name} that can be served; expected at least one")
+                raise LoadError(
+                    f"{source}: no {table.name} that can be served; expected at least one"
+                )
         lines = [*table_of_rows(stage), *lines, *what_sources_gave(db), *unknown_values(db)]
         report = Report(lines, merged, seasons_of(db))
         db.execute("COMMIT")
@@ -123,7 +144,8 @@ def store(stage: Stage, table: Table) -> None:
     if not table.is_numbered:
         db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM dump.{table.name}")
         return
-    # SQLite numbers from 1 what is inserted into an empty table without a value for its INTEGER PRIMARY KEY.
+    # SQLite numbers from 1 what is inserted into an empty table without a value for its INTEGER
+    # PRIMARY KEY.
     if KINDS[table.name].is_numbered_by_race:
         db.execute(f"CREATE TEMP TABLE numbered (record INTEGER PRIMARY KEY, {names})")
         for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
@@ -183,7 +205,9 @@ def gave(db: sqlite3.Connection, source: int) -> str:
         if kind in counts:
             races, first, last = counts[kind]
             seasons = f"{first} to {last}" if first < last else f"{first}"
-            texts.append(f"{kind.replace('_', ' ')} of {races:,} race{'s' * (races > 1)} ({seasons})")
+            texts.append(
+                f"{kind.replace('_', ' ')} of {races:,} race{'s' * (races > 1)} ({seasons})"
+            )
     return ", ".join(texts)
 
 
@@ -213,19 +237,25 @@ def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
                     WHERE {table.name}.{column} IS NULL"""
             ).fetchone()
             if rows:
-                counts.append(f"{table.name}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})")
+                counts.append(
+                    f"{table.name}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})"
+                )
     if counts:
         yield f"unknown: {', '.join(counts)}"
 
 
 def seasons_of(db: sqlite3.Connection) -> str:
     """`1950 to 2025 (76 seasons, 1,149 races)`."""
-    counts = db.execute("SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races").fetchone()
+    counts = db.execute(
+        "SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races"
+    ).fetchone()
     return "{} to {} ({} seasons, {:,} races)".format(*counts)
 
 
 def recorded_sources(database: str) -> list[str]:
-    """The sources that the file at `database` was built from; the sample if it is missing. Raises LoadError."""
+    """The sources that the file at `database` was built from; the sample if it is missing. Raises
+    LoadError.
+    """
     if is_missing(Path(database)):
         return [SAMPLE]
     with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
@@ -234,12 +264,16 @@ def recorded_sources(database: str) -> list[str]:
 
 
 def load(
-    sources: Sequence[str], database: str, corrections: Path | None, progress: Progress, replace: bool = False
+    sources: Sequence[str],
+    database: str,
+    corrections: Path | None,
+    progress: Progress,
+    replace: bool = False,
 ) -> list[str]:
     """Builds `database` from sources, and from what refreshes have added to it. Returns a report.
 
-    If the file cannot be read, it raises LoadError, unless it may `replace` such a file. It also raises LoadError,
-    sqlite3.Error or OSError if the load fails.
+    If the file cannot be read, it raises LoadError, unless it may `replace` such a file. It also
+    raises LoadError, sqlite3.Error or OSError if the load fails.
     """
     lines, additions = [], []
     with replacement(database) as new, ExitStack() as stack:
@@ -259,7 +293,9 @@ def load(
             else:
                 additions.append(Addition(fill))
         if has_refreshes:
-            additions.append(Addition(partial(fill_from_before, database, None), is_fresher, has_calendars=True))
+            additions.append(
+                Addition(partial(fill_from_before, database, None), is_fresher, has_calendars=True)
+            )
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
         report = build(new, fill_base, additions, corrections, is_sample, progress)
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
@@ -267,7 +303,9 @@ def load(
 
 
 def fill_from_before(database: str, source: str | None, stage: Stage) -> list[str]:
-    """Fills the stage with what the database has from the source at an address; if None, with what was refreshed."""
+    """Fills the stage with what the database has from the source at an address; if None, with what
+    was refreshed.
+    """
     with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
         earlier.read(db, stage)
     earlier.keep(stage, source)
@@ -291,7 +329,9 @@ def was_refreshed(database: str, replace: bool) -> bool:
 
 
 def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
-    """Builds `database` from its own tables, which may be of an older schema version. Returns a report."""
+    """Builds `database` from its own tables, which may be of an older schema version. Returns a
+    report.
+    """
     with replacement(database) as new:
         report = build_again(Path(database), new, corrections, progress)
     return [*report.lines, f"{database}: {report.seasons} from its own tables, because {reason}"]
@@ -300,11 +340,14 @@ def rebuild(database: str, corrections: Path | None, progress: Progress, reason:
 def build_again(old: Path, new: Path, corrections: Path | None, progress: Progress) -> Report:
     """Builds a database at `new` from the tables of the one at `old`."""
     with closing(earlier.open_checked(old, OLDEST_VERSION)) as db:
-        return build(new, partial(earlier.read, db), [], corrections, earlier.is_sample(db), progress)
+        return build(
+            new, partial(earlier.read, db), [], corrections, earlier.is_sample(db), progress
+        )
 
 
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from its recorded sources; if that fails and it is older, from its own tables.
+    """Builds `database` from its recorded sources; if that fails and it is older, from its own
+    tables.
 
     Returns a report. Raises what `load` does.
     """
@@ -324,9 +367,11 @@ def make_default_folder(database: str) -> None:
 
 
 def provide(database: str) -> None:
-    """Builds what the service can begin with: the sample, or if an earlier version built the database, the same again.
+    """Builds what the service can begin with: the sample, or if an earlier version built the
+    database, the same again.
 
-    It does not wait for a load or refresh that is running, which takes minutes and replaces the file. Exits as `run`.
+    It does not wait for a load or refresh that is running, which takes minutes and replaces the
+    file. Exits as `run`.
     """
 
     def work(progress: Progress) -> list[str]:
@@ -351,7 +396,9 @@ def provide(database: str) -> None:
 
 
 def main(arguments: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(prog="racedata load", description="Build the database from one source or several.")
+    parser = argparse.ArgumentParser(
+        prog="racedata load", description="Build the database from one source or several."
+    )
     parser.add_argument(
         "sources",
         nargs="*",
@@ -381,7 +428,9 @@ def main(arguments: Sequence[str]) -> None:
             if is_missing(path):
                 what = "there is no database"
             else:
-                what = "a newer version built it" if is_newer(path) else "no earlier version built it"
+                what = (
+                    "a newer version built it" if is_newer(path) else "no earlier version built it"
+                )
             return [f"{parsed.database}: {what}; nothing was changed"]
         make_default_folder(parsed.database)
         sources = [address for text in parsed.sources for address in addresses_in(text)]

@@ -2,9 +2,10 @@
 
 With `--against SOURCE`, the doubts are the differences from another source, which against.py finds.
 
-A doubt is two facts that can hardly both be true: each check is a query whose rows are the doubts, with a sentence that
-says what they mean. Some doubts are errors of the dump; others are history, such as shared cars and penalties.
-corrections.csv is the place for errors that are proven. The check changes nothing.
+A doubt is two facts that can hardly both be true: each check is a query whose rows are the doubts,
+with a sentence that says what they mean. Some doubts are errors of the dump; others are history,
+such as shared cars and penalties. corrections.csv is the place for errors that are proven. The
+check changes nothing.
 """
 
 import argparse
@@ -30,7 +31,8 @@ class Check(NamedTuple):
     sql: str  # the doubts, the most doubtful first; its column names head the report's columns
 
 
-# What the checks read beside the tables: `named` are the rows of `results` with names instead of ids.
+# What the checks read beside the tables: `named` are the rows of `results` with names instead of
+# ids.
 VIEWS = """
 CREATE TEMP VIEW race AS SELECT raceId, year, round, year || '/' || round || ' ' || name AS race FROM races;
 
@@ -394,14 +396,21 @@ CHECKS = (
 
 def aligned(heads: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
     """The lines of a table with aligned columns."""
-    cells = [list(heads), *(["-" if value is None else str(value) for value in row] for row in rows)]
+    cells = [
+        list(heads),
+        *(["-" if value is None else str(value) for value in row] for row in rows),
+    ]
     widths = [max(map(len, column)) for column in zip(*cells)]
     for row in cells:
         yield "  " + "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
 
 
 def paragraph(
-    title: str, meaning: str, heads: Iterable[str], rows: Sequence[Iterable[object]], rows_shown: int | None
+    title: str,
+    meaning: str,
+    heads: Iterable[str],
+    rows: Sequence[Iterable[object]],
+    rows_shown: int | None,
 ) -> Iterator[str]:
     """The lines for what was found. `rows_shown` limits the rows; None shows all."""
     yield f"{len(rows):,}: {title}"
@@ -418,7 +427,9 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
     Raises LoadError for a file that is not such a database.
     """
     with closing(open_checked(path)) as db:
-        db.create_function("milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True)
+        db.create_function(
+            "milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True
+        )
         db.executescript(VIEWS)
         for of in ("driver", "constructor"):
             db.execute(SUMS.format(of=of))
@@ -433,8 +444,12 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
         yield f"{doubts:,} doubts from {checks} of {len(CHECKS)} checks; the others found nothing"
 
 
-def report_against(path: Path, source: str, rows_shown: int | None, progress: Progress) -> Iterator[str]:
-    """The lines of the report on differences from a source: a paragraph per group. Raises what `compare` does."""
+def report_against(
+    path: Path, source: str, rows_shown: int | None, progress: Progress
+) -> Iterator[str]:
+    """The lines of the report on differences from a source: a paragraph per group. Raises what
+    `compare` does.
+    """
     found, remarks = compare(path, source, progress)
     for group, rows in found:
         yield from paragraph(group.title, group.meaning, ("race", HEADER), rows, rows_shown)
@@ -454,7 +469,11 @@ def main(arguments: Sequence[str]) -> None:
         metavar="SOURCE",
         help="report instead every fact that differs in another source: one that racedata load reads, or a database",
     )
-    parser.add_argument("--all", action="store_true", help=f"show all that was found, not only {ROWS_SHOWN} of a kind")
+    parser.add_argument(
+        "--all",
+        action="store_true",
+        help=f"show all that was found, not only {ROWS_SHOWN} of a kind",
+    )
     parsed = parser.parse_args(arguments)
     path, rows_shown = Path(parsed.database), None if parsed.all else ROWS_SHOWN
 

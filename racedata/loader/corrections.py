@@ -1,4 +1,6 @@
-"""Applies corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes the file."""
+"""Applies corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes
+the file.
+"""
 
 import sqlite3
 from argparse import ArgumentParser
@@ -14,7 +16,8 @@ from racedata.loader.values import Value, number, one_of, plain_text, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 
-# The SQL for a column in a key. A key has years, rounds and references instead of ids: `2023/18/alonso`.
+# The SQL for a column in a key. A key has years, rounds and references instead of ids:
+# `2023/18/alonso`.
 IN_KEY = {
     "raceId": "raceId = (SELECT raceId FROM dump.races WHERE year = ? AND round = ?)",
     "driverId": "driverId = (SELECT driverId FROM dump.drivers WHERE driverRef = ?)",
@@ -32,7 +35,9 @@ HEADER = ",".join(field.name for field in FIELDS)
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`: a path, or None for `none`. Empty, as `make` passes it: the project's own file."""
+    """Adds `--corrections`: a path, or None for `none`. Empty, as `make` passes it: the project's
+    own file.
+    """
     parser.add_argument(
         "--corrections",
         metavar="FILE",
@@ -42,8 +47,12 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     )
 
 
-def corrected(fill: Callable[[Stage], list[str]], path: Path | None) -> Callable[[Stage], list[str]]:
-    """A function that does what `fill` does, and then applies the corrections in the file at `path`, if any."""
+def corrected(
+    fill: Callable[[Stage], list[str]], path: Path | None
+) -> Callable[[Stage], list[str]]:
+    """A function that does what `fill` does, and then applies the corrections in the file at
+    `path`, if any.
+    """
 
     def fill_and_correct(stage: Stage) -> list[str]:
         lines = fill(stage)
@@ -56,7 +65,8 @@ def corrected(fill: Callable[[Stage], list[str]], path: Path | None) -> Callable
 
 
 def apply_corrections(stage: Stage, path: Path) -> list[str]:
-    """Applies the corrections in the file at `path`. Returns lines for the report: how many, and which are obsolete.
+    """Applies the corrections in the file at `path`. Returns lines for the report: how many, and
+    which are obsolete.
 
     Raises LoadError for a file that is not such a list.
     """
@@ -66,11 +76,15 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
     obsolete = []
     for batch in CsvFile(path, FIELDS, stage.progress).batches():
         for row in zip(*batch):
-            table, key, column, wrong, right, _ = (r"\N" if value is None else str(value) for value in row)
+            table, key, column, wrong, right, _ = (
+                r"\N" if value is None else str(value) for value in row
+            )
             rows, stored = correct_value(stage, path, BY_NAME[table], key, column, wrong, right)
             counts[f"{table}.{column}"] += rows
             if stored is not None:
-                obsolete.append(f"obsolete correction, not applied: {table} {key} {column} is {stored}, not {wrong}")
+                obsolete.append(
+                    f"obsolete correction, not applied: {table} {key} {column} is {stored}, not {wrong}"
+                )
     applied = ", ".join(f"{column} in {rows:,} rows" for column, rows in counts.items() if rows)
     return [f"corrected: {applied}", *obsolete] if applied else obsolete
 
@@ -80,7 +94,8 @@ def correct_value(
 ) -> tuple[int, Value]:
     """Applies one correction, which names a row by its `key`.
 
-    Returns how many rows have changed. If the correction is obsolete, also the value that the row has.
+    Returns how many rows have changed. If the correction is obsolete, also the value that the row
+    has.
     """
     place = f"{path.name}: {table.name} {key} {column_name}"
     columns = {column.name: column for column in table.columns if not column.name.endswith("Id")}
@@ -96,7 +111,11 @@ def correct_value(
     except ValueError:
         raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {parse.expected}") from None
     # Some sources write 205.460, and some 205.46.
-    compared = f"CAST({column_name} AS REAL) IS CAST(? AS REAL)" if parse is number else f"{column_name} IS ?"
+    compared = (
+        f"CAST({column_name} AS REAL) IS CAST(? AS REAL)"
+        if parse is number
+        else f"{column_name} IS ?"
+    )
     sql = f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {compared}"
     try:
         changed = stage.db.execute(sql, [new, *parts, old]).rowcount

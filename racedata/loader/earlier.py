@@ -15,10 +15,11 @@ from racedata.loader.files.csvfile import BATCH
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import TABLES
 
-# Schema versions 2 and 3 do not store resultId, but what depends on it: the order of rows of a race with the same
-# positionOrder, and that of `constructors` in the standings. These are the records whose resultId must be higher than
-# their place says: a driver's result that comes before another with a constructor that the standings name earlier, and
-# the rows that are equal to it and come after it.
+# Schema versions 2 and 3 do not store resultId, but what depends on it: the order of rows of a race
+# with the same positionOrder, and that of `constructors` in the standings. These are the records
+# whose resultId must be higher than their place says: a driver's result that comes before another
+# with a constructor that the standings name earlier, and the rows that are equal to it and come
+# after it.
 LATER_RESULTS = """
     SELECT equal.record
     FROM results JOIN results AS other USING (raceId, driverId) JOIN driver_standings USING (raceId, driverId)
@@ -35,7 +36,9 @@ RESULTS_ARE_ENTRIES = """
 
 
 def read_only_uri(path: Path) -> str:
-    """The URI of a database file, to be read without locks: no program changes such a file, they only replace it."""
+    """The URI of a database file, to be read without locks: no program changes such a file, they
+    only replace it.
+    """
     return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
 
 
@@ -44,7 +47,9 @@ def open_read_only(path: Path) -> sqlite3.Connection:
 
 
 def open_checked(path: Path, oldest: int = database.SCHEMA_VERSION) -> sqlite3.Connection:
-    """A connection to a file that is undamaged, and of a schema version from `oldest` on. Raises LoadError."""
+    """A connection to a file that is undamaged, and of a schema version from `oldest` on. Raises
+    LoadError.
+    """
     try:
         database.read(path, oldest)
     except database.DatabaseError as error:
@@ -63,7 +68,8 @@ def names_of(db: sqlite3.Connection, table: str) -> list[str]:
 
 
 def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
-    """Fills the stage with the tables of a database. If a table lacks the dump's id, `record` takes its place.
+    """Fills the stage with the tables of a database. If a table lacks the dump's id, `record` takes
+    its place.
 
     Returns no lines for a report.
     """
@@ -74,9 +80,11 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
             continue
         columns = list(names)
         if table.id and table.id not in stored:
-            is_made = table.name == "results" and schema_version(db) > 1  # version 1 has no standings
+            # version 1 has no standings
+            is_made = table.name == "results" and schema_version(db) > 1
             names, columns = [table.id, *names], [RESULT_ID if is_made else "record", *columns]
-        # Before, the loader accepted a driver twice in a session. The first row counts, but unknown numbers may differ.
+        # Before, the loader accepted a driver twice in a session. The first row counts, but unknown
+        # numbers may differ.
         first = f"WHERE rowid IN (SELECT min(rowid) FROM {table.name} GROUP BY {', '.join(table.unique)})"
         unknown = " OR number IS NULL" if "number" in table.unique else ""
         sql = f"SELECT {', '.join(columns)} FROM {table.name} {first + unknown if table.id else ''}"
@@ -85,7 +93,8 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
     if schema_version(db) < 4:
         copy_sessions(db, stage)
     if schema_version(db) < 3:
-        from racedata.loader.sources.ergast import make_uniform  # here: sources/ imports this module
+        # here: sources/ imports this module
+        from racedata.loader.sources.ergast import make_uniform
 
         make_uniform(stage)
     if schema_version(db) < 5:
@@ -98,13 +107,19 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
 
 
 def correct_future_times(db: sqlite3.Connection) -> None:
-    """Corrects times in the future, from a clock that was ahead: else no dump would be newer until then.
+    """Corrects times in the future, from a clock that was ahead: else no dump would be newer until
+    then.
 
     What was fetched at such a time counts as old: as fetched on the day of the race.
     """
-    (newest,) = db.execute("SELECT max(date) FROM dump.results JOIN dump.races USING (raceId)").fetchone()
-    today = max(datetime.now(UTC).strftime("%Y-%m-%d"), newest or "")  # the clock may also be behind
-    db.execute("UPDATE dump.sources SET readAt = ?1 || 'T00:00:00Z' WHERE date(readAt) > ?1", (today,))
+    (newest,) = db.execute(
+        "SELECT max(date) FROM dump.results JOIN dump.races USING (raceId)"
+    ).fetchone()
+    # the clock may also be behind
+    today = max(datetime.now(UTC).strftime("%Y-%m-%d"), newest or "")
+    db.execute(
+        "UPDATE dump.sources SET readAt = ?1 || 'T00:00:00Z' WHERE date(readAt) > ?1", (today,)
+    )
     db.execute(
         """UPDATE dump.origins SET fetchedAt = min(date, ?1) || 'T00:00:00Z' FROM dump.races
            WHERE races.raceId = origins.raceId AND date(fetchedAt) > ?1""",
@@ -157,14 +172,21 @@ def is_sample(db: sqlite3.Connection) -> bool:
     """Whether the base of a database is the sample."""
     row = build_row(db)
     # Before schema version 4, the sample was in the folder `data` of a checkout.
-    return bool(row["isSample"] if "isSample" in row else Path(row["source"]).parts[-2:] == ("data", "sample"))
+    return bool(
+        row["isSample"]
+        if "isSample" in row
+        else Path(row["source"]).parts[-2:] == ("data", "sample")
+    )
 
 
 def loaded_sources(db: sqlite3.Connection) -> list[str]:
     """The addresses of the sources of the last load, in its order."""
     if schema_version(db) < 5:
         return [build_row(db).get("source", "")]
-    return [address for (address,) in db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")]
+    return [
+        address
+        for (address,) in db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
+    ]
 
 
 def was_refreshed(db: sqlite3.Connection) -> bool:
@@ -175,11 +197,14 @@ def was_refreshed(db: sqlite3.Connection) -> bool:
 
 
 def keep(stage: Stage, address: str | None) -> None:
-    """Of a stage that `read` has filled, keeps what was loaded from a source; if None, what refreshes have fetched."""
+    """Of a stage that `read` has filled, keeps what was loaded from a source; if None, what
+    refreshes have fetched.
+    """
     stage.db.execute("UPDATE dump.sources SET isLoaded = address IS ?", (address,))
     others = """FROM dump.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL,
         fetchedAt NOT NULL OR sourceId NOT IN (SELECT sourceId FROM dump.sources WHERE isLoaded))"""
     stage.db.execute(
-        f"DELETE FROM dump.sessions WHERE raceId IN (SELECT raceId {others} AND kind = 'sessions')", (address,)
+        f"DELETE FROM dump.sessions WHERE raceId IN (SELECT raceId {others} AND kind = 'sessions')",
+        (address,),
     )
     stage.db.execute(f"DELETE {others}", (address,))

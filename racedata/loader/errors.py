@@ -11,4 +11,6 @@ class LoadError(Exception):
 
 
 def no_space_for_temporary_files() -> LoadError:
-    return LoadError(f"{tempfile.gettempdir()}: no space left for temporary files; TMPDIR names another folder")
+    return LoadError(
+        f"{tempfile.gettempdir()}: no space left for temporary files; TMPDIR names another folder"
+    )

@@ -15,8 +15,8 @@ LAST_SEASON = 9999  # that a date can have
 RACES = 22  # of a season that is not here, to tell how many requests it takes
 
 LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
-# Earlier seasons with races that have no results, unless their calendar was fetched long after the last race: then, the
-# API has no more of them.
+# Earlier seasons with races that have no results, unless their calendar was fetched long after the
+# last race: then, the API has no more of them.
 UNFINISHED = f"""
     SELECT year FROM races JOIN origins ON origins.raceId = races.raceId AND kind = 'races'
     WHERE year < ({LATEST}) GROUP BY year
@@ -35,18 +35,24 @@ class OldDatabase:
 
     def newest(self) -> str:
         """The date of the latest race with results."""
-        (found,) = self.db.execute("SELECT max(date) FROM results JOIN races USING (raceId)").fetchone()
+        (found,) = self.db.execute(
+            "SELECT max(date) FROM results JOIN races USING (raceId)"
+        ).fetchone()
         return found or ""
 
     def unfinished(self) -> set[int]:
         return {year for (year,) in self.db.execute(UNFINISHED)}
 
     def first_season(self, listed: Sequence[int]) -> int:
-        """The first season to bring of those that a source lists: unfinished, missing, or the latest with results."""
+        """The first season to bring of those that a source lists: unfinished, missing, or the
+        latest with results.
+        """
         years = {year for (year,) in self.db.execute("SELECT DISTINCT year FROM races")}
         (latest,) = self.db.execute(LATEST).fetchone()
         # The sample lacks most seasons, also before its first.
-        missing = {year for year in listed if year > min(years) or earlier.is_sample(self.db)} - years
+        missing = {
+            year for year in listed if year > min(years) or earlier.is_sample(self.db)
+        } - years
         return min([int(latest), *self.unfinished(), *missing])
 
     def races_to_fetch(self, season: int) -> int:
@@ -67,11 +73,15 @@ class OldDatabase:
 
     def count(self, table: Table, race_id: int | None) -> int:
         """How many rows of a table a race has."""
-        (rows,) = self.db.execute(f"SELECT count(*) FROM {table.name} WHERE raceId = ?", (race_id,)).fetchone()
+        (rows,) = self.db.execute(
+            f"SELECT count(*) FROM {table.name} WHERE raceId = ?", (race_id,)
+        ).fetchone()
         return int(rows)
 
     def rows(self, table: Table, race_id: int | None) -> list[dict[str, Value]]:
-        """The rows of a race in a classification, as api_rows.py makes them: references and texts instead of ids."""
+        """The rows of a race in a classification, as api_rows.py makes them: references and texts
+        instead of ids.
+        """
         names = list(table.paths)
         texts = {"driverId": "driverRef", "constructorId": "constructorRef", "statusId": "status"}
         found = self.db.execute(
@@ -84,11 +94,15 @@ class OldDatabase:
         return [dict(zip(names, row)) for row in found]
 
     def race_id(self, year: int, round: int) -> int | None:
-        found = self.db.execute("SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)).fetchone()
+        found = self.db.execute(
+            "SELECT raceId FROM races WHERE year = ? AND round = ?", (year, round)
+        ).fetchone()
         return int(found[0]) if found else None
 
     def without_laps(self, also_from_apis: bool) -> dict[int, int]:
-        """The seasons of races, by raceId, whose results a refresh gave, but from no API, and that have no laps."""
+        """The seasons of races, by raceId, whose results a refresh gave, but from no API, and that
+        have no laps.
+        """
         found = self.db.execute(
             """SELECT raceId, year FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
                WHERE kind = 'results' AND fetchedAt NOT NULL AND (sources.name NOT LIKE 'http%' OR ?)
@@ -105,8 +119,13 @@ class OldDatabase:
         lines = []
         with closing(earlier.open_read_only(path)) as new:
             for table in TABLES:
-                before, now = (db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0] for db in (self.db, new))
-                rows = zip_longest(*(db.execute(f"SELECT * FROM {table.name}") for db in (self.db, new)))
+                before, now = (
+                    db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]
+                    for db in (self.db, new)
+                )
+                rows = zip_longest(
+                    *(db.execute(f"SELECT * FROM {table.name}") for db in (self.db, new))
+                )
                 changed = sum(old != other for old, other in rows)
                 if now != before:
                     lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")

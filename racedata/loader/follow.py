@@ -1,7 +1,7 @@
 """Keeps the database fresh: `racedata refresh --follow`, until a signal ends it.
 
-Each source has a process of its own, so none that is slow or fails delays another. The rules for the times at which to
-look are in schedule.py.
+Each source has a process of its own, so none that is slow or fails delays another. The rules for
+the times at which to look are in schedule.py.
 """
 
 import math
@@ -18,20 +18,38 @@ from typing import NamedTuple, Never
 from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
 from racedata.loader.processes import Children, Sleep, Waiter
-from racedata.loader.replacement import FAULTS, fault_text, interrupted_by_end_signals, progress_of_terminal, say
-from racedata.loader.schedule import DAY, Expected, after_race, expected_records, next_look, retry_wait, to_ask
+from racedata.loader.replacement import (
+    FAULTS,
+    fault_text,
+    interrupted_by_end_signals,
+    progress_of_terminal,
+    say,
+)
+from racedata.loader.schedule import (
+    DAY,
+    Expected,
+    after_race,
+    expected_records,
+    next_look,
+    retry_wait,
+    to_ask,
+)
 
 NEVER = datetime.min.replace(tzinfo=UTC)
-WAIT_SECONDS = 600  # at a time: a long wait would not notice that the machine was suspended, or its clock set
+# at a time: a long wait would not notice that the machine was suspended, or its clock set
+WAIT_SECONDS = 600
 
 
 class Followed(NamedTuple):
     """A source to follow, and its refresh. If they fail, the functions raise one of FAULTS."""
 
     kinds: Collection[str]  # of the records that it publishes after a session: names of tables
-    has_news: Callable[[Sequence[Expected]], bool]  # whether a refresh would store such records, or another calendar
-    refresh: Callable[[], str]  # brings the database up to date, and returns what changed, in one line
-    publishes_after_race: bool = False  # all sessions of a weekend together; else after each session
+    # whether a refresh would store such records, or another calendar
+    has_news: Callable[[Sequence[Expected]], bool]
+    # brings the database up to date, and returns what changed, in one line
+    refresh: Callable[[], str]
+    # all sessions of a weekend together; else after each session
+    publishes_after_race: bool = False
 
 
 @dataclass
@@ -55,7 +73,13 @@ class Loop:
         report: Callable[[str], object],
         complain: Callable[[Exception, datetime], None],  # gets the time of the next try
     ) -> None:
-        self.expected, self.clock, self.wait, self.report, self.complain = expected, clock, wait, report, complain
+        self.expected, self.clock, self.wait, self.report, self.complain = (
+            expected,
+            clock,
+            wait,
+            report,
+            complain,
+        )
 
     def run(self, source: Followed) -> Never:
         """Follows a source for good."""
@@ -129,9 +153,11 @@ def follow(
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
-    """Follows the sources until a signal or the end of the process `parent` ends it. That leaves the database whole.
+    """Follows the sources until a signal or the end of the process `parent` ends it. That leaves
+    the database whole.
 
-    Each has a name, and a function that makes it: this is called in its process, with a function to sleep.
+    Each has a name, and a function that makes it: this is called in its process, with a function to
+    sleep.
     """
 
     def expected() -> list[Expected]:
@@ -153,7 +179,9 @@ def follow(
         return wait.total_seconds()
 
     waiter = Waiter(parent)
-    children = Children([(name, partial(follow_one, make)) for name, make in sources], complain_of_process)
+    children = Children(
+        [(name, partial(follow_one, make)) for name, make in sources], complain_of_process
+    )
     try:
         with interrupted_by_end_signals():
             while True:

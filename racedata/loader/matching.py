@@ -1,7 +1,8 @@
-"""Which race, driver or constructor of one database is which of another: for merging and for comparing.
+"""Which race, driver or constructor of one database is which of another: for merging and for
+comparing.
 
-Drivers and the like are matched by reference, races by circuit and date, and never by an id or a round. What is done
-with the matches does not belong here.
+Drivers and the like are matched by reference, races by circuit and date, and never by an id or a
+round. What is done with the matches does not belong here.
 """
 
 import re
@@ -12,8 +13,8 @@ from typing import NamedTuple
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value
 
-# The SQL that finds a row of a list in the base. A driver may have got a reference of the source's own. The letter case
-# of statuses differs between sources.
+# The SQL that finds a row of a list in the base. A driver may have got a reference of the source's
+# own. The letter case of statuses differs between sources.
 LISTS = {
     "circuits": ["circuitRef = :circuitRef"],
     "constructors": ["constructorRef = :constructorRef"],
@@ -40,10 +41,13 @@ class CalendarRace(NamedTuple):
     date: str
 
 
-def match_calendars(races: Collection[CalendarRace], others: Collection[CalendarRace]) -> dict[int, int]:
+def match_calendars(
+    races: Collection[CalendarRace], others: Collection[CalendarRace]
+) -> dict[int, int]:
     """The ids in `others` of the same races, by their ids in `races`.
 
-    The same race has the same name; or, if it was renamed, the same article, or the same circuit and date.
+    The same race has the same name; or, if it was renamed, the same article, or the same circuit
+    and date.
     """
     marks: list[Callable[[CalendarRace], object]] = [
         lambda race: race.name,
@@ -70,7 +74,9 @@ def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRac
 
 
 def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
-    """The ids in `dump` of the races of a season, by their ids in `added`, as far as each matches only one."""
+    """The ids in `dump` of the races of a season, by their ids in `added`, as far as each matches
+    only one.
+    """
     pairs = db.execute(SAME_RACES, (year,)).fetchall()
     new, old = ([pair[side] for pair in pairs] for side in (0, 1))
     return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
@@ -80,7 +86,9 @@ def find(db: sqlite3.Connection, name: str, row: Mapping[str, Value]) -> int | N
     """The id in `dump` of a row of one of LISTS; None if that row is missing."""
     id = BY_NAME[name].names[0]
     for condition in LISTS[name]:
-        found = db.execute(f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row).fetchone()
+        found = db.execute(
+            f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row
+        ).fetchone()
         if found:
             return int(found[0])
     return None

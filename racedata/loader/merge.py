@@ -1,7 +1,8 @@
-"""Merges a Stage into another: what a further source, a refresh or the database from before adds to what was loaded.
+"""Merges a Stage into another: what a further source, a refresh or the database from before adds to
+what was loaded.
 
-Here is the SQL. matching.py says which race and driver is which, rules.py which record wins. Sessions are from the
-source of the race, or from another if that has none.
+Here is the SQL. matching.py says which race and driver is which, rules.py which record wins.
+Sessions are from the source of the race, or from another if that has none.
 """
 
 import sqlite3
@@ -15,7 +16,15 @@ from racedata.database import SCHEMA
 from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.matching import LISTS, calendar, find, match_calendars, same_races
-from racedata.loader.rules import Part, Rule, is_too_small, lost_races, may_replace_calendar, only_adds, part_of
+from racedata.loader.rules import (
+    Part,
+    Rule,
+    is_too_small,
+    lost_races,
+    may_replace_calendar,
+    only_adds,
+    part_of,
+)
 from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 from racedata.loader.temporary import temporary_folder
@@ -30,18 +39,24 @@ class Addition(NamedTuple):
     fill: Callable[[Stage], list[str]]  # fills a Stage with it, and returns lines for the report
     rule: Rule = only_adds  # which of its records replace those of the base
     years: Collection[int] | None = None  # the seasons of which it is merged; None: all
-    has_calendars: bool = False  # whether its calendars may take the place of those here, by the same rule
+    # whether its calendars may take the place of those here, by the same rule
+    has_calendars: bool = False
     # Whether it may delete what it lacks: races, and records that it has of fewer drivers.
     may_shrink: bool = True
-    # Whether races of a season that its calendar lacks, and that have no results here, are cancelled. Else that
-    # calendar is not taken.
+    # Whether races of a season that its calendar lacks, and that have no results here, are
+    # cancelled. Else that calendar is not taken.
     are_cancelled: Callable[[int, Sequence[str]], bool] = lambda year, races: False
-    updates_lists: bool = False  # whether what it says of a driver, constructor or circuit is taken too
+    # whether what it says of a driver, constructor or circuit is taken too
+    updates_lists: bool = False
 
 
 @contextmanager
-def filled_apart(fill: Callable[[Stage], list[str]], progress: Progress) -> Iterator[tuple[Path, list[str]]]:
-    """A Stage in a file of its own, for `merge`: the path of that file, and what `fill`, which fills it, returns."""
+def filled_apart(
+    fill: Callable[[Stage], list[str]], progress: Progress
+) -> Iterator[tuple[Path, list[str]]]:
+    """A Stage in a file of its own, for `merge`: the path of that file, and what `fill`, which
+    fills it, returns.
+    """
     with temporary_folder("racedata-", "stage.db") as folder:
         path = folder / "stage.db"
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
@@ -54,7 +69,9 @@ def filled_apart(fill: Callable[[Stage], list[str]], progress: Progress) -> Iter
 
 
 def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
-    """Merges the Stage in a file, which the addition has filled, into `stage`. Returns lines for the report."""
+    """Merges the Stage in a file, which the addition has filled, into `stage`. Returns lines for
+    the report.
+    """
     db = stage.db
     db.execute("COMMIT")  # no file can be attached in a transaction
     db.execute("ATTACH ? AS added", (str(path),))
@@ -73,7 +90,9 @@ def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
 
 
 class Merge:
-    """The merge of the attached Stage `added` into `dump`. In `work` are the ids here of what is in `added`."""
+    """The merge of the attached Stage `added` into `dump`. In `work` are the ids here of what is in
+    `added`.
+    """
 
     def __init__(self, db: sqlite3.Connection, addition: Addition) -> None:
         self.db, self.addition = db, addition
@@ -82,11 +101,17 @@ class Merge:
         self.missing: list[str] = []  # races here that may be cancelled
         for name in (*LISTS, "races", "sources"):
             unique = "UNIQUE" if name == "drivers" else ""
-            db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL {unique})")
-        db.execute("CREATE TABLE work.taken (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))")
+            db.execute(
+                f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL {unique})"
+            )
+        db.execute(
+            "CREATE TABLE work.taken (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"
+        )
         # A driver has one fastest lap in a race, but may have two results: shared cars.
         columns = ", ".join(FASTEST_LAP)
-        db.execute(f"CREATE TABLE work.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))")
+        db.execute(
+            f"CREATE TABLE work.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))"
+        )
         # The date of the latest race with results that each source has, by schema.
         self.newest: dict[str, dict[str, str]] = {
             schema: dict(
@@ -101,7 +126,9 @@ class Merge:
         }
 
     def add_sources(self) -> None:
-        """Adds the sources that a load has read, or of which a part is taken, or updates what is said of them here."""
+        """Adds the sources that a load has read, or of which a part is taken, or updates what is
+        said of them here.
+        """
         # What was read later counts; but the next load reads what this load was given.
         self.db.execute(
             """INSERT INTO dump.sources (name, address, licence, checksum, readAt, isLoaded, gave)
@@ -125,7 +152,11 @@ class Merge:
 
     def match_season(self, year: int) -> None:
         """Finds the races of a season here."""
-        if self.addition.has_calendars and self.may_replace_calendar(year) and not self.would_lose(year):
+        if (
+            self.addition.has_calendars
+            and self.may_replace_calendar(year)
+            and not self.would_lose(year)
+        ):
             ids = self.replace_calendar(year)
         else:
             ids = same_races(self.db, year)
@@ -135,11 +166,15 @@ class Merge:
                    ORDER BY round""",
                 (year,),
             )
-            self.unmatched += [f"{year}/{round} {name}" for race, round, name in rows if race not in ids]
+            self.unmatched += [
+                f"{year}/{round} {name}" for race, round, name in rows if race not in ids
+            ]
         self.db.executemany("INSERT INTO work.races VALUES (?, ?)", ids.items())
 
     def may_replace_calendar(self, year: int) -> bool:
-        """Whether the calendar of a season is lacking here, or may take the place of the one that is here."""
+        """Whether the calendar of a season is lacking here, or may take the place of the one that
+        is here.
+        """
         new, old = (
             {
                 self.part(schema, *row)
@@ -156,7 +191,9 @@ class Merge:
         return may_replace_calendar(self.addition.rule, new, old)
 
     def would_lose(self, year: int) -> bool:
-        """Whether the new calendar lacks races of the old one that must not go. Notes them for the report."""
+        """Whether the new calendar lacks races of the old one that must not go. Notes them for the
+        report.
+        """
         if self.addition.may_shrink:
             return False
         old = calendar(self.db, "dump", year)
@@ -222,7 +259,8 @@ class Merge:
         return ids
 
     def take_sessions(self) -> None:
-        """Notes the races whose sessions are taken: with the race, or if those here have no date, or by the rule.
+        """Notes the races whose sessions are taken: with the race, or if those here have no date,
+        or by the rule.
 
         Sessions that came with the race stay with it. Also sets the times of races that have none.
         """
@@ -270,7 +308,9 @@ class Merge:
                 if id in BY_NAME[kind].names
             ]
             if id in BY_NAME["entries"].names:
-                needed.append(f"SELECT {id} FROM added.entries JOIN work.taken ON kind = 'results' AND added = raceId")
+                needed.append(
+                    f"SELECT {id} FROM added.entries JOIN work.taken ON kind = 'results' AND added = raceId"
+                )
             if name == "drivers":
                 needed.append(
                     "SELECT driverId FROM added.results JOIN work.taken ON kind = 'fastest_laps' AND added = raceId "
@@ -280,8 +320,8 @@ class Merge:
         self.note_fastest_laps()
         for kind in ("sessions", *RECORDS):
             self.copy(BY_NAME[kind], kind)
-        # With its results, a source gives the entries without one. If it knows of none, those here stay, except of
-        # drivers who have a result now.
+        # With its results, a source gives the entries without one. If it knows of none, those here
+        # stay, except of drivers who have a result now.
         self.db.execute(
             """DELETE FROM dump.entries
                WHERE raceId IN (SELECT id FROM work.taken JOIN added.entries ON raceId = added WHERE kind = 'results')
@@ -315,10 +355,15 @@ class Merge:
         with_results = {there for (there,) in taken}
         for there, here, source, fetched_at, old_source, old_fetched_at in found:
             if old_source is not None:
-                new, old = self.part("added", source, fetched_at), self.part("dump", old_source, old_fetched_at)
+                new, old = (
+                    self.part("added", source, fetched_at),
+                    self.part("dump", old_source, old_fetched_at),
+                )
                 if not self.addition.rule(new, old):
                     continue
-                if not self.addition.may_shrink and self.is_too_small(kind, there, here, there in with_results):
+                if not self.addition.may_shrink and self.is_too_small(
+                    kind, there, here, there in with_results
+                ):
                     self.smaller.append(f"{kind} of {self.name_of(here)}")
                     continue
             self.db.execute("INSERT INTO work.taken VALUES (?, ?, ?)", (kind, there, here))
@@ -326,21 +371,32 @@ class Merge:
     def is_too_small(self, kind: str, there: int, here: int, with_results: bool) -> bool:
         if kind == "sessions":  # which nobody drives
             return False
-        return is_too_small(kind, self.entrants(kind, "added", there), self.entrants(kind, "dump", here), with_results)
+        return is_too_small(
+            kind,
+            self.entrants(kind, "added", there),
+            self.entrants(kind, "dump", here),
+            with_results,
+        )
 
     def entrants(self, kind: str, schema: str, race: int) -> int:
         """How many drivers or constructors have records of a kind in a race."""
         entrant = "constructorId" if kind == "constructor_standings" else "driverId"
         rows = f"(SELECT raceId, {entrant} FROM {of_kind(kind, schema)})"
-        (count,) = self.db.execute(f"SELECT count(DISTINCT {entrant}) FROM {rows} WHERE raceId = ?", (race,)).fetchone()
+        (count,) = self.db.execute(
+            f"SELECT count(DISTINCT {entrant}) FROM {rows} WHERE raceId = ?", (race,)
+        ).fetchone()
         return int(count)
 
     def name_of(self, race: int) -> str:
-        found = self.db.execute("SELECT year, round, name FROM dump.races WHERE raceId = ?", (race,)).fetchone()
+        found = self.db.execute(
+            "SELECT year, round, name FROM dump.races WHERE raceId = ?", (race,)
+        ).fetchone()
         return "{}/{} {}".format(*found)
 
     def add_to_list(self, name: str, needed: str) -> None:
-        """Finds rows of a list here, and adds those that are not. `needed` is the SQL of their ids in `added`."""
+        """Finds rows of a list here, and adds those that are not. `needed` is the SQL of their ids
+        in `added`.
+        """
         db, table = self.db, BY_NAME[name]
         id, *names = table.names  # the second is the reference or text, which stays
         rows = db.execute(
@@ -354,14 +410,25 @@ class Merge:
                 # A status keeps its id if that is free, because addresses have it.
                 is_free = (
                     name == "status"
-                    and not db.execute(f"SELECT 1 FROM dump.{name} WHERE {id} = ?", (there,)).fetchone()
+                    and not db.execute(
+                        f"SELECT 1 FROM dump.{name} WHERE {id} = ?", (there,)
+                    ).fetchone()
                 )
                 here = there if is_free else self.next_id(name, id)
-                db.execute(f"INSERT INTO dump.{name} VALUES ({', '.join('?' * len(table.names))})", (here, *values))
+                db.execute(
+                    f"INSERT INTO dump.{name} VALUES ({', '.join('?' * len(table.names))})",
+                    (here, *values),
+                )
             elif self.addition.updates_lists and name != "status":
-                known = {column: value for column, value in row.items() if value is not None and column != names[0]}
+                known = {
+                    column: value
+                    for column, value in row.items()
+                    if value is not None and column != names[0]
+                }
                 changes = ", ".join(f"{column} = ?" for column in known)
-                db.execute(f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", (*known.values(), here))
+                db.execute(
+                    f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", (*known.values(), here)
+                )
             try:
                 db.execute(f"INSERT INTO work.{name} VALUES (?, ?)", (there, here))
             except sqlite3.IntegrityError:
@@ -377,7 +444,9 @@ class Merge:
             (here, there),
         ).fetchone()
         text = "{}: drivers {!r} and {!r} are both {!r}, by reference, or by birth date and surname"
-        return LoadError(f"{text.format(*names)}; expected only one: correct that source, or leave it out")
+        return LoadError(
+            f"{text.format(*names)}; expected only one: correct that source, or leave it out"
+        )
 
     def copy(self, table: Table, kind: str, year: int | None = None) -> None:
         """Replaces the rows of the parts that are taken, of one season or of all."""
@@ -386,12 +455,15 @@ class Merge:
             if column.name == "raceId":
                 values["raceId"] = "taken.id"
             elif column.parent:
-                joins.append(f"LEFT JOIN work.{column.parent} ON {column.parent}.added = new.{column.name}")
+                joins.append(
+                    f"LEFT JOIN work.{column.parent} ON {column.parent}.added = new.{column.name}"
+                )
                 values[column.name] = f"{column.parent}.id"
             elif column.name != table.id and not (kind == "results" and column.name in FASTEST_LAP):
                 values[column.name] = f"new.{column.name}"
         if table.id:
-            # New rows get the ids of those that they replace, then free ones. So what is merged twice changes nothing.
+            # New rows get the ids of those that they replace, then free ones. So what is merged
+            # twice changes nothing.
             free = self.next_id(table.name, table.id)
             db.execute(
                 f"""CREATE TABLE work.replaced AS SELECT raceId, {table.id} AS id,
@@ -399,15 +471,26 @@ class Merge:
                     FROM dump.{table.name} WHERE raceId IN (SELECT id FROM work.taken WHERE kind = ?)""",
                 (kind,),
             )
-            joins.append("LEFT JOIN work.replaced ON replaced.raceId = taken.id AND replaced.n = new.n")
+            joins.append(
+                "LEFT JOIN work.replaced ON replaced.raceId = taken.id AND replaced.n = new.n"
+            )
             number = f"row_number() OVER (ORDER BY replaced.id NOT NULL, new.{table.id})"
             values = {table.id: f"ifnull(replaced.id, {free - 1} + {number})", **values}
         if kind == table.name != "races":
             db.execute(
-                f"DELETE FROM dump.{table.name} WHERE raceId IN (SELECT id FROM work.taken WHERE kind = ?)", (kind,)
+                f"DELETE FROM dump.{table.name} WHERE raceId IN (SELECT id FROM work.taken WHERE kind = ?)",
+                (kind,),
             )
-        of_race = f", row_number() OVER (PARTITION BY raceId ORDER BY {table.id}) AS n" if table.id else ""
-        of_year = "" if year is None else f"WHERE taken.added IN (SELECT raceId FROM added.races WHERE year = {year})"
+        of_race = (
+            f", row_number() OVER (PARTITION BY raceId ORDER BY {table.id}) AS n"
+            if table.id
+            else ""
+        )
+        of_year = (
+            ""
+            if year is None
+            else f"WHERE taken.added IN (SELECT raceId FROM added.races WHERE year = {year})"
+        )
         db.execute(
             f"""INSERT INTO dump.{table.name} ({", ".join(values)})
                 SELECT {", ".join(values.values())}
@@ -418,7 +501,9 @@ class Merge:
         db.execute("DROP TABLE IF EXISTS work.replaced")
 
     def note_fastest_laps(self) -> None:
-        """Notes the fastest laps that are taken, and those of races whose results are taken without them."""
+        """Notes the fastest laps that are taken, and those of races whose results are taken without
+        them.
+        """
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
             f"""INSERT OR IGNORE INTO work.fastest SELECT taken.id, drivers.id, {columns}
@@ -456,7 +541,8 @@ class Merge:
     def report(self) -> list[str]:
         lines = []
         for what, names in (
-            ("match no race here, or two, so nothing of them is added", self.unmatched[::-1]),  # the newest first
+            # the newest first
+            ("match no race here, or two, so nothing of them is added", self.unmatched[::-1]),
             ("less than what is here, so not taken", self.smaller),
             ("missing from the calendar, which is not taken unless that stays so", self.missing),
         ):

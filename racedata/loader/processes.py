@@ -1,4 +1,5 @@
-"""Processes that one program starts: each is started again if it ends, and all end with the program.
+"""Processes that one program starts: each is started again if it ends, and all end with the
+program.
 
 What they do does not belong here.
 """
@@ -21,10 +22,14 @@ STEADY_SECONDS = 3600  # a process that has run so long counts as one that works
 
 
 class Waiter:
-    """Waits. A signal ends the wait even if it arrives just before it begins, which time.sleep would miss."""
+    """Waits. A signal ends the wait even if it arrives just before it begins, which time.sleep
+    would miss.
+    """
 
     def __init__(self, parent: int | None = None) -> None:
-        """`parent` is the end to read of a pipe that closes when the parent process ends: then, so does this one."""
+        """`parent` is the end to read of a pipe that closes when the parent process ends: then, so
+        does this one.
+        """
         self.parent = parent
         self.signals, self.wake = os.pipe()
         os.set_blocking(self.signals, False)
@@ -67,12 +72,15 @@ class Child:
 
 
 class Children:
-    """The processes of this program. `complain` gets the name of one that has ended, how, and its failures in a row.
+    """The processes of this program. `complain` gets the name of one that has ended, how, and its
+    failures in a row.
 
     It returns in how many seconds that one is started again.
     """
 
-    def __init__(self, works: Sequence[tuple[str, Callable[[Sleep], object]]], complain: Callable[..., float]) -> None:
+    def __init__(
+        self, works: Sequence[tuple[str, Callable[[Sleep], object]]], complain: Callable[..., float]
+    ) -> None:
         self.children, self.complain = [Child(*work) for work in works], complain
         self.alive, self.own = os.pipe()  # nothing is written; only this process keeps `own` open
         signal.signal(signal.SIGCHLD, ignore)  # but it wakes the Waiter
@@ -110,7 +118,9 @@ class Children:
                 now = time.monotonic()
                 child.failures = 1 if now - child.start > STEADY_SECONDS else child.failures + 1
                 code = os.waitstatus_to_exitcode(ended[1])
-                how = f"was ended by signal {-code}" if code < 0 else f"has ended with status {code}"
+                how = (
+                    f"was ended by signal {-code}" if code < 0 else f"has ended with status {code}"
+                )
                 child.pid, child.start = 0, now + self.complain(child.name, how, child.failures)
 
     def end(self) -> None:

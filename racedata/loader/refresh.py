@@ -1,8 +1,9 @@
 """Brings the database up to date from its sources: `racedata refresh`.
 
-It brings every season from the first that is unfinished here up to the latest. A new database, built from the old one's
-own tables and what a source brings, replaces the old one. If nothing has changed, the old one stays. Which source is
-preferred, and what it may replace, is decided here; what to ask it for, in sources/.
+It brings every season from the first that is unfinished here up to the latest. A new database,
+built from the old one's own tables and what a source brings, replaces the old one. If nothing has
+changed, the old one stays. Which source is preferred, and what it may replace, is decided here;
+what to ask it for, in sources/.
 """
 
 import argparse
@@ -38,7 +39,17 @@ from racedata.loader.replacement import (
 )
 from racedata.loader.rules import by_preference
 from racedata.loader.schedule import Expected
-from racedata.loader.sources import FROM, FROM_DEFAULT, Brought, Known, Pace, Source, Wanted, addresses_in, source_at
+from racedata.loader.sources import (
+    FROM,
+    FROM_DEFAULT,
+    Brought,
+    Known,
+    Pace,
+    Source,
+    Wanted,
+    addresses_in,
+    source_at,
+)
 
 CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
 
@@ -48,10 +59,12 @@ class NothingNew(Exception):
 
 
 class Refresh:
-    """A refresh of the database at `path` from sources at `addresses`, the first of which is preferred.
+    """A refresh of the database at `path` from sources at `addresses`, the first of which is
+    preferred.
 
-    `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace` makes the pace of
-    the requests to a source. A refresh that `waits` does not fail if another program is replacing the database.
+    `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace`
+    makes the pace of the requests to a source. A refresh that `waits` does not fail if another
+    program is replacing the database.
     """
 
     def __init__(
@@ -69,14 +82,17 @@ class Refresh:
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.waits = progress, say, waits
         self.order = [source.name for source in self.sources]  # now: a folder may change or go
-        self.first = LAST_SEASON  # the first season to bring; `run` sets it before any source has changed the database
-        # Races here that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and since when: as its last
-        # refresh has noted, and now.
+        # the first season to bring; `run` sets it before any source has changed the database
+        self.first = LAST_SEASON
+        # Races here that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and
+        # since when: as its last refresh has noted, and now.
         self.lacked: Mapping[str, str] = {}
         self.lacks: dict[str, str] = {}
 
     def run(self) -> int:
-        """Asks each source. Returns how many changes were stored. Raises LoadError if a source fails, after all."""
+        """Asks each source. Returns how many changes were stored. Raises LoadError if a source
+        fails, after all.
+        """
         self.check_database()
         changes, faults = 0, []
         with closing(OldDatabase(self.path)) as old:
@@ -92,9 +108,12 @@ class Refresh:
         return changes
 
     def check_database(self) -> None:
-        """Raises LoadError, before any request, if the database is damaged. Builds one of an earlier version again."""
+        """Raises LoadError, before any request, if the database is damaged. Builds one of an
+        earlier version again.
+        """
         if is_older(self.path):
-            # From its sources, which may have tables that the earlier version of racedata did not load.
+            # From its sources, which may have tables that the earlier version of racedata did not
+            # load.
             self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
         OldDatabase(self.path).close()
 
@@ -132,10 +151,12 @@ class Refresh:
         return Known(self.path, source.name)
 
     def store(self, source: Source, brought: Brought, given: object) -> int:
-        """Builds the new database, and notes facts about the source. Returns 1 if it differs and is stored, else 0.
+        """Builds the new database, and notes facts about the source. Returns 1 if it differs and is
+        stored, else 0.
 
-        `given` is what the source had given when it was asked. If that has changed since, raises LoadError: another
-        program has asked the source too, perhaps later than this one, and stored what it has.
+        `given` is what the source had given when it was asked. If that has changed since, raises
+        LoadError: another program has asked the source too, perhaps later than this one, and stored
+        what it has.
         """
         addition = Addition(
             brought.fill,
@@ -150,7 +171,9 @@ class Refresh:
             before = checksum_at_end(self.path)
             if self.given(source) != given:
                 what = f"another program has stored records of {source.address} meanwhile"
-                raise LoadError(f"{self.path}: {what}; expected no other load or refresh of this source")
+                raise LoadError(
+                    f"{self.path}: {what}; expected no other load or refresh of this source"
+                )
             with closing(OldDatabase(self.path)) as old:
                 is_sample = earlier.is_sample(old.db)
                 fill = partial(earlier.read, old.db)
@@ -170,13 +193,17 @@ class Refresh:
         return self.known(source).row()
 
     def may_replace(self, source: Source, name: str) -> bool:
-        """Whether a source may replace the records of the source with another name, which may be that of a load."""
+        """Whether a source may replace the records of the source with another name, which may be
+        that of a load.
+        """
         if name in self.order:
             return self.order.index(source.name) < self.order.index(name)
         return source.is_fresher_than_loads
 
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
-        """Whether the source has lacked all these races for so long that they are cancelled. Else notes since when."""
+        """Whether the source has lacked all these races for so long that they are cancelled. Else
+        notes since when.
+        """
         now = timestamp(self.now())
         since = {f"{year} {race}": self.lacked.get(f"{year} {race}", now) for race in races}
         if all(map(self.is_long_ago, since.values())):
@@ -190,11 +217,17 @@ class Refresh:
     def is_long_ago(self, time: str) -> bool:
         return time <= timestamp(self.now() - CANCELLED_AFTER)
 
-    # What the last refreshes found is in a file beside the database, because they may leave the database as it is.
+    # What the last refreshes found is in a file beside the database, because they may leave the
+    # database as it is.
 
     def noted_as_lacking(self, source: Source) -> Mapping[str, str]:
-        """The races that the source lacked at the last refresh from it, and since when. No time is in the future."""
-        found, now = read_refreshes(self.path).get(source.name, {}).get("lacks"), timestamp(self.now())
+        """The races that the source lacked at the last refresh from it, and since when. No time is
+        in the future.
+        """
+        found, now = (
+            read_refreshes(self.path).get(source.name, {}).get("lacks"),
+            timestamp(self.now()),
+        )
         if not isinstance(found, dict):
             return {}
         return {
@@ -204,12 +237,18 @@ class Refresh:
         }
 
     def note(self, source: Source, facts: Mapping[str, object], before: str, after: str) -> None:
-        """Notes facts about a source, when a database is about to replace another. They are named by checksum."""
+        """Notes facts about a source, when a database is about to replace another. They are named
+        by checksum.
+        """
         noted, name = read_refreshes(self.path), source.name
         for other in noted.values():
             if other.get("database") == before:  # what other sources gave is in the new one too
                 other["database"] = after
-        times = {key: value for key, value in noted.get(name, {}).items() if key in ("refreshedAt", "followedSince")}
+        times = {
+            key: value
+            for key, value in noted.get(name, {}).items()
+            if key in ("refreshedAt", "followedSince")
+        }
         lacks = {"lacks": self.lacks} if self.lacks else {}
         noted[name] = {**times, **facts, **lacks, "database": after}
         write_notes(self.path, noted)
@@ -223,7 +262,8 @@ class Refresh:
 
 
 def note_followed(path: Path, names: Collection[str]) -> bool:
-    """Notes which sources are followed, and since when: so a monitor knows which should have been asked.
+    """Notes which sources are followed, and since when: so a monitor knows which should have been
+    asked.
 
     Returns whether it could: there is a database, and no other program has the lock.
     """
@@ -234,7 +274,8 @@ def note_followed(path: Path, names: Collection[str]) -> bool:
         for name in {*names, *noted}:
             since = noted.get(name, {}).pop("followedSince", "")
             if name in names:
-                believed = isinstance(since, str) and "" < since <= now  # the clock may have been ahead
+                # the clock may have been ahead
+                believed = isinstance(since, str) and "" < since <= now
                 noted.setdefault(name, {})["followedSince"] = since if believed else now
         write_notes(path, noted)
         return True
@@ -264,19 +305,25 @@ def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
         changes = refresh.ask(source)
         return "; ".join(" ".join(line.split()) for line in said) if changes else ""
 
-    return Followed(source.kinds, partial(refresh.has_news, source), bring, source.publishes_after_race)
+    return Followed(
+        source.kinds, partial(refresh.has_news, source), bring, source.publishes_after_race
+    )
 
 
 def timestamp(time: datetime) -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def follow_sources(path: str, addresses: Sequence[str], corrections: Path | None, parent: int | None) -> None:
+def follow_sources(
+    path: str, addresses: Sequence[str], corrections: Path | None, parent: int | None
+) -> None:
     """Follows sources until a signal ends it, or the pipe `parent` closes."""
 
     def refresh(sleep: Sleep, said: list[str]) -> Refresh:
         new_pace = partial(Pace, sleep=sleep)
-        return Refresh(path, addresses, None, corrections, lambda text: None, said.append, new_pace, waits=True)
+        return Refresh(
+            path, addresses, None, corrections, lambda text: None, said.append, new_pace, waits=True
+        )
 
     def follower(number: int, sleep: Sleep) -> Followed:
         said: list[str] = []
@@ -298,19 +345,33 @@ class Loading:
     """
 
     def __init__(
-        self, path: str, configured: Sequence[str], corrections: Path | None, followed: Collection[str]
+        self,
+        path: str,
+        configured: Sequence[str],
+        corrections: Path | None,
+        followed: Collection[str],
     ) -> None:
-        self.path, self.configured, self.corrections, self.followed = path, configured, corrections, followed
+        self.path, self.configured, self.corrections, self.followed = (
+            path,
+            configured,
+            corrections,
+            followed,
+        )
         self.progress = progress_of_terminal()
-        self.compares = True  # with what the database was built from: at the start, but not if it is loaded later
+        # with what the database was built from: at the start, but not if it is loaded later
+        self.compares = True
         self.checked: object = None  # the file that was checked, or loaded
         self.is_noted = False  # that the sources are followed
 
     def preparation(self) -> Preparation:
-        return Preparation(self.prepare, lambda: not self.configured or has_more_than_the_sample(Path(self.path)))
+        return Preparation(
+            self.prepare, lambda: not self.configured or has_more_than_the_sample(Path(self.path))
+        )
 
     def prepare(self) -> str:
-        """Loads the sources if necessary. Returns a line that says so. Raises LoadError if the file cannot be read."""
+        """Loads the sources if necessary. Returns a line that says so. Raises LoadError if the file
+        cannot be read.
+        """
         if self.is_noted and replaced_file(self.path) == self.checked:
             return ""
         line = ""
@@ -320,7 +381,9 @@ class Loading:
         elif os.path.exists(self.path) and is_older(Path(self.path)):
             line = load_or_rebuild(self.path, self.corrections, self.progress)[-1]
         self.progress("")
-        self.is_noted = (self.is_noted and not line) or note_followed(Path(self.path), self.followed)
+        self.is_noted = (self.is_noted and not line) or note_followed(
+            Path(self.path), self.followed
+        )
         self.checked, self.compares = replaced_file(self.path), False
         return line
 
@@ -334,7 +397,11 @@ class Loading:
                 return None
             if earlier.is_sample(db):
                 return ""
-        return f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed" if self.compares else None
+        return (
+            f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed"
+            if self.compares
+            else None
+        )
 
 
 def has_more_than_the_sample(path: Path) -> bool:
@@ -383,7 +450,9 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
     parsed = parser.parse_args(arguments)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected one of them")
-    addresses = [address for text in parsed.addresses or [] for address in addresses_in(text)] or FROM_DEFAULT
+    addresses = [
+        address for text in parsed.addresses or [] for address in addresses_in(text)
+    ] or FROM_DEFAULT
 
     if parsed.follow:
         follow_sources(parsed.database, addresses, parsed.corrections, parent)

@@ -1,4 +1,5 @@
-"""Programs that replace the database: the new file takes the place of the old one at the very end, or not at all.
+"""Programs that replace the database: the new file takes the place of the old one at the very end,
+or not at all.
 
 Signals and messages of the loader's programs belong here. What they build does not.
 """
@@ -41,13 +42,16 @@ def path_of_file(text: str) -> str:
 
 @contextmanager
 def replacement(path: str, wait: bool = False) -> Iterator[Path]:
-    """A path for a new file, which replaces the file at `path`. If the block raises, the new file is removed.
+    """A path for a new file, which replaces the file at `path`. If the block raises, the new file
+    is removed.
 
     If another program is replacing it, waits for that program, or raises LoadError.
     """
     old = Path(os.path.realpath(path))  # if it is a symbolic link, the link stays
     if os.path.lexists(old) and not is_replaceable(old):
-        raise LoadError(f"{old}: exists and is not a racedata database; remove it, or name another file")
+        raise LoadError(
+            f"{old}: exists and is not a racedata database; remove it, or name another file"
+        )
     with locked(old.parent, wait) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
@@ -61,7 +65,10 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
             os.fsync(folder)
         except sqlite3.OperationalError as error:
             disk = os.fstatvfs(folder)
-            if error.sqlite_errorcode == sqlite3.SQLITE_FULL and disk.f_bavail * disk.f_frsize > FREE_BYTES:
+            if (
+                error.sqlite_errorcode == sqlite3.SQLITE_FULL
+                and disk.f_bavail * disk.f_frsize > FREE_BYTES
+            ):
                 raise no_space_for_temporary_files() from None
             raise
         finally:
@@ -77,14 +84,18 @@ def copy_attributes(old: Path, new: Path) -> None:
 
 
 def replaced_file(path: str) -> tuple[int, int, int] | None:
-    """What changes if another file replaces the one at `path`, but not if it gets a link or another mode."""
+    """What changes if another file replaces the one at `path`, but not if it gets a link or another
+    mode.
+    """
     state = file_state(path)
     return state and (state.device, state.inode, state.modified)
 
 
 @contextmanager
 def locked(folder: Path, wait: bool) -> Iterator[int]:
-    """A folder that no other program has locked: its descriptor. Waits for such a program, or raises LoadError."""
+    """A folder that no other program has locked: its descriptor. Waits for such a program, or
+    raises LoadError.
+    """
     # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
     descriptor = os.open(folder, os.O_RDONLY)
     try:
@@ -123,7 +134,9 @@ def interrupt(number: int, frame: FrameType | None) -> Never:
 
 
 def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Handles an exception that Python would only print: a signal may arrive in a `__del__`, which cannot raise."""
+    """Handles an exception that Python would only print: a signal may arrive in a `__del__`, which
+    cannot raise.
+    """
     if unraisable.exc_type is KeyboardInterrupt:
         signal.signal(signal.SIGALRM, interrupt)
         signal.setitimer(signal.ITIMER_REAL, 0.001)
@@ -133,7 +146,9 @@ def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
 
 @contextmanager
 def interrupted_by_end_signals() -> Iterator[None]:
-    """In the block, the first signal to end raises KeyboardInterrupt. Later ones, and those after it, are ignored."""
+    """In the block, the first signal to end raises KeyboardInterrupt. Later ones, and those after
+    it, are ignored.
+    """
     hook, sys.unraisablehook = sys.unraisablehook, interrupt_again
     try:
         for number in END_SIGNALS:
@@ -145,7 +160,9 @@ def interrupted_by_end_signals() -> Iterator[None]:
         sys.unraisablehook = hook
 
 
-def run(program: str, database: str, work: Callable[[Progress], list[str]], replaces: bool = True) -> None:
+def run(
+    program: str, database: str, work: Callable[[Progress], list[str]], replaces: bool = True
+) -> None:
     """Does work on `database`, and prints the lines it returns. Exits with one line if it fails.
 
     If the work `replaces` it, the line says whether it did. Afterwards, signals to end are ignored.
@@ -165,7 +182,11 @@ def run(program: str, database: str, work: Callable[[Progress], list[str]], repl
     if lines and not fault:
         fault = say("\n".join(lines))
     if fault:
-        outcome = "nothing was changed" if replaced_file(database) == before else "the new database is in place"
+        outcome = (
+            "nothing was changed"
+            if replaced_file(database) == before
+            else "the new database is in place"
+        )
         sys.exit(f"racedata {program}: {fault}{f'; {outcome}' if replaces else ''}")
 
 
@@ -185,9 +206,13 @@ def fault_text(error: Exception, database: str) -> str:
 
 
 def what_to_do(error: Exception, folder: str) -> str:
-    """What the operator can do if the folder of the database is full or cannot be written; empty if it is not that."""
+    """What the operator can do if the folder of the database is full or cannot be written; empty if
+    it is not that.
+    """
     number = error.errno if isinstance(error, OSError) else None
-    if number in (errno.ENOSPC, errno.EDQUOT) or (isinstance(error, sqlite3.Error) and "disk is full" in str(error)):
+    if number in (errno.ENOSPC, errno.EDQUOT) or (
+        isinstance(error, sqlite3.Error) and "disk is full" in str(error)
+    ):
         return f"; free some space in {folder}"
     path = str(getattr(error, "filename", ""))
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) and path.startswith(folder):
@@ -200,7 +225,9 @@ def what_to_do(error: Exception, folder: str) -> str:
 
 
 def say(text: str) -> str:
-    """Writes lines to stdout at once. Returns what went wrong, or an empty text, also if nobody reads them."""
+    """Writes lines to stdout at once. Returns what went wrong, or an empty text, also if nobody
+    reads them.
+    """
     try:
         print(text, flush=True)
     except OSError as error:

@@ -1,7 +1,8 @@
 """Which record wins if two sources have it: decisions of a merge, without SQL.
 
-The unit is a part: a kind of records (kinds.py) of one race. It is from one source as a whole. A Rule says whether a
-new part may replace an old one. merge.py reads the parts and carries the decisions out.
+The unit is a part: a kind of records (kinds.py) of one race. It is from one source as a whole. A
+Rule says whether a new part may replace an old one. merge.py reads the parts and carries the
+decisions out.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -13,7 +14,8 @@ class Part(NamedTuple):
 
     source: str  # its name
     is_fetched: bool  # whether a refresh fetched it; else a load read it
-    as_of: str  # the day of that refresh; or of the latest race with results that the source gave to a load
+    # the day of that refresh; or of the latest race with results that the source gave to a load
+    as_of: str
 
 
 # Whether a new part may replace an old one.
@@ -21,9 +23,15 @@ Rule = Callable[[Part, Part], bool]
 
 
 def part_of(source: str, fetched_at: str | None, newest: Mapping[str, str]) -> Part:
-    """A part. `newest` has the date of the latest race with results of each loaded source, the base first."""
+    """A part. `newest` has the date of the latest race with results of each loaded source, the base
+    first.
+    """
     of_base = next(iter(newest.values()), "")  # for a source that gave no results
-    return Part(source, fetched_at is not None, fetched_at[:10] if fetched_at else newest.get(source, of_base))
+    return Part(
+        source,
+        fetched_at is not None,
+        fetched_at[:10] if fetched_at else newest.get(source, of_base),
+    )
 
 
 def only_adds(new: Part, old: Part) -> bool:
@@ -39,8 +47,8 @@ def is_fresher(new: Part, old: Part) -> bool:
 def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> Rule:
     """The rule for a refresh from one of several sources, the first of which is preferred.
 
-    A source replaces its own records and those of less preferred sources. `replaces_others` says whether it also
-    replaces those of sources that are not among them.
+    A source replaces its own records and those of less preferred sources. `replaces_others` says
+    whether it also replaces those of sources that are not among them.
     """
 
     def may_replace(new: Part, old: Part) -> bool:
@@ -54,7 +62,9 @@ def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> R
 
 
 def may_replace_calendar(rule: Rule, new: Collection[Part], old: Collection[Part]) -> bool:
-    """Whether a calendar may replace another, which may be empty. Their races may be from several sources."""
+    """Whether a calendar may replace another, which may be empty. Their races may be from several
+    sources.
+    """
     return bool(new) and all(rule(new_part, old_part) for new_part in new for old_part in old)
 
 
@@ -66,7 +76,9 @@ class LostRaces(NamedTuple):
 
 
 def lost_races(
-    lost: Sequence[str], with_results: Collection[str], are_cancelled: Callable[[Sequence[str]], bool]
+    lost: Sequence[str],
+    with_results: Collection[str],
+    are_cancelled: Callable[[Sequence[str]], bool],
 ) -> LostRaces | None:
     """Why a calendar without these races of the old one is not used; None if it may be.
 
@@ -80,6 +92,7 @@ def lost_races(
 def is_too_small(kind: str, new: int, old: int, with_results: bool) -> bool:
     """Whether a part has fewer drivers or constructors than it may have, if nothing may shrink.
 
-    With its results, a source's fastest laps come too: it may not count those of one who drove no other.
+    With its results, a source's fastest laps come too: it may not count those of one who drove no
+    other.
     """
     return new < old and not (kind == "fastest_laps" and with_results)

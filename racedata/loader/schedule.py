@@ -1,4 +1,5 @@
-"""When to look at a source again, and what to ask it then: rules over the calendar, without a clock or requests.
+"""When to look at a source again, and what to ask it then: rules over the calendar, without a clock
+or requests.
 
 Reading the calendar from a database belongs here too. What a look does is in follow.py.
 """
@@ -11,9 +12,12 @@ from typing import NamedTuple
 from racedata.kinds import KINDS, RACE
 from racedata.loader.tables import RECORDS
 
-FIRST_LOOK = timedelta(minutes=90)  # after the start of a session. The times below count from the first look.
-OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)  # while records are missing; then hourly
-HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)  # while they are still missing; then daily
+# after the start of a session. The times below count from the first look.
+FIRST_LOOK = timedelta(minutes=90)
+# while records are missing; then hourly
+OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)
+# while they are still missing; then daily
+HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)
 DAY = timedelta(days=1)
 FIRST_RETRY = timedelta(minutes=5)
 
@@ -30,7 +34,9 @@ class Expected(NamedTuple):
 
 
 def interval(records: Expected, now: datetime) -> timedelta | None:
-    """How often to ask for these records now; None if a daily refresh is enough, or it is too early."""
+    """How often to ask for these records now; None if a daily refresh is enough, or it is too
+    early.
+    """
     age = now - records.starts - FIRST_LOOK
     if age < timedelta(0):
         return None
@@ -40,16 +46,21 @@ def interval(records: Expected, now: datetime) -> timedelta | None:
 
 
 def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
-    """The records to ask for now: those that are missing, and the results of a race that penalties may have changed.
+    """The records to ask for now: those that are missing, and the results of a race that penalties
+    may have changed.
 
     Without the results of a race, its other records are not asked for: no source has them earlier.
     """
     asked = [records for records in expected if interval(records, now)]
-    missing = {(each.year, each.round) for each in asked if each.kind == "results" and not each.is_stored}
+    missing = {
+        (each.year, each.round) for each in asked if each.kind == "results" and not each.is_stored
+    }
     return [
         each
         for each in asked
-        if each.session != RACE.name or each.kind == "results" or (each.year, each.round) not in missing
+        if each.session != RACE.name
+        or each.kind == "results"
+        or (each.year, each.round) not in missing
     ]
 
 
@@ -77,10 +88,13 @@ def retry_wait(failures: int) -> timedelta:
 def expected_records(db: sqlite3.Connection) -> list[Expected]:
     """The records of all races of the latest season with results, and of later seasons.
 
-    If the time of a session is unknown, it is noon UTC; if its day is unknown too, it is the day of the race.
+    If the time of a session is unknown, it is noon UTC; if its day is unknown too, it is the day of
+    the race.
     """
     with_results = "EXISTS (SELECT 1 FROM results WHERE raceId = races.raceId)"
-    latest = db.execute(f"SELECT year FROM races WHERE {with_results} ORDER BY year DESC, round DESC").fetchone()
+    latest = db.execute(
+        f"SELECT year FROM races WHERE {with_results} ORDER BY year DESC, round DESC"
+    ).fetchone()
     expected = []
     for kind in RECORDS:
         for session in KINDS[kind].sessions:

@@ -1,4 +1,6 @@
-"""The tables of a dump while they are loaded. The reader of each source fills a Stage; build.py makes the database."""
+"""The tables of a dump while they are loaded. The reader of each source fills a Stage; build.py
+makes the database.
+"""
 
 import sqlite3
 from collections.abc import Sequence
@@ -35,34 +37,47 @@ class Origin(NamedTuple):
     name: str  # see schema.sql
     address: str  # folder, zip or URL, as given to the loader; the base address of an API
     licence: str | None  # of the data; None if the source does not say
-    checksum: str | None  # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
+    # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
+    checksum: str | None
     remarks: Sequence[str] = ()  # lines for the report
 
 
 class Stage:
-    """The tables of a dump, in a temporary database `dump` beside the new one, on disk if they are large.
+    """The tables of a dump, in a temporary database `dump` beside the new one, on disk if they are
+    large.
 
-    They have the names and columns of schema.sql, without those that are computed. Tables with an `id` in tables.py
-    also have the dump's id of a row (`resultId`, …), which orders rows that are otherwise equal.
+    They have the names and columns of schema.sql, without those that are computed. Tables with an
+    `id` in tables.py also have the dump's id of a row (`resultId`, …), which orders rows that are
+    otherwise equal.
     """
 
     def __init__(self, db: sqlite3.Connection, progress: Progress, path: str = "") -> None:
-        """`db` is the new database with its empty tables, outside a transaction. `path` is a file for the stage."""
+        """`db` is the new database with its empty tables, outside a transaction. `path` is a file
+        for the stage.
+        """
         self.db, self.progress = db, progress
-        self.place = ""  # where the rows are from, for errors; empty for an existing database, whose dates were checked
-        self.rows: dict[str, int] = {}  # how many rows were inserted, by table; without tables that the dump lacks
+        # where the rows are from, for errors; empty for an existing database, whose dates were
+        # checked
+        self.place = ""
+        # how many rows were inserted, by table; without tables that the dump lacks
+        self.rows: dict[str, int] = {}
         db.execute("ATTACH ? AS dump", (path,))
         db.executescript("PRAGMA dump.journal_mode = OFF; PRAGMA dump.synchronous = OFF")
         for table in TABLES:
             if table.is_numbered:
                 columns = ", ".join(
-                    f"{column.name} {column.type}{' NOT NULL' * column.required}" for column in table.columns
+                    f"{column.name} {column.type}{' NOT NULL' * column.required}"
+                    for column in table.columns
                 )
                 key = table.id or ", ".join(table.key)
-                db.execute(f"CREATE TABLE dump.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID")
+                db.execute(
+                    f"CREATE TABLE dump.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID"
+                )
                 if table.id:  # also for corrections, which name a row by its key
                     unique = ", ".join(table.unique)
-                    db.execute(f"CREATE UNIQUE INDEX dump.{table.name}_key ON {table.name} ({unique})")
+                    db.execute(
+                        f"CREATE UNIQUE INDEX dump.{table.name}_key ON {table.name} ({unique})"
+                    )
             else:
                 self.create_as_in_schema(table.name)
         self.create_as_in_schema("sources")
@@ -73,7 +88,9 @@ class Stage:
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE dump.{name}", 1))
 
     def name_origin(self, origin: Origin, read_at: str, is_loaded: bool = True) -> None:
-        """Says that all rows in the stage are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ."""
+        """Says that all rows in the stage are from one source, read at a time: UTC,
+        YYYY-MM-DDTHH:MM:SSZ.
+        """
         row = (
             1,
             printable(origin.name),
@@ -92,7 +109,8 @@ class Stage:
             )
 
     def check_calendars(self) -> None:
-        """Raises LoadError, which begins with the place, for a date outside of the season, or a race given twice.
+        """Raises LoadError, which begins with the place, for a date outside of the season, or a
+        race given twice.
 
         Call it after corrections.
         """
@@ -104,18 +122,23 @@ class Stage:
             )
         if self.place and (found := self.db.execute(SAME_RACES).fetchone()):
             year, first, last, what = found
-            raise LoadError(f"{self.place}: {year}/{first} and {year}/{last} have the same {what}; expected no two")
+            raise LoadError(
+                f"{self.place}: {year}/{first} and {year}/{last} have the same {what}; expected no two"
+            )
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
-        """Inserts rows, given as columns of values. Columns that `names` omits are unknown in all of them.
+        """Inserts rows, given as columns of values. Columns that `names` omits are unknown in all
+        of them.
 
-        Raises sqlite3.IntegrityError if a row has the key of another, or lacks a value that it needs. The rows before
-        it stay.
+        Raises sqlite3.IntegrityError if a row has the key of another, or lacks a value that it
+        needs. The rows before it stay.
         """
         count = len(columns[0]) if columns else 0
         self.rows[table] = self.rows.get(table, 0) + count
         if count:
-            self.db.execute(insertion(table, tuple(names), count), list(chain.from_iterable(zip(*columns))))
+            self.db.execute(
+                insertion(table, tuple(names), count), list(chain.from_iterable(zip(*columns)))
+            )
 
 
 def of_kind(kind: str, schema: str) -> str:
@@ -131,7 +154,9 @@ def printable(address: str) -> str:
 
 
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:
-    """The ids in a column of a table, to which other tables refer. Raises LoadError if they are very many."""
+    """The ids in a column of a table, to which other tables refer. Raises LoadError if they are
+    very many.
+    """
     ids = {id for (id,) in db.execute(f"SELECT {column} FROM {table} LIMIT {MAX_IDS + 1}")}
     if len(ids) > MAX_IDS:
         raise LoadError(f"more than {MAX_IDS:,} rows of {table.rpartition('.')[2]}; expected fewer")

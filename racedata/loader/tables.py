@@ -31,7 +31,8 @@ from racedata.loader.values import (
     year,
 )
 
-# Columns of the database that no dump has, and the SQL that computes them; see build.py. `record` is one more.
+# Columns of the database that no dump has, and the SQL that computes them; see build.py. `record`
+# is one more.
 COMPUTED = {
     "final": "round = (SELECT max(round) FROM races WHERE races.year = race.year)",
     "constructors": """
@@ -63,7 +64,8 @@ class ApiEndpoint(NamedTuple):
     """An endpoint of an API in the format that the service answers in."""
 
     name: str  # as in addresses
-    lists: tuple[str, ...]  # the key of its table in MRData, and the keys of the lists inside, down to the rows
+    # the key of its table in MRData, and the keys of the lists inside, down to the rows
+    lists: tuple[str, ...]
     of_season: bool = True  # whether it is fetched for a season; else for each race
     optional: bool = False  # whether an API may lack it
 
@@ -72,13 +74,15 @@ class Table(NamedTuple):
     """A table of the database that a dump fills."""
 
     name: str
-    key: tuple[str, ...] = ()  # columns that identify a row, in corrections too; shared cars may have the same key
+    # columns that identify a row, in corrections too; shared cars may have the same key
+    key: tuple[str, ...] = ()
     parse: Mapping[str, Parser] = {}  # columns that are not just whole numbers or plain text
     parse_api: Mapping[str, Parser] = {}  # columns that an API writes in another way
     usually_known: tuple[str, ...] = ()  # columns: the report counts the rows in which they are not
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` takes its place in the database
-    order: str = ""  # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
+    # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
+    order: str = ""
     paths: Mapping[str, str] = {}  # where an object of an API has the value of a column
 
     @property
@@ -107,7 +111,9 @@ class Table(NamedTuple):
 @cache
 def _columns_of(name: str) -> tuple[Column, ...]:
     table, db = BY_NAME[name], _empty_database()
-    parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({name})")}
+    parents = {
+        child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({name})")
+    }
 
     def column(name: str, type: str, required: bool) -> Column:
         parent = parents.get(name)
@@ -127,7 +133,11 @@ def _columns_of(name: str) -> tuple[Column, ...]:
 
 
 _LAP_TIME_API = {"fastestLapTime": short_lap_time}
-_CLASSIFIED = {"driverId": "Driver.driverId", "constructorId": "Constructor.constructorId", "number": "number"}
+_CLASSIFIED = {
+    "driverId": "Driver.driverId",
+    "constructorId": "Constructor.constructorId",
+    "number": "number",
+}
 _RESULT = {
     **_CLASSIFIED,
     "grid": "grid",
@@ -166,7 +176,12 @@ TABLES = (
         key=("constructorRef",),
         parse={"constructorRef": reference},
         required=True,
-        paths={"constructorRef": "constructorId", "name": "name", "nationality": "nationality", "url": "url"},
+        paths={
+            "constructorRef": "constructorId",
+            "name": "name",
+            "nationality": "nationality",
+            "url": "url",
+        },
     ),
     Table(
         "drivers",
@@ -215,7 +230,11 @@ TABLES = (
     Table(
         "sessions",
         key=("raceId", "session"),
-        parse={"session": one_of([session.name for session in WEEKEND]), "date": day, "time": time_of_day},
+        parse={
+            "session": one_of([session.name for session in WEEKEND]),
+            "date": day,
+            "time": time_of_day,
+        },
         parse_api={"time": utc_time},
         paths={"date": "date", "time": "time"},
     ),
@@ -283,7 +302,13 @@ TABLES = (
         parse_api={"milliseconds": duration},
         usually_known=("lap", "time"),
         order="time NULLS LAST, lap NULLS LAST, stop, driverId",
-        paths={"driverId": "driverId", "stop": "stop", "lap": "lap", "time": "time", "milliseconds": "duration"},
+        paths={
+            "driverId": "driverId",
+            "stop": "stop",
+            "lap": "lap",
+            "time": "time",
+            "milliseconds": "duration",
+        },
     ),
     Table(
         "driver_standings",
@@ -305,7 +330,8 @@ TABLES = (
     ),
 )
 BY_NAME = {table.name: table for table in TABLES}
-# The tables that records of races are in: those of the kinds that are not only columns of another one.
+# The tables that records of races are in: those of the kinds that are not only columns of another
+# one.
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.table)
 FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed")  # columns of results
 _ENDPOINTS = {
@@ -313,7 +339,9 @@ _ENDPOINTS = {
     "races": ApiEndpoint("races", ("RaceTable", "Races")),
     "status": ApiEndpoint("status", ("StatusTable", "Status")),
     **{
-        kind.name: ApiEndpoint(kind.endpoint, kind.lists, kind.is_fetched_by_season, not kind.is_in_every_api)
+        kind.name: ApiEndpoint(
+            kind.endpoint, kind.lists, kind.is_fetched_by_season, not kind.is_in_every_api
+        )
         for kind in KINDS.values()
         if kind.endpoint
     },

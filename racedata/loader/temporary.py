@@ -1,6 +1,8 @@
-"""Temporary folders. One that a killed program has left is removed by the next program that makes one.
+"""Temporary folders. One that a killed program has left is removed by the next program that makes
+one.
 
-A program locks its folder, and the lock ends with the program. So a folder that nobody has locked is left over.
+A program locks its folder, and the lock ends with the program. So a folder that nobody has locked
+is left over.
 """
 
 import fcntl
@@ -45,7 +47,9 @@ def locked_folder(prefix: str, parent: Path) -> tuple[Path, int]:
 
 
 def remove_left(prefix: str, file: str, parent: Path) -> None:
-    """Removes the folders that killed programs of this user have left. Others, with other files, stay."""
+    """Removes the folders that killed programs of this user have left. Others, with other files,
+    stay.
+    """
     name = re.compile(re.escape(prefix) + RANDOM)
     with suppress(OSError):  # to clean up is never necessary
         for folder in [path for path in parent.iterdir() if name.fullmatch(path.name)]:
@@ -56,8 +60,11 @@ def remove_left(prefix: str, file: str, parent: Path) -> None:
 def remove_if_left(folder: Path, file: str) -> None:
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     try:
-        if os.fstat(descriptor).st_uid == os.geteuid() and all(file in name for name in os.listdir(descriptor)):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)  # BlockingIOError: its program is running
+        if os.fstat(descriptor).st_uid == os.geteuid() and all(
+            file in name for name in os.listdir(descriptor)
+        ):
+            # BlockingIOError: its program is running
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             for name in os.listdir(descriptor):
                 os.unlink(name, dir_fd=descriptor)
             folder.rmdir()

@@ -1,4 +1,6 @@
-"""Parsers: what the text of a field must look like, and how it becomes the value that is stored. All are here."""
+"""Parsers: what the text of a field must look like, and how it becomes the value that is stored.
+All are here.
+"""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -8,7 +10,9 @@ Value = int | str | None
 
 
 class Parser:
-    """A function from a text to the value that is stored. Raises ValueError for a text that is not as expected."""
+    """A function from a text to the value that is stored. Raises ValueError for a text that is not
+    as expected.
+    """
 
     def __init__(
         self,
@@ -20,7 +24,8 @@ class Parser:
         self.expected = expected  # for messages: `expected …`
         self.fullmatch = re.compile(pattern).fullmatch
         self.convert = convert  # turns a text that matches into the value; may raise ValueError too
-        self.repeats = repeats  # whether the texts of a column are mostly the same few, so that values are remembered
+        # whether the texts of a column are mostly the same few, so that values are remembered
+        self.repeats = repeats
 
     def __call__(self, text: str) -> int | str:
         if not self.fullmatch(text):
@@ -65,7 +70,11 @@ def _in_utc(text: str) -> str:
 def _to_lap_time(text: str) -> str:
     """`1:31.500` from `00:01:31.5`."""
     seconds = f"{text[6:8]}.{text[9:12]:0<3}"
-    return f"{int(text[3:5])}:{seconds}" if text[:2] == "00" else f"{int(text[:2])}:{text[3:5]}:{seconds}"
+    return (
+        f"{int(text[3:5])}:{seconds}"
+        if text[:2] == "00"
+        else f"{int(text[:2])}:{text[3:5]}:{seconds}"
+    )
 
 
 # int() alone accepts signs, spaces and underscores. 18 digits always fit into SQLite's 64 bits.
@@ -75,15 +84,16 @@ _TIME_OF_DAY = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
 _LAP_TIME = r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}"
 # Trailing zeros of the fraction are omitted.
 _CLOCK_DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
-# Not allowed: control characters, and half a surrogate pair, which JSON can contain. Many answers repeat the same text,
-# so its length is limited.
+# Not allowed: control characters, and half a surrogate pair, which JSON can contain. Many answers
+# repeat the same text, so its length is limited.
 _PLAIN_TEXT = r"[^\x00-\x20\x7f\ud800-\udfff]([^\x00-\x1f\x7f\ud800-\udfff]{0,998}[^\x00-\x20\x7f\ud800-\udfff])?"
 
 whole_number = Parser("a whole number such as 25", _DIGITS, int, repeats=True)
 from_one = Parser("a whole number from 1", f"(?!0+$){_DIGITS}", int, repeats=True)
 round_number = Parser("a whole number from 1 to 99", "0{0,9}[1-9][0-9]?", int, repeats=True)
 row_id = Parser("a whole number such as 25", _DIGITS, int)  # of a long file, each once
-year = Parser("a year from 1950 to 2999", "19[5-9][0-9]|2[0-9]{3}", int, repeats=True)  # Formula One began in 1950
+# Formula One began in 1950
+year = Parser("a year from 1950 to 2999", "19[5-9][0-9]|2[0-9]{3}", int, repeats=True)
 number = Parser("a number such as 25 or 8.14", _NUMBER)
 points = Parser("points such as 25 or 12.5", _NUMBER, _without_last_zeros, repeats=True)
 day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _existing_day, repeats=True)
@@ -96,23 +106,35 @@ reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 # In dumps of a database.
 flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
 moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", _in_utc, repeats=True)
-degrees = Parser("degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}")  # as its API
-time_with_fraction = Parser("a time of day such as 14:19:22", rf"{_TIME_OF_DAY}(\.[0-9]+)?", lambda text: text[:8])
-speed = Parser("a number such as 25 or 8.14", _NUMBER, lambda text: f"{float(text):.3f}")  # as its API
+# as its API
+degrees = Parser(
+    "degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}"
+)
+time_with_fraction = Parser(
+    "a time of day such as 14:19:22", rf"{_TIME_OF_DAY}(\.[0-9]+)?", lambda text: text[:8]
+)
+# as its API
+speed = Parser("a number such as 25 or 8.14", _NUMBER, lambda text: f"{float(text):.3f}")
 clock_duration = Parser("a duration such as 01:31:31.531", _CLOCK_DURATION, milliseconds)
 clock_lap_time = Parser("a duration such as 00:01:31.531", _CLOCK_DURATION, _to_lap_time)
 
 # In dumps with readable ids.
-hyphenated_id = Parser("an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*", repeats=True)
+hyphenated_id = Parser(
+    "an id such as max-verstappen", "(?=.{1,100}$)[a-z0-9]+(-[a-z0-9]+)*", repeats=True
+)
 position_or_reason = Parser(
     "a number, DNF, DNP, DNPQ, DNQ, DNS, DSQ, EX or NC",
     "[0-9]{1,4}|DNF|DNP|DNPQ|DNQ|DNS|DSQ|EX|NC",
     repeats=True,
 )
-hour_and_minute = Parser("a time of day such as 13:00", "([01][0-9]|2[0-3]):[0-5][0-9]", "{}:00".format)
+hour_and_minute = Parser(
+    "a time of day such as 13:00", "([01][0-9]|2[0-3]):[0-5][0-9]", "{}:00".format
+)
 
 # In answers of an API.
-utc_time = Parser("a time of day such as 13:00:00Z", f"{_TIME_OF_DAY}Z?", lambda text: text.removesuffix("Z"))
+utc_time = Parser(
+    "a time of day such as 13:00:00Z", f"{_TIME_OF_DAY}Z?", lambda text: text.removesuffix("Z")
+)
 duration = Parser(
     "a duration such as 23.251 or 1:04.278",
     r"(([0-9]{1,4}:)?[0-9]{1,4}:)?[0-9]{1,6}(\.[0-9]{1,3})?",
@@ -128,7 +150,9 @@ status_text = Parser("a status such as Finished", _PLAIN_TEXT, lambda text: text
 
 # In the files of a refresh.
 fetch_time = Parser(
-    "a time such as 2023-07-02T13:00:00Z", f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_TIME_OF_DAY}Z", _existing_time
+    "a time such as 2023-07-02T13:00:00Z",
+    f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_TIME_OF_DAY}Z",
+    _existing_time,
 )
 
 

@@ -11,10 +11,11 @@ from racedata.service.snapshot import Snapshot, public_name, public_url
 
 
 class Health:
-    """`/healthz`, outside the base address: what is served, from which sources, and whether a new file was rejected.
+    """`/healthz`, outside the base address: what is served, from which sources, and whether a new
+    file was rejected.
 
-    Only the last two can change. The body is made again when they do, because these requests do not count towards the
-    rate limits: a crowd of them must cost others no more than any other crowd.
+    Only the last two can change. The body is made again when they do, because these requests do not
+    count towards the rate limits: a crowd of them must cost others no more than any other crowd.
     """
 
     def __init__(self, data: Snapshot) -> None:
@@ -49,7 +50,9 @@ class Health:
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
-        """The sources of the data, the base first; then those that gave nothing and are refreshed or followed."""
+        """The sources of the data, the base first; then those that gave nothing and are refreshed
+        or followed.
+        """
         times = {**self.data.refreshes()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
@@ -59,12 +62,23 @@ class Health:
 
 
 class Document:
-    """`/` and `/openapi.json`, outside the base address: a text made once per database. `headers` are further ones."""
+    """`/` and `/openapi.json`, outside the base address: a text made once per database. `headers`
+    are further ones.
+    """
 
     def __init__(
-        self, validators: Validators, text: str, content_type: str, headers: Sequence[tuple[str, str]] = ()
+        self,
+        validators: Validators,
+        text: str,
+        content_type: str,
+        headers: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.validators, self.body, self.content_type, self.headers = validators, text.encode(), content_type, headers
+        self.validators, self.body, self.content_type, self.headers = (
+            validators,
+            text.encode(),
+            content_type,
+            headers,
+        )
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -72,6 +86,8 @@ class Document:
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
         else:
-            self.validators.send(resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type)
+            self.validators.send(
+                resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type
+            )
 
     on_head = on_get

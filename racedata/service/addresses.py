@@ -1,10 +1,12 @@
-"""The grammar of addresses: parses the path after the base address into an `Address`, or says why it cannot.
+"""The grammar of addresses: parses the path after the base address into an `Address`, or says why
+it cannot.
 
     [ "/" season [ "/" round ] ] *( "/" filter "/" value ) [ "/" endpoint [ "/" value ] ] [ ending ]
 
 Some endpoints have other spellings: `fp1` is `practice/1`.
 
-This module knows the words and the forms of their values, but not HTTP, SQL, or which seasons and drivers exist.
+This module knows the words and the forms of their values, but not HTTP, SQL, or which seasons and
+drivers exist.
 """
 
 import re
@@ -29,13 +31,17 @@ class UnknownAddress(AddressError):
 
 
 class RefusedAddress(AddressError):  # D7
-    """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no season."""
+    """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no
+    season.
+    """
 
 
 def after_base(path: str, base: str) -> str | None:
     """The rest of a path after the base address (in lower case); None if the path is not under it."""
     rest = path[len(base) :]
-    is_under = path[: len(base)].lower() == base and (rest[:1] in ("/", "") or rest.lower() in ENDINGS)
+    is_under = path[: len(base)].lower() == base and (
+        rest[:1] in ("/", "") or rest.lower() in ENDINGS
+    )
     return rest if is_under else None
 
 
@@ -44,7 +50,8 @@ class Rules(NamedTuple):
 
     filters: frozenset[str]
     needs_season: bool = False
-    # Filters that combine only with some of the others: `{filter: the filters that it combines with}`.
+    # Filters that combine only with some of the others: `{filter: the filters that it combines
+    # with}`.
     only_beside: Mapping[str, frozenset[str]] = {}
     endings: Collection[str] = (JSON, CSV)
 
@@ -53,11 +60,14 @@ class Rules(NamedTuple):
 class Address:
     """A parsed address. Its `path` and `ending` identify it."""
 
-    path: str  # as in the request, without other spellings and the ending, lower case: `2023/drivers/alonso/results`
+    # as in the request, without other spellings and the ending, lower case:
+    # `2023/drivers/alonso/results`
+    path: str
     endpoint: str
     season: Season | None = None
     round: Round | None = None
-    filters: Mapping[str, Value] = field(default_factory=dict)  # ids lower case; numbers; places such as `1` and `R`
+    # ids lower case; numbers; places such as `1` and `R`
+    filters: Mapping[str, Value] = field(default_factory=dict)
     ending: str = JSON
 
 
@@ -111,11 +121,13 @@ FORMS: Mapping[Callable[[str], Value | None], str] = {
 # Other spellings that clients use: of a name, or of a name with its value.
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("sprint/qualifying", "sprint/shootout", "sprintshootout", "sprint-qualifying"), ("sprintqualifying",)
+        ("sprint/qualifying", "sprint/shootout", "sprintshootout", "sprint-qualifying"),
+        ("sprintqualifying",),
     ),
     **{f"fp{number}": ("practice", str(number)) for number in (1, 2, 3)},
 }
-# Endpoints that are not filters. A value after them, which could be an id, is refused with a message of its own.
+# Endpoints that are not filters. A value after them, which could be an id, is refused with a
+# message of its own.
 WITHOUT_VALUE = ("races", "seasons")
 
 
@@ -131,7 +143,9 @@ class Grammar:
             raise self.unknown("An address has only ASCII characters")
         path, ending = split_ending(path.lower())  # D1
         if ending not in ENDINGS:
-            raise self.unknown(f"{ending[:50]!r} is not an ending; accepted are {JSON}, {CSV}, and {ICS} for races")
+            raise self.unknown(
+                f"{ending[:50]!r} is not an ending; accepted are {JSON}, {CSV}, and {ICS} for races"
+            )
         segments = path.split("/")[1:]
         season, round, rest = split_front(segments)
         if not rest:
@@ -159,7 +173,9 @@ class Grammar:
                 raise self.unknown(f"{name[:50]!r} is not a filter")
             value = parse(text)
             if value is None:
-                raise self.unknown(f"{text[:50]!r} is not a value of the filter {name}; accepted is {FORMS[parse]}")
+                raise self.unknown(
+                    f"{text[:50]!r} is not a value of the filter {name}; accepted is {FORMS[parse]}"
+                )
             filters[name] = value  # D8
         if without_value:
             raise RefusedAddress(f"{without_value} takes no value. {self.example(without_value)}")
@@ -179,7 +195,9 @@ class Grammar:
         rules = self.endpoints[endpoint]
         for name in filters:
             if name not in rules.filters:
-                raise RefusedAddress(f"{endpoint} does not accept the filter {name}. {self.accepted(endpoint)}")
+                raise RefusedAddress(
+                    f"{endpoint} does not accept the filter {name}. {self.accepted(endpoint)}"
+                )
         for name, others in rules.only_beside.items():
             if name in filters:
                 for other in filters:
@@ -189,7 +207,9 @@ class Grammar:
                             f"{endpoint} does not accept the filter {other} with {name}; accepted with it: {beside}."
                         )
         if rules.needs_season and season is None:
-            raise RefusedAddress(f"{endpoint} needs a season at the front. {self.example(endpoint)}")
+            raise RefusedAddress(
+                f"{endpoint} needs a season at the front. {self.example(endpoint)}"
+            )
 
     def accepted(self, endpoint: str) -> str:
         filters = [name for name in FILTERS if name in self.endpoints[endpoint].filters]
@@ -213,7 +233,9 @@ def split_ending(path: str) -> tuple[str, str]:
     if not found:
         return path.removesuffix("/"), JSON
     # A known ending is one of the constants, not a copy: the cache stores it.
-    return path[: found.start()], next((ending for ending in ENDINGS if ending == found[0]), found[0])
+    return path[: found.start()], next(
+        (ending for ending in ENDINGS if ending == found[0]), found[0]
+    )
 
 
 def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[str]]:

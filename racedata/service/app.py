@@ -1,6 +1,7 @@
 """The service as a WSGI application: its routes, its middleware and its handling of errors.
 
-`create_app` makes it for one database. `application` is for gunicorn: it reloads the database file when it changes.
+`create_app` makes it for one database. `application` is for gunicorn: it reloads the database file
+when it changes.
 """
 
 import gc
@@ -35,8 +36,8 @@ log = logging.getLogger(__name__)
 class Cors:
     """Middleware: CORS for any origin, and `nosniff`, on every response.
 
-    falcon.CORSMiddleware sends its headers only if the request has an Origin. A shared cache may store an answer to a
-    request without one, so here every answer has the headers.
+    falcon.CORSMiddleware sends its headers only if the request has an Origin. A shared cache may
+    store an answer to a request without one, so here every answer has the headers.
     """
 
     HEADERS = (
@@ -57,9 +58,11 @@ class Cors:
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application. It makes a slow answer only when the server iterates it, which a thread can do.
+    """The WSGI application. It makes a slow answer only when the server iterates it, which a thread
+    can do.
 
-    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as long as a thousand.
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
+    long as a thousand.
     """
 
     def __init__(self, parser: RequestParser, middleware: list[Any]) -> None:
@@ -80,7 +83,9 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     catalogue = Catalogue(data)
     validators = validators_of(settings, data, "every answer", max_age=settings.max_age)
     cache = Cache(settings.cache_size << 20)
-    grammar = Grammar(settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS})
+    grammar = Grammar(
+        settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}
+    )
     parser = RequestParser(settings, grammar)
     limits = []
     if limit_store:
@@ -103,7 +108,8 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app.add_route("/", page.Page(data, page.html(settings, data, catalogue, ask), page_validators))
     pages = season.Pages(catalogue, settings, ask, page_validators(""), cache)
     app.add_sink(parser.not_found)
-    app.add_sink(pages.respond, pages.prefix)  # before the other sink: falcon tries the last one first
+    # before the other sink: falcon tries the last one first
+    app.add_sink(pages.respond, pages.prefix)
 
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)
@@ -113,7 +119,8 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 def validators_of(
     settings: Settings, data: Snapshot, *affected: Affected, max_age: int, checked: str = ""
 ) -> Validators:
-    """The Validators of answers. Their ETag depends on the database, the version, and the settings that affect them.
+    """The Validators of answers. Their ETag depends on the database, the version, and the settings
+    that affect them.
 
     An answer may also depend on the time `checked`, when a refresh last asked a source.
     """
@@ -123,15 +130,18 @@ def validators_of(
 
 
 def application(settings: Settings) -> ReloadingApp:
-    """The service. It reloads the database file when that changes. Raises DatabaseError or SettingError."""
+    """The service. It reloads the database file when that changes. Raises DatabaseError or
+    SettingError.
+    """
     return_large_blocks()
     limit_store = store_for(settings)
     app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := app.data.sample_notice():
         log.warning(notice)
-    # gunicorn forks its workers from this process. It looks for a new file before each fork, so a new worker has the
-    # newest good data, and shares its memory.
+    # gunicorn forks its workers from this process. It looks for a new file before each fork, so a
+    # new worker has the newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)
-    # Objects made at start are never freed: the collector does not have to visit them, and workers share their memory.
+    # Objects made at start are never freed: the collector does not have to visit them, and workers
+    # share their memory.
     gc.freeze()
     return app

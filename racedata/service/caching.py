@@ -1,6 +1,7 @@
 """The cache of answers, their compression, conditional requests, and the headers of a 200.
 
-While a database is served, its data never changes. So an answer depends only on the request, which is the cache key.
+While a database is served, its data never changes. So an answer depends only on the request, which
+is the cache key.
 """
 
 import hashlib
@@ -18,38 +19,48 @@ import falcon
 from racedata.service.requested import Requested
 
 Key = tuple[str, str, str, int, int, tuple[str, ...]]
-ENTRY_BYTES = 600  # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
-FRAGMENTED = 9 / 8  # how much more memory bodies take than their bytes: measured with four threads and bodies to 60 KB
+# the rough overhead of an entry, without its texts and body: measured with 20,000 entries
+ENTRY_BYTES = 600
+# how much more memory bodies take than their bytes: measured with four threads and bodies to 60 KB
+FRAGMENTED = 9 / 8
 
-# Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment anyway (1,448 bytes).
+# Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment
+# anyway (1,448 bytes).
 SMALL = 900
-# Level 3 takes half the time of level 6, for answers that are a tenth longer (scripts/bench/README.md).
+# Level 3 takes half the time of level 6, for answers that are a tenth longer
+# (scripts/bench/README.md).
 LEVEL = 3
 GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
 MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON, HTML or other text does
 
-# An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of gzip (8.4.1.3).
-CODING = re.compile(r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?")
+# An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of
+# gzip (8.4.1.3).
+CODING = re.compile(
+    r"(?ai)(x-gzip|gzip|identity|\*)(?:[ \t]*;[ \t]*q=(0(?:\.\d{0,3})?|1(?:\.0{0,3})?))?"
+)
 
 
 class Body(NamedTuple):
-    """The body of an answer; `total` is the number of all records that match, also of those on other pages."""
+    """The body of an answer; `total` is the number of all records that match, also of those on
+    other pages.
+    """
 
     content: bytes
     total: int
 
 
 class Validators:
-    """What all answers of one database have in common: ETag, Last-Modified and the headers that go with them.
+    """What all answers of one database have in common: ETag, Last-Modified and the headers that go
+    with them.
 
-    `version` must differ if any answer may differ. `built_at` is the time when the database was built. `max_age` is the
-    number of seconds for which clients and proxies may reuse an answer.
+    `version` must differ if any answer may differ. `built_at` is the time when the database was
+    built. `max_age` is the number of seconds for which clients and proxies may reuse an answer.
     """
 
     def __init__(self, version: bytes, built_at: datetime, max_age: int) -> None:
         self.tag = f'"{hashlib.sha256(version).hexdigest()[:20]}"'
-        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not depend on
-        # Accept-Encoding.
+        # Weak, because the gzip and the plain form share it (RFC 9110, 8.8.3.3). So a 304 does not
+        # depend on Accept-Encoding.
         self.etag = f"W/{self.tag}"
         self.last_modified = format_datetime(built_at, usegmt=True)
         self.headers = [  # the names are in lower case, as Falcon sends them
@@ -60,16 +71,20 @@ class Validators:
         ]
 
     def match(self, env: dict[str, Any]) -> bool:
-        """Whether the client already has the answer, by its If-None-Match or else its If-Modified-Since."""
+        """Whether the client already has the answer, by its If-None-Match or else its
+        If-Modified-Since.
+        """
         field = env.get("HTTP_IF_NONE_MATCH")
         if field is None:
-            # Only the exact date counts. After a return to an older database, a client may hold other data with a
-            # later date.
+            # Only the exact date counts. After a return to an older database, a client may hold
+            # other data with a later date.
             return env.get("HTTP_IF_MODIFIED_SINCE") == self.last_modified
         # The header may have many tags. Whether they are weak does not matter (RFC 9110, 13.1.2).
         return self.tag in field or field.strip() == "*"
 
-    def send(self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON) -> None:
+    def send(
+        self, resp: falcon.Response, body: bytes, content_type: str = falcon.MEDIA_JSON
+    ) -> None:
         """Answers 200 with `body`, plain or compressed."""
         headers = [("content-type", content_type), *self.headers]
         if body.startswith(MAGIC):
@@ -85,8 +100,8 @@ class Validators:
 class Cache:
     """The bodies of answers of one database: gzip, or plain if short.
 
-    Compressed bodies take a fifth of the memory, and nearly all clients accept them. `capacity` is the maximum size in
-    bytes. A full cache evicts the least recently used bodies.
+    Compressed bodies take a fifth of the memory, and nearly all clients accept them. `capacity` is
+    the maximum size in bytes. A full cache evicts the least recently used bodies.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -129,12 +144,14 @@ def decompressed(body: bytes) -> bytes:
 def accepts_gzip(env: dict[str, Any]) -> bool:
     """Whether the request prefers gzip."""
     field = env.get("HTTP_ACCEPT_ENCODING")
-    return field is not None and len(field) <= 200 and prefers_gzip(field)  # that of a browser has about 30
+    # that of a browser has about 30
+    return field is not None and len(field) <= 200 and prefers_gzip(field)
 
 
 @lru_cache(maxsize=1024)
 def prefers_gzip(field: str) -> bool:
-    """Whether an Accept-Encoding header accepts gzip, and not less than no coding (RFC 9110, 12.5.3).
+    """Whether an Accept-Encoding header accepts gzip, and not less than no coding (RFC 9110,
+    12.5.3).
 
     Malformed items are ignored. So is a header that refuses both forms (RFC 9110, 12.4.1).
     """
@@ -153,4 +170,10 @@ def key_of(requested: Requested) -> Key:
 
 def size_of(key: Key, body: Body) -> int:
     base_url, path, _, _, offset, _ = key
-    return len(base_url) + len(path) + offset.bit_length() // 8 + int(len(body.content) * FRAGMENTED) + ENTRY_BYTES
+    return (
+        len(base_url)
+        + len(path)
+        + offset.bit_length() // 8
+        + int(len(body.content) * FRAGMENTED)
+        + ENTRY_BYTES
+    )

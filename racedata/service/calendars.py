@@ -1,4 +1,5 @@
-"""Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session. icalendar writes every line.
+"""Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session. icalendar writes
+every line.
 
 Phones and other programs fetch a calendar again and again. They know an event by its UID.
 """
@@ -39,15 +40,20 @@ def line(name: str, value: object) -> bytes:
 
 
 class Calendars:
-    """Writes calendars of races. The events of a race are written once: that takes most of the time."""
+    """Writes calendars of races. The events of a race are written once: that takes most of the
+    time.
+    """
 
     def __init__(self, data: Snapshot, catalogue: Catalogue, series: str) -> None:
         self.series = series
         built_at = datetime.fromisoformat(data.build()["builtAt"])
         self.head = head(built_at, f"{sources_in_words(data)} Served by racedata {__version__}.")
-        self.stamp = line("DTSTAMP", vDDDTypes(built_at)) + line("LAST-MODIFIED", vDDDTypes(built_at))
+        self.stamp = line("DTSTAMP", vDDDTypes(built_at)) + line(
+            "LAST-MODIFIED", vDDDTypes(built_at)
+        )
         self.categories = {
-            session: line("CATEGORIES", vCategory([series.upper(), session.label])) for session in BY_KEY.values()
+            session: line("CATEGORIES", vCategory([series.upper(), session.label]))
+            for session in BY_KEY.values()
         }
         self.names = names_of(catalogue)
         self.slugs = dict(slugs_of(catalogue.races.values()))
@@ -56,8 +62,10 @@ class Calendars:
     def write(self, races: Iterable[Json], address: Address, kinds: Collection[str]) -> bytes:
         """The calendar of races that an address selects, with their sessions of these kinds."""
         name = vText(" ".join([self.series.upper(), *self.words_of(address, kinds)]))
-        # No UID: pages and choices of sessions would share it, and clients may take them for copies (RFC 7986, 5.3).
-        lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]  # the last for clients without RFC 7986
+        # No UID: pages and choices of sessions would share it, and clients may take them for copies
+        # (RFC 7986, 5.3).
+        # the last for clients without RFC 7986
+        lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]
         lines += (text for race in races for kind, text in self.events(race) if kind in kinds)
         return b"".join([*lines, CALENDAR_END])
 
@@ -66,11 +74,16 @@ class Calendars:
         if address.season not in (None, "current"):
             yield str(address.season)
         if address.round is not None:
-            yield f"round {address.round}" if isinstance(address.round, int) else f"{address.round} race"
+            yield (
+                f"round {address.round}"
+                if isinstance(address.round, int)
+                else f"{address.round} race"
+            )
         for filter, value in address.filters.items():
             yield self.names.get((filter, value), f"{filter} {value}")
         if len(kinds) < len(SESSION_GROUPS):
-            yield f"({' + '.join(kinds)})"  # some clients do not read a comma, which is written as `\,`
+            # some clients do not read a comma, which is written as `\,`
+            yield f"({' + '.join(kinds)})"
 
     def events(self, race: Json) -> list[tuple[str, bytes]]:
         """The kinds and events of the sessions of a race, in the order of BY_KEY."""
@@ -112,7 +125,8 @@ def head(built_at: datetime, description: str) -> bytes:
         ("PRODID", vText(f"-//racedata//racedata {__version__}//EN"), {}),
         ("VERSION", vText("2.0"), {}),
         ("LAST-MODIFIED", vDDDTypes(built_at), {}),
-        ("REFRESH-INTERVAL", vDuration(REFRESH), {"VALUE": "DURATION"}),  # RFC 7986 requires the parameter
+        # RFC 7986 requires the parameter
+        ("REFRESH-INTERVAL", vDuration(REFRESH), {"VALUE": "DURATION"}),
         ("X-PUBLISHED-TTL", vDuration(REFRESH), {}),  # the same for Outlook
         ("DESCRIPTION", vText(description), {}),
         ("X-WR-CALDESC", vText(description), {}),
@@ -150,7 +164,8 @@ def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
 
 
 def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
-    """What the UIDs of each race have: the season and its name, with a number if an earlier race has the same name.
+    """What the UIDs of each race have: the season and its name, with a number if an earlier race
+    has the same name.
 
     So if the first of two such races goes, the other one gets its UIDs. No season has had two.
     """
@@ -168,15 +183,25 @@ def slug_of(name: str) -> str:
 
 def sources_in_words(data: Snapshot) -> str:
     """The sources of the data with their licences, as a sentence."""
-    sources = [f"{public_name(row['name'])} ({row['licence'] or 'no licence stated'})" for row in data.sources()]
-    return re.sub(r"[\x00-\x20\x7f]+", " ", f"Data: {', '.join(sources)}.")  # a folder may have any name
+    sources = [
+        f"{public_name(row['name'])} ({row['licence'] or 'no licence stated'})"
+        for row in data.sources()
+    ]
+    # a folder may have any name
+    return re.sub(r"[\x00-\x20\x7f]+", " ", f"Data: {', '.join(sources)}.")
 
 
 def names_of(catalogue: Catalogue) -> dict[tuple[str, Value], str]:
     """The names of circuits, constructors and drivers, by the filter and its value."""
     names = {
         "circuits": {id: circuit["circuitName"] for id, circuit in catalogue.circuits.items()},
-        "constructors": {id: constructor["name"] for id, constructor in catalogue.constructors.items()},
+        "constructors": {
+            id: constructor["name"] for id, constructor in catalogue.constructors.items()
+        },
         "drivers": {id: full_name(driver) for id, driver in catalogue.drivers.items()},
     }
-    return {(filter, ref): names[filter][id] for filter, ids in catalogue.ids.items() for ref, id in ids.items()}
+    return {
+        (filter, ref): names[filter][id]
+        for filter, ids in catalogue.ids.items()
+        for ref, id in ids.items()
+    }

@@ -1,6 +1,8 @@
-"""The catalogue: the objects that many answers use, read once per database, and what an address selects.
+"""The catalogue: the objects that many answers use, read once per database, and what an address
+selects.
 
-It translates the words and ids of an address into numbers of the database. The SQL of filters is in queries.py.
+It translates the words and ids of an address into numbers of the database. The SQL of filters is in
+queries.py.
 """
 
 import unicodedata
@@ -26,8 +28,9 @@ class NoLastRound(LookupError):
 class Selection:
     """What an address selects, in database ids.
 
-    `filters` has the filters with the values of their columns. For season and round, it has `race` (a raceId) if there
-    is a round, else `season`. `filters` is None if nothing can match, because an id or a round does not exist.
+    `filters` has the filters with the values of their columns. For season and round, it has `race`
+    (a raceId) if there is a round, else `season`. `filters` is None if nothing can match, because
+    an id or a round does not exist.
     """
 
     season: int | None
@@ -36,7 +39,9 @@ class Selection:
 
 
 class Catalogue:
-    """The JSON objects that many answers use, read once per database: by id, in the order of answers."""
+    """The JSON objects that many answers use, read once per database: by id, in the order of
+    answers.
+    """
 
     def __init__(self, data: Snapshot) -> None:
         def by_id(table: str, id: str) -> dict[Any, Row]:
@@ -44,18 +49,34 @@ class Catalogue:
 
         circuits, constructors, drivers = (
             by_id(table, id)
-            for table, id in [("circuits", "circuitId"), ("constructors", "constructorId"), ("drivers", "driverId")]
+            for table, id in [
+                ("circuits", "circuitId"),
+                ("constructors", "constructorId"),
+                ("drivers", "driverId"),
+            ]
         )
         # Lists in answers are in the order of these dicts.
-        self.seasons = {year: serializers.season(row) for year, row in by_id("seasons", "year").items()}
-        self.circuits = in_order(circuits, serializers.circuit, lambda row: row["circuitRef"].lower())
-        self.constructors = in_order(constructors, serializers.constructor, lambda row: row["constructorRef"].lower())
+        self.seasons = {
+            year: serializers.season(row) for year, row in by_id("seasons", "year").items()
+        }
+        self.circuits = in_order(
+            circuits, serializers.circuit, lambda row: row["circuitRef"].lower()
+        )
+        self.constructors = in_order(
+            constructors, serializers.constructor, lambda row: row["constructorRef"].lower()
+        )
         self.drivers = in_order(
-            drivers, serializers.driver, lambda row: (without_accents(row["surname"]), row["driverRef"].lower())
+            drivers,
+            serializers.driver,
+            lambda row: (without_accents(row["surname"]), row["driverRef"].lower()),
         )
         self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
-        self.race_rows = {row["raceId"]: row for row in data.rows("SELECT * FROM races ORDER BY year, round")}
-        self.races = {id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()}
+        self.race_rows = {
+            row["raceId"]: row for row in data.rows("SELECT * FROM races ORDER BY year, round")
+        }
+        self.races = {
+            id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()
+        }
         sessions: dict[int, dict[str, Row]] = {id: {} for id in self.races}
         for row in data.rows("SELECT * FROM sessions"):
             sessions[row["raceId"]][row["session"]] = row
@@ -65,7 +86,10 @@ class Catalogue:
         )
         with_sprint = {id for (id,) in sprints}
         self.calendar = {
-            id: {**race, **serializers.schedule(self.race_rows[id]["year"], sessions[id], id in with_sprint)}
+            id: {
+                **race,
+                **serializers.schedule(self.race_rows[id]["year"], sessions[id], id in with_sprint),
+            }
             for id, race in self.races.items()
         }
         self.race_order = {id: number for number, id in enumerate(self.races)}
@@ -95,7 +119,8 @@ class Catalogue:
         """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
         if address.season == "current" and is_calendar(address):
-            season = self.calendar_season  # D9: clients look there for the next race, even in winter
+            # D9: clients look there for the next race, even in winter
+            season = self.calendar_season
         filters: dict[str, Value] = {}
         if season is not None and round is not None:
             race = self.id_of_round.get((season, round))
@@ -114,8 +139,12 @@ class Catalogue:
                 filters[name] = value
         return Selection(season, round, filters)
 
-    def season_and_round(self, season: Season | None, round: Round | None) -> tuple[int | None, int | None]:
-        """Season and round as numbers. `current`, `last` and `next` depend on the database, never on a clock."""
+    def season_and_round(
+        self, season: Season | None, round: Round | None
+    ) -> tuple[int | None, int | None]:
+        """Season and round as numbers. `current`, `last` and `next` depend on the database, never
+        on a clock.
+        """
         last_races = self.latest_with["results"]
         year = max(last_races) if season == "current" else season
         if year is None:
@@ -123,10 +152,15 @@ class Catalogue:
         last = self.race_rows[last_races[year]]["round"] if year in last_races else 0
         if round == "last":
             if not last:
-                raise NoLastRound(f"No race of season {year} has results yet, so it has no last round.")  # D10
+                # D10
+                raise NoLastRound(
+                    f"No race of season {year} has results yet, so it has no last round."
+                )
             return year, last
         if round == "next":
-            ahead = [number for season, number in self.id_of_round if season == year and number > last]
+            ahead = [
+                number for season, number in self.id_of_round if season == year and number > last
+            ]
             return (year, min(ahead)) if ahead else (year + 1, 1)  # D11
         return year, round
 
@@ -135,10 +169,12 @@ class Catalogue:
         return sorted(race_ids, key=self.race_order.__getitem__)
 
     def standings_filters(self, table: str, filters: Filters) -> Filters | None:
-        """The filters of standings, with a race or `final` instead of the season; None if the season has no standings.
+        """The filters of standings, with a race or `final` instead of the season; None if the
+        season has no standings.
 
-        A season has many lists of standings, one after each race. With a round, this chooses the list after that round.
-        With only a season, it chooses the latest list; without a season, the `final` list of each finished season.
+        A season has many lists of standings, one after each race. With a round, this chooses the
+        list after that round. With only a season, it chooses the latest list; without a season, the
+        `final` list of each finished season.
         """
         if "race" in filters:
             return filters
@@ -150,10 +186,16 @@ class Catalogue:
 
 def is_calendar(address: Address) -> bool:
     """Whether an address lists all races of a season, or those at a circuit."""
-    return address.endpoint == "races" and address.round is None and address.filters.keys() <= {"circuits"}
+    return (
+        address.endpoint == "races"
+        and address.round is None
+        and address.filters.keys() <= {"circuits"}
+    )
 
 
-def in_order(rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]) -> dict[int, Json]:
+def in_order(
+    rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]
+) -> dict[int, Json]:
     """The objects that `make` makes of rows, by id, sorted by `key` (D24)."""
     return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
 
@@ -166,7 +208,12 @@ def full_name(driver: Json) -> str:
 def place_of(circuit: Json) -> str:
     """The names of a circuit, its locality and its country, if they are known."""
     location = circuit["Location"]
-    return ", ".join([circuit["circuitName"], *(location[key] for key in ("locality", "country") if key in location)])
+    return ", ".join(
+        [
+            circuit["circuitName"],
+            *(location[key] for key in ("locality", "country") if key in location),
+        ]
+    )
 
 
 def without_accents(text: str) -> str:

@@ -1,4 +1,5 @@
-"""What every endpoint does with a request: 304, the cache, the page of records, and the format of the answer.
+"""What every endpoint does with a request: 304, the cache, the page of records, and the format of
+the answer.
 
 What an endpoint serves is in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
 """
@@ -18,9 +19,14 @@ from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 
-CONTENT_TYPES = {JSON: falcon.MEDIA_JSON, CSV: spreadsheets.CONTENT_TYPE, ICS: calendars.CONTENT_TYPE}
+CONTENT_TYPES = {
+    JSON: falcon.MEDIA_JSON,
+    CSV: spreadsheets.CONTENT_TYPE,
+    ICS: calendars.CONTENT_TYPE,
+}
 
-TotalAndPage = tuple[int, list[Json]]  # the number of all records that match, and the objects of the page
+# the number of all records that match, and the objects of the page
+TotalAndPage = tuple[int, list[Json]]
 
 
 class Endpoint:
@@ -31,14 +37,20 @@ class Endpoint:
     rules: ClassVar[Rules]
     table: ClassVar[str]  # in MRData: `RaceTable`
     objects: ClassVar[str]  # in the table: `Races`
-    # If `key` is empty, each object is a record; else each has a list of records under `key`. Schemas: openapi.json.
+    # If `key` is empty, each object is a record; else each has a list of records under `key`.
+    # Schemas: openapi.json.
     key: ClassVar[str] = ""
     schema: ClassVar[str]  # of a record
     container: ClassVar[str] = ""  # the schema of an object without its records
     not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
 
     def __init__(
-        self, data: Snapshot, catalogue: Catalogue, settings: Settings, validators: Validators, cache: Cache
+        self,
+        data: Snapshot,
+        catalogue: Catalogue,
+        settings: Settings,
+        validators: Validators,
+        cache: Cache,
     ) -> None:
         self.data, self.catalogue, self.settings = data, catalogue, settings
         self.validators, self.cache = validators, cache
@@ -68,24 +80,30 @@ class Endpoint:
     on_head = on_get
 
     def make_body(self, requested: Requested, gzip: bool) -> Body:
-        """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises NoLastRound."""
+        """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises
+        NoLastRound.
+        """
         selection = self.catalogue.select(requested.address)
         total, objects = self.select_page(selection, requested)
         body = Body(self.write(requested, selection, total, objects), total)
         if not objects and (total or requested.offset):
-            return body  # not cached: there are infinitely many pages without records after the last one
+            # not cached: there are infinitely many pages without records after the last one
+            return body
         if not (gzip or self.cache.capacity):
             return body
         cached = body._replace(content=compressed(body.content))
         self.cache.put(requested, cached)
         return cached if gzip else body
 
-    def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
+    def write(
+        self, requested: Requested, selection: Selection, total: int, objects: list[Json]
+    ) -> bytes:
         """The answer as text, in the format that the ending of the address names."""
         if requested.address.ending == CSV:
             return self.spreadsheet.write(objects)
         answer = self.envelope(requested, selection, total, objects)
-        return bytes(memoryview(orjson.dumps(answer)))  # a copy: orjson's own object occupies 4 KB, however short
+        # a copy: orjson's own object occupies 4 KB, however short
+        return bytes(memoryview(orjson.dumps(answer)))
 
     def answer(self, requested: Requested) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
@@ -98,13 +116,19 @@ class Endpoint:
             return 0, []
         return self.page(selection.filters, requested.limit, requested.offset)
 
-    def envelope(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> Json:
+    def envelope(
+        self, requested: Requested, selection: Selection, total: int, objects: list[Json]
+    ) -> Json:
         """The envelope of an answer, with its table and the objects of its page."""
         address, limit, offset, base_url, _ = requested
-        echoed = {name: value for name, value in address.filters.items() if name not in self.not_echoed}
+        echoed = {
+            name: value for name, value in address.filters.items() if name not in self.not_echoed
+        }
         table = {**self.echo(selection, echoed), self.objects: objects}
         url = f"{base_url}/{address.path}.json"
-        return serializers.mrdata(self.settings.series, url, limit, offset, total, **{self.table: table})
+        return serializers.mrdata(
+            self.settings.series, url, limit, offset, total, **{self.table: table}
+        )
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         raise NotImplementedError

@@ -1,7 +1,8 @@
 """The endpoints: one class each, which declares the endpoint and makes the objects of its answers.
 
-`ENDPOINTS` is the only list of them. Routes, messages, the page at `/`, the OpenAPI paths and the tests use it. What
-they do with HTTP is in endpoint.py, SQL in queries.py, the JSON objects in serializers.py.
+`ENDPOINTS` is the only list of them. Routes, messages, the page at `/`, the OpenAPI paths and the
+tests use it. What they do with HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
+serializers.py.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -53,7 +54,9 @@ class Seasons(Endpoint):
         # By year: the two championships of a season may end with different races.
         return set.intersection(
             *(
-                self.years(ids_in_chosen_standings(self.data, self.catalogue, standings, "raceId", filters))
+                self.years(
+                    ids_in_chosen_standings(self.data, self.catalogue, standings, "raceId", filters)
+                )
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
                 if any(name in filters for name in standings.filter_columns)
             )
@@ -95,8 +98,14 @@ class Races(Endpoint):
 
     def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
         address, filters = requested.address, selection.filters
-        if filters and address.ending == ICS and address.season == "current" and address.round is None:
-            # In winter, no race of this season is to come: subscribers see those of the seasons after it too.
+        if (
+            filters
+            and address.ending == ICS
+            and address.season == "current"
+            and address.round is None
+        ):
+            # In winter, no race of this season is to come: subscribers see those of the seasons
+            # after it too.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
             current, _ = self.catalogue.season_and_round("current", None)
@@ -116,14 +125,18 @@ class Races(Endpoint):
     def page_of_ids(self, ids: Sequence[int], limit: int, offset: int) -> TotalAndPage:
         return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
-    def write(self, requested: Requested, selection: Selection, total: int, objects: list[Json]) -> bytes:
+    def write(
+        self, requested: Requested, selection: Selection, total: int, objects: list[Json]
+    ) -> bytes:
         if requested.address.ending == ICS:
             return self.calendar_writer.write(objects, requested.address, requested.sessions)
         return super().write(requested, selection, total, objects)
 
 
 class Entrants(Endpoint):
-    """An endpoint whose records are constructors or drivers: of matching results, or in matching standings."""
+    """An endpoint whose records are constructors or drivers: of matching results, or in matching
+    standings.
+    """
 
     standings: ClassVar[RecordTable]
 
@@ -133,13 +146,19 @@ class Entrants(Endpoint):
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         ids = self.ids_that_match(filters)
-        return page_of([each for id, each in self.all().items() if ids is None or id in ids], limit, offset)
+        return page_of(
+            [each for id, each in self.all().items() if ids is None or id in ids], limit, offset
+        )
 
     def ids_that_match(self, filters: Filters) -> Collection[int] | None:
         """The ids of those that match; None if all match."""
         column = queries.RESULT_COLUMNS[self.name]
-        if any(filter in filters for filter in self.standings.filter_columns if filter != self.name):
-            return ids_in_chosen_standings(self.data, self.catalogue, self.standings, column, filters)
+        if any(
+            filter in filters for filter in self.standings.filter_columns if filter != self.name
+        ):
+            return ids_in_chosen_standings(
+                self.data, self.catalogue, self.standings, column, filters
+            )
         if not filters:
             return None
         if set(filters) == {self.name}:  # also those who never raced
@@ -153,7 +172,8 @@ class Constructors(Entrants):
     name = "constructors"
     summary = "Constructors"
     rules = Rules(
-        RESULT_FILTERS | {"constructorstandings"}, only_beside={"constructorstandings": frozenset({"constructors"})}
+        RESULT_FILTERS | {"constructorstandings"},
+        only_beside={"constructorstandings": frozenset({"constructors"})},
     )
     schema = "Constructor"
     table, objects = "ConstructorTable", "Constructors"
@@ -169,7 +189,8 @@ class Drivers(Entrants):
     name = "drivers"
     summary = "Drivers"
     rules = Rules(
-        RESULT_FILTERS | {"qualifying", "driverstandings"}, only_beside={"driverstandings": frozenset({"drivers"})}
+        RESULT_FILTERS | {"qualifying", "driverstandings"},
+        only_beside={"driverstandings": frozenset({"drivers"})},
     )
     schema = "Driver"
     table, objects = "DriverTable", "Drivers"
@@ -180,7 +201,8 @@ class Drivers(Entrants):
 
 
 class RaceRecords(Endpoint):
-    """An endpoint whose records belong to races: `Races` lists the races of a page, with their records under `key`.
+    """An endpoint whose records belong to races: `Races` lists the races of a page, with their
+    records under `key`.
 
     A driver may have two rows in a race, but each race is in `Races` once (D23).
     """
@@ -193,7 +215,8 @@ class RaceRecords(Endpoint):
         total, rows = self.record_table.page(self.data, filters, limit, offset)
         races = self.catalogue.races
         return total, [
-            {**races[id], self.key: self.records(list(of_race))} for id, of_race in groupby(rows, itemgetter("raceId"))
+            {**races[id], self.key: self.records(list(of_race))}
+            for id, of_race in groupby(rows, itemgetter("raceId"))
         ]
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -212,7 +235,14 @@ class Classification(RaceRecords):
         if self.settings.finish_times == "gap":
             winner = queries.winner_time(self.data, self.record_table, rows[0]["raceId"])
         return [
-            serializers.result(row, catalogue.drivers, catalogue.constructors, catalogue.statuses, format_time, winner)
+            serializers.result(
+                row,
+                catalogue.drivers,
+                catalogue.constructors,
+                catalogue.statuses,
+                format_time,
+                winner,
+            )
             for row in rows
         ]
 
@@ -238,7 +268,10 @@ class Qualifying(RaceRecords):
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
         catalogue = self.catalogue
-        return [serializers.qualifying_result(row, catalogue.drivers, catalogue.constructors) for row in rows]
+        return [
+            serializers.qualifying_result(row, catalogue.drivers, catalogue.constructors)
+            for row in rows
+        ]
 
 
 class Sprint(Classification):
@@ -252,7 +285,9 @@ class Sprint(Classification):
 
 
 class SprintQualifying(Qualifying):
-    """`/{season}/{round}/sprintqualifying`: rows of the classifications of sessions that set the grid of a sprint."""
+    """`/{season}/{round}/sprintqualifying`: rows of the classifications of sessions that set the
+    grid of a sprint.
+    """
 
     summary = "Sprint qualifying results (in 2023: sprint shootout)"
     record_table = queries.SPRINT_QUALIFYING
@@ -271,11 +306,16 @@ class Practice(RaceRecords):
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
         catalogue = self.catalogue
-        return [serializers.practice_result(row, catalogue.drivers, catalogue.constructors) for row in rows]
+        return [
+            serializers.practice_result(row, catalogue.drivers, catalogue.constructors)
+            for row in rows
+        ]
 
 
 class Laps(RaceRecords):
-    """`/{season}/{round}/laps`: the lap timings of a race, or of all races of a season. A record is a driver's lap."""
+    """`/{season}/{round}/laps`: the lap timings of a race, or of all races of a season. A record is
+    a driver's lap.
+    """
 
     summary = "Lap timings"
     record_table = queries.LAPS
@@ -302,7 +342,9 @@ class PitStops(RaceRecords):
 
 
 class Standings(Endpoint):
-    """An endpoint whose records are standings in a championship: one list per season, or the one after a round."""
+    """An endpoint whose records are standings in a championship: one list per season, or the one
+    after a round.
+    """
 
     table, objects = "StandingsTable", "StandingsLists"
     container = "StandingsList"
@@ -345,7 +387,9 @@ class DriverStandings(Standings):
 
     def record(self, row: Row) -> Json:
         constructors = [self.catalogue.constructors[int(id)] for id in row["constructors"].split()]
-        return serializers.standing(row, Driver=self.catalogue.drivers[row["driverId"]], Constructors=constructors)
+        return serializers.standing(
+            row, Driver=self.catalogue.drivers[row["driverId"]], Constructors=constructors
+        )
 
 
 class ConstructorStandings(Standings):
@@ -358,7 +402,9 @@ class ConstructorStandings(Standings):
     schema = "ConstructorStanding"
 
     def record(self, row: Row) -> Json:
-        return serializers.standing(row, Constructor=self.catalogue.constructors[row["constructorId"]])
+        return serializers.standing(
+            row, Constructor=self.catalogue.constructors[row["constructorId"]]
+        )
 
 
 class Status(Endpoint):
@@ -372,14 +418,20 @@ class Status(Endpoint):
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         texts = self.catalogue.statuses
-        counts = sorted(queries.status_counts(self.data, filters), key=lambda each: (-each[1], texts[each[0]]))
-        return page_of([serializers.status(id, count, texts[id]) for id, count in counts], limit, offset)
+        counts = sorted(
+            queries.status_counts(self.data, filters), key=lambda each: (-each[1], texts[each[0]])
+        )
+        return page_of(
+            [serializers.status(id, count, texts[id]) for id, count in counts], limit, offset
+        )
 
 
 def ids_in_chosen_standings(
     data: Snapshot, catalogue: Catalogue, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
-    """The values of a column in the standings that an address selects: driverIds, constructorIds or raceIds."""
+    """The values of a column in the standings that an address selects: driverIds, constructorIds or
+    raceIds.
+    """
     lists = catalogue.standings_filters(standings.name, filters)
     return set() if lists is None else queries.ids_in_standings(data, standings, column, lists)
 

@@ -11,7 +11,9 @@ log = logging.getLogger(__name__)
 
 
 def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError) -> None:
-    """Falcon's error serializer: `{type, title, status, detail}`; `status` is a number, as in the RFC."""
+    """Falcon's error serializer: `{type, title, status, detail}`; `status` is a number, as in the
+    RFC.
+    """
     title = HTTPStatus(error.status_code).phrase
     resp.content_type = "application/problem+json"
     resp.data = orjson.dumps(
@@ -24,7 +26,9 @@ def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTP
     )
 
 
-def unexpected(req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]) -> NoReturn:
+def unexpected(
+    req: falcon.Request, resp: falcon.Response, error: Exception, params: dict[str, Any]
+) -> NoReturn:
     """Falcon's handler of every exception that is not an HTTPError: a bug in the service."""
     # repr(), because an address may contain line breaks.
     target = f"{req.env['PATH_INFO']}?{req.query_string}"

@@ -1,7 +1,8 @@
-"""What the page at `/` says of the season: the next race, the last result and both championships, as HTML.
+"""What the page at `/` says of the season: the next race, the last result and both championships,
+as HTML.
 
-It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the script in page.html
-changes the heading if that race is over. season.py uses the same tables.
+It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the
+script in page.html changes the heading if that race is over. season.py uses the same tables.
 """
 
 from collections.abc import Iterable, Iterator
@@ -51,7 +52,9 @@ def next_race(ask: Ask, pages: str) -> str:
 
 def sessions_table(race: Json) -> str:
     """The sessions of a race in the order of time."""
-    in_order = sorted(sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~")))
+    in_order = sorted(
+        sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
+    )
     rows = ((session.label, moment(start_of(at))) for session, at in in_order)
     return table('Sessions, in <span id="zone" class="zone">UTC</span>', ("Session", "Start"), rows)
 
@@ -62,7 +65,8 @@ def last_race(ask: Ask, base: str, pages: str) -> str:
     (race,) = ask(address, PLACES)
     winner = race["Results"][0].get("Time")
     rows = (
-        (position(each), entrant(each), time(each, winner), escape(each.get("points", ""))) for each in race["Results"]
+        (position(each), entrant(each), time(each, winner), escape(each.get("points", "")))
+        for each in race["Results"]
     )
     caption = f"Result, {moment(race['date'])} {whole(base + address)}"
     return heading("Last:", race, pages) + table(caption, ("Pos", "Driver", "Time", "Points"), rows)
@@ -77,7 +81,12 @@ def championships(ask: Ask, base: str) -> Iterator[str]:
         for standings in ask(f"/current/last/{endpoint}", ALL) or ask(f"/current/{endpoint}", ALL):
             heads = ("Pos", name, "Points", "Wins")
             rows = [
-                (position(each), entrant(each), escape(each.get("points", "")), escape(each.get("wins", "")))
+                (
+                    position(each),
+                    entrant(each),
+                    escape(each.get("points", "")),
+                    escape(each.get("wins", "")),
+                )
                 for each in standings[objects]
             ]
             season, round = standings["season"], standings["round"]
@@ -89,7 +98,9 @@ def championships(ask: Ask, base: str) -> Iterator[str]:
 
 
 def heading(which: str, race: Json, pages: str) -> str:
-    """The name of a race as a heading, with a link to its page, its round and its circuit. `which` is HTML already."""
+    """The name of a race as a heading, with a link to its page, its round and its circuit. `which`
+    is HTML already.
+    """
     return f"""<h2>{which} <a href="{pages}{race["season"]}/{race["round"]}">{escape(race["raceName"])}</a></h2>
 <p>Round {race["round"]} of {race["season"]}. {escape(place_of(race["Circuit"]))}.</p>
 """
@@ -110,7 +121,9 @@ def start_of(session: Json) -> str:
 
 
 def moment(written: str) -> str:
-    """A date, or a date and time in UTC. The script of the page shows a time in the reader's time zone."""
+    """A date, or a date and time in UTC. The script of the page shows a time in the reader's time
+    zone.
+    """
     at = datetime.fromisoformat(written)
     text = f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in written else "")
     return f'<time datetime="{written}">{text}</time>'
@@ -139,5 +152,9 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
         "<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>",
     ]
     for first, *others in rows:
-        lines.append(f'<tr><th scope="row">{first}</th>' + "".join(f"<td>{cell}</td>" for cell in others) + "</tr>")
+        lines.append(
+            f'<tr><th scope="row">{first}</th>'
+            + "".join(f"<td>{cell}</td>" for cell in others)
+            + "</tr>"
+        )
     return "\n".join([*lines, "</table>"])

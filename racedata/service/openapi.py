@@ -1,7 +1,8 @@
 """The OpenAPI document of the service, made once per database.
 
-Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the classes of
-endpoints.py. Spreadsheets and calendars are described without filters: these are the same as for JSON.
+Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the
+classes of endpoints.py. Spreadsheets and calendars are described without filters: these are the
+same as for JSON.
 """
 
 import re
@@ -23,9 +24,13 @@ from racedata.service.snapshot import Snapshot
 
 PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
-# Headers of all responses, of responses that the rate limits count, of responses that a client may cache, and of HTML
-# pages.
-EVERYWHERE = ("X-Content-Type-Options", "Access-Control-Allow-Origin", "Access-Control-Expose-Headers")
+# Headers of all responses, of responses that the rate limits count, of responses that a client may
+# cache, and of HTML pages.
+EVERYWHERE = (
+    "X-Content-Type-Options",
+    "Access-Control-Allow-Origin",
+    "Access-Control-Expose-Headers",
+)
 RATE_LIMITED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
 CONDITIONAL = ("If-None-Match", "If-Modified-Since")
 CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
@@ -38,7 +43,9 @@ WITH_SEASON = ("circuits", "constructors", "drivers")
 ECHOED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
 
-def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar) -> str:
+def document(
+    settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar
+) -> str:
     """The OpenAPI document of a service with these settings, as JSON text."""
     made = deepcopy(OPENAPI)
     made["info"]["version"] = __version__
@@ -48,12 +55,15 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
     for endpoint in endpoints:
         answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
         made["components"]["responses"][response_name(endpoint)] = answer
-        made["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(endpoint)
+        made["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(
+            endpoint
+        )
         made["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
         for path in paths_of(endpoint):
             made["paths"][path] = operation(endpoint, path)
     made["paths"] |= {
-        path: {"servers": [{"url": settings.root_link}], "get": get} for path, get in outside_base().items()
+        path: {"servers": [{"url": settings.root_link}], "get": get}
+        for path, get in outside_base().items()
     }
     limit = made["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
@@ -62,9 +72,11 @@ def document(settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], 
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
-    """The addresses of an endpoint as templates: without a filter, with each ending; then with each filter.
+    """The addresses of an endpoint as templates: without a filter, with each ending; then with each
+    filter.
 
-    A filter follows the season only if many clients ask so: the document has two kilobytes for each address.
+    A filter follows the season only if many clients ask so: the document has two kilobytes for each
+    address.
     """
     name, rules = endpoint.name, endpoint.rules
     fronts = [*([] if rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
@@ -77,7 +89,11 @@ def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
         if filter in rules.filters:
             value = f"{{{PARAMETERS[filter]['name']}}}"
             for front in fronts[:2] if filter in WITH_SEASON else fronts[:1]:
-                yield f"{front}/{name}/{value}" if filter == name else f"{front}/{filter}/{value}/{name}"
+                yield (
+                    f"{front}/{name}/{value}"
+                    if filter == name
+                    else f"{front}/{filter}/{value}/{name}"
+                )
 
 
 def parameters_of(path: str) -> Iterator[str]:
@@ -101,10 +117,15 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
             "operationId": "_".join(["get", *re.findall(r"\w+", path)]),
             "tags": [endpoint.name],
             "summary": endpoint.summary + SUMMARIES[ending],
-            "parameters": [reference("parameters", name) for name in (*ACCEPTED[ending], *CONDITIONAL)],
+            "parameters": [
+                reference("parameters", name) for name in (*ACCEPTED[ending], *CONDITIONAL)
+            ],
             "responses": {
                 "200": reference("responses", response_name(endpoint, ending)),
-                **{status: reference("responses", status) for status in ("304", "400", "404", "414", "429", "431")},
+                **{
+                    status: reference("responses", status)
+                    for status in ("304", "400", "404", "414", "429", "431")
+                },
             },
         },
     }
@@ -112,7 +133,9 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
 
 def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
     """The 200 response of an endpoint, with the real answer at `address` as its example."""
-    answer = endpoint.answer(Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base))
+    answer = endpoint.answer(
+        Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base)
+    )
     return response(
         endpoint.summary + ".",
         ("Content-Encoding", *CACHEABLE, *RATE_LIMITED),
@@ -138,9 +161,13 @@ def answer_schema(endpoint: Endpoint) -> Schema:
     """The schema of an endpoint's 200 response: the envelope, its table, and the list in the table."""
     each: Schema = reference("schemas", endpoint.schema)
     if endpoint.key:  # records nested in the objects of the list
-        each = extended(named(endpoint.container), endpoint.key, {"type": "array", "minItems": 1, "items": each})
+        each = extended(
+            named(endpoint.container), endpoint.key, {"type": "array", "minItems": 1, "items": each}
+        )
     table = extended(table_schema(endpoint), endpoint.objects, {"type": "array", "items": each})
-    return extended({"type": "object"}, "MRData", extended(named("Envelope"), endpoint.table, table))
+    return extended(
+        {"type": "object"}, "MRData", extended(named("Envelope"), endpoint.table, table)
+    )
 
 
 def table_schema(endpoint: Endpoint) -> Schema:
@@ -155,7 +182,9 @@ def table_schema(endpoint: Endpoint) -> Schema:
 
 
 def extended(schema: Schema, name: str, value: Schema) -> Schema:
-    """The schema of an object with a last property. All are spelt out: generators ignore properties beside a `$ref`."""
+    """The schema of an object with a last property. All are spelt out: generators ignore properties
+    beside a `$ref`.
+    """
     return {
         **schema,
         "required": [*schema.get("required", ()), name],
@@ -172,8 +201,13 @@ def reference(kind: str, name: str) -> dict[str, Any]:
     return {"$ref": f"#/components/{kind}/{name}"}
 
 
-def response(description: str, headers: Sequence[str], content: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    described = {"description": description, "headers": {name: reference("headers", name) for name in headers}}
+def response(
+    description: str, headers: Sequence[str], content: Mapping[str, Any] | None = None
+) -> dict[str, Any]:
+    described = {
+        "description": description,
+        "headers": {name: reference("headers", name) for name in headers},
+    }
     return {**described, "content": content} if content else described
 
 
@@ -190,7 +224,8 @@ TOO_LONG = {
     },
 }
 
-# The responses of all endpoints other than 200, by status; and the calendar, which only one endpoint has.
+# The responses of all endpoints other than 200, by status; and the calendar, which only one
+# endpoint has.
 RESPONSES = {
     "races-answer.ics": response(
         "An iCalendar with one event for each session whose date is known.",
@@ -198,7 +233,9 @@ RESPONSES = {
         {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
     ),
     "304": response(NOT_MODIFIED, (*CACHEABLE, *RATE_LIMITED)),
-    "400": problem("The endpoint does not accept a filter, or needs a season; or a parameter is wrong."),
+    "400": problem(
+        "The endpoint does not accept a filter, or needs a season; or a parameter is wrong."
+    ),
     "404": problem("No endpoint has this address, or there is no last round yet."),
     "429": problem(
         "A rate limit is reached. The same request succeeds after Retry-After seconds, if no other is sent in between.",
@@ -216,7 +253,9 @@ def outside_base() -> dict[str, dict[str, Any]]:
         "parameters": [reference("parameters", name) for name in CONDITIONAL],
     }
 
-    def responses(description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    def responses(
+        description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]
+    ) -> dict[str, Any]:
         made = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
         if headers:
             made["200"]["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
@@ -228,20 +267,26 @@ def outside_base() -> dict[str, dict[str, Any]]:
             "operationId": "get_healthz",
             "tags": ["about the service"],
             "summary": "Which database is served. This request does not count towards the rate limits",
-            "responses": responses("The service answers.", (), "application/json", reference("schemas", "Health")),
+            "responses": responses(
+                "The service answers.", (), "application/json", reference("schemas", "Health")
+            ),
         },
         "/openapi.json": {
             "operationId": "get_description",
             "tags": ["about the service"],
             "summary": "This description",
             **conditional,
-            "responses": responses("An OpenAPI document.", CACHEABLE, "application/json", described),
+            "responses": responses(
+                "An OpenAPI document.", CACHEABLE, "application/json", described
+            ),
         },
         "/": {
             "operationId": "get_page",
             "tags": ["about the service"],
             "summary": "A page for people: what is loaded and how to request it",
             **conditional,
-            "responses": responses("A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"}),
+            "responses": responses(
+                "A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"}
+            ),
         },
     }

@@ -1,7 +1,8 @@
-"""The page at `/`: the season, the endpoints with links to try, the limits, what is loaded. And what HTML pages share.
+"""The page at `/`: the season, the endpoints with links to try, the limits, what is loaded. And
+what HTML pages share.
 
-What never changes is in layout.html, for all HTML pages, and in page.html. The season is in latest.py. The rest is
-generated from the classes in endpoints.py.
+What never changes is in layout.html, for all HTML pages, and in page.html. The season is in
+latest.py. The rest is generated from the classes in endpoints.py.
 """
 
 import hashlib
@@ -29,7 +30,10 @@ from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot, public_name, public_url
 
 # Names that begin with a dollar sign are filled in. All HTML pages share the layout.
-LAYOUT, BODY = (files(__package__).joinpath(name).read_text(encoding="utf-8") for name in ("layout.html", "page.html"))
+LAYOUT, BODY = (
+    files(__package__).joinpath(name).read_text(encoding="utf-8")
+    for name in ("layout.html", "page.html")
+)
 CONTENT_TYPE = "text/html; charset=utf-8"
 CHECKED = "<!--checked-->"  # its place on the page; no text has it, because texts are escaped
 
@@ -47,23 +51,35 @@ HEADERS = [
         f"default-src 'none'; style-src {source_of('style', LAYOUT)}; script-src {source_of('script', BODY)}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    ("referrer-policy", "no-referrer"),  # the address of a service in a private network is nobody's business
+    # the address of a service in a private network is nobody's business
+    ("referrer-policy", "no-referrer"),
 ]
 
 # The names on the page of tables whose rows are counted.
-COUNTED = {"races": "Races", "circuits": "Circuits", "drivers": "Drivers", "constructors": "Constructors"}
+COUNTED = {
+    "races": "Races",
+    "circuits": "Circuits",
+    "drivers": "Drivers",
+    "constructors": "Constructors",
+}
 
-# The groups of endpoints on the page. Each endpoint has addresses to try, with a text that describes the answer. Names
-# in braces are replaced by `example_values`.
+# The groups of endpoints on the page. Each endpoint has addresses to try, with a text that
+# describes the answer. Names in braces are replaced by `example_values`.
 EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Seasons and calendar": {
-        "seasons": {"/seasons": "all seasons", "/drivers/{driver}/seasons": "those of {driver_name}"},
+        "seasons": {
+            "/seasons": "all seasons",
+            "/drivers/{driver}/seasons": "those of {driver_name}",
+        },
         "races": {
             "/{season}": "the calendar of {season}",
             "/{season}/{round}": "one race, with its sessions",
             "/circuits/{circuit}/races": "all races at {circuit_name}",
         },
-        "circuits": {"/{season}/circuits": "where {season} was held", "/circuits/{circuit}": "one circuit"},
+        "circuits": {
+            "/{season}/circuits": "where {season} was held",
+            "/circuits/{circuit}": "one circuit",
+        },
     },
     "Drivers and constructors": {
         "drivers": {
@@ -108,7 +124,10 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/{season}/{round}/laps/1": "the first lap of one race",
             "/{season}/{round}/drivers/{driver}/laps": "all laps of {driver_name}",
         },
-        "status": {"/{season}/status": "how races of {season} ended", "/drivers/{driver}/status": "for {driver_name}"},
+        "status": {
+            "/{season}/status": "how races of {season} ended",
+            "/drivers/{driver}/status": "for {driver_name}",
+        },
     },
     "Championships": {
         "driverstandings": {
@@ -125,7 +144,8 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 
 
 class Page:
-    """The resource of `/`: made once per database, but for the time when a refresh last asked a source.
+    """The resource of `/`: made once per database, but for the time when a refresh last asked a
+    source.
 
     `validators` makes the Validators for such a time.
     """
@@ -144,7 +164,9 @@ class Page:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         made_for, document = self.made
-        checked = max((noted.get("refreshedAt", "") for noted in self.data.refreshes().values()), default="")
+        checked = max(
+            (noted.get("refreshedAt", "") for noted in self.data.refreshes().values()), default=""
+        )
         if checked != made_for:
             _, document = self.made = self.make(checked)
         document.on_get(req, resp)
@@ -170,7 +192,9 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
         championships="\n".join(latest.championships(ask, settings.base_link)),
         seasons="\n".join(season_links(catalogue, settings.season_pages)),
         base=escape(settings.base_link),
-        facts="\n".join(f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)),
+        facts="\n".join(
+            f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)
+        ),
         coverage="\n".join(coverage_rows(data.coverage())),
         sources="\n".join(source_items(data)),
         endpoints="\n".join(endpoint_sections(settings, ask.endpoints, values)),
@@ -193,7 +217,8 @@ def in_zone(written: str) -> str:
 def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
     """Links to the pages of all seasons with races, by decade, the latest first, as HTML."""
     for decade, seasons in groupby(
-        sorted({year for year, _ in catalogue.id_of_round}, reverse=True), key=lambda season: season // 10 * 10
+        sorted({year for year, _ in catalogue.id_of_round}, reverse=True),
+        key=lambda season: season // 10 * 10,
     ):
         links = " ".join(f'<a href="{pages}{season}">{season}</a>' for season in seasons)
         yield f"<div><dt>{decade}s</dt><dd>{links}</dd></div>"
@@ -236,11 +261,16 @@ def with_link(text: str, url: str | None) -> str:
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
-    """The values for the addresses and texts of EXAMPLES: the example race, its circuit and its winner."""
+    """The values for the addresses and texts of EXAMPLES: the example race, its circuit and its
+    winner.
+    """
     race = catalogue.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (catalogue.races[race][key] for key in ("season", "round", "Circuit"))
-    driver, constructor = catalogue.drivers[winner["driverId"]], catalogue.constructors[winner["constructorId"]]
+    driver, constructor = (
+        catalogue.drivers[winner["driverId"]],
+        catalogue.constructors[winner["constructorId"]],
+    )
     return {
         "season": season,
         "round": round,
@@ -253,7 +283,9 @@ def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
     }
 
 
-def endpoint_sections(settings: Settings, by_name: Mapping[str, Endpoint], values: Mapping[str, str]) -> Iterator[str]:
+def endpoint_sections(
+    settings: Settings, by_name: Mapping[str, Endpoint], values: Mapping[str, str]
+) -> Iterator[str]:
     """The endpoints in their groups, as HTML: name, summary, links, filters."""
     for group, examples in EXAMPLES.items():
         yield f"<h3>{group}</h3>"
@@ -266,7 +298,9 @@ def endpoint_sections(settings: Settings, by_name: Mapping[str, Endpoint], value
 
 
 def link(settings: Settings, address: str) -> str:
-    return f'<a href="{escape(settings.base_link + address)}.json"><code>{escape(address)}</code></a>'
+    return (
+        f'<a href="{escape(settings.base_link + address)}.json"><code>{escape(address)}</code></a>'
+    )
 
 
 def accepted_filters(rules: Rules) -> str:
@@ -302,7 +336,8 @@ def limits_in_words(settings: Settings) -> str:
     """The rate limits in words."""
     units = {seconds: unit for unit, seconds in WINDOWS.items()}
     named = [
-        f"{limit.quota} request{'s' * (limit.quota != 1)} per {units[limit.window]}" for limit in settings.rate_limits
+        f"{limit.quota} request{'s' * (limit.quota != 1)} per {units[limit.window]}"
+        for limit in settings.rate_limits
     ]
     if not named:
         return "None."

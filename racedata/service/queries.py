@@ -1,6 +1,7 @@
 """Queries: filters as SQL over the tables of schema.sql.
 
-SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not belong here.
+SQL text consists of constants only; values are always bound. HTTP and the JSON of answers do not
+belong here.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -13,7 +14,8 @@ from racedata.service.snapshot import Snapshot
 
 Filters = Mapping[str, Value]  # values of columns, by filter
 
-# The filters for a row of `results`, which is one driver in one race, and the column that each filter compares.
+# The filters for a row of `results`, which is one driver in one race, and the column that each
+# filter compares.
 RESULT_COLUMNS: Mapping[str, str] = {
     "constructors": "constructorId",
     "drivers": "driverId",
@@ -24,7 +26,8 @@ RESULT_COLUMNS: Mapping[str, str] = {
 }
 # The filters for a race, and the column of `races` that each compares.
 CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
-# Filters that are not about a result. What they alone select goes by `entries`, which also has who got no result.
+# Filters that are not about a result. What they alone select goes by `entries`, which also has who
+# got no result.
 ENTRY_FILTERS = {"race", "season", "circuits", "constructors", "drivers"}
 
 
@@ -46,7 +49,9 @@ class Where:
                 self.add(f"{column} = ?", [filters[name]])
 
     def race(self, filters: Filters) -> None:
-        """Adds the conditions for season, round and circuit. (`final` is for standings only: see catalogue.py.)"""
+        """Adds the conditions for season, round and circuit. (`final` is for standings only: see
+        catalogue.py.)
+        """
         self.equal({"race": "raceId"}, filters)
         if "final" in filters:
             self.add("final = 1", [])
@@ -67,7 +72,9 @@ class Where:
 
 @dataclass(frozen=True)
 class RecordTable:
-    """The rows that an endpoint serves: a table whose `record` numbers them in the order of answers."""
+    """The rows that an endpoint serves: a table whose `record` numbers them in the order of
+    answers.
+    """
 
     kind: Kind
     filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
@@ -98,17 +105,23 @@ class RecordTable:
             same_row = Where()
             same_row.race(filters)
             same_row.equal({"drivers": "driverId", **others}, filters)
-            where.add(f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})", same_row.values)
+            where.add(
+                f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})",
+                same_row.values,
+            )
         return where
 
-    def page(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
+    def page(
+        self, data: Snapshot, filters: Filters, limit: int, offset: int
+    ) -> tuple[int, list[Row]]:
         """The number of rows that match, and those of a page."""
         if self.kind.is_numbered_by_race and "race" not in filters:
             return self.page_of_races(data, filters, limit, offset)
         where = self.where(filters)
-        # Without filters, or with only the race in a table that counts per race, the rows that match are numbered
-        # without gaps. So the last number is the total, and a page is a range of numbers. No row before the page is
-        # read: the last page of lap timings is as fast as the first.
+        # Without filters, or with only the race in a table that counts per race, the rows that
+        # match are numbered without gaps. So the last number is the total, and a page is a range of
+        # numbers. No row before the page is read: the last page of lap timings is as fast as the
+        # first.
         numbered = where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
         count = "ifnull(max(record), 0)" if numbered else "count(*)"
         (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
@@ -123,13 +136,21 @@ class RecordTable:
         sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{page}"
         return total, data.rows(sql, tuple(where.values))
 
-    def page_of_races(self, data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
-        """Like `page`, for the races of a season in turn (D19). Races that are not on the page are only counted."""
+    def page_of_races(
+        self, data: Snapshot, filters: Filters, limit: int, offset: int
+    ) -> tuple[int, list[Row]]:
+        """Like `page`, for the races of a season in turn (D19). Races that are not on the page are
+        only counted.
+        """
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
-        of_drivers = {name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS}
+        of_drivers = {
+            name: value for name, value in filters.items() if name not in CALENDAR_COLUMNS
+        }
         total, rows = 0, list[Row]()
-        for (race,) in data.rows(f"SELECT raceId FROM races{calendar} ORDER BY year, round", tuple(calendar.values)):
+        for (race,) in data.rows(
+            f"SELECT raceId FROM races{calendar} ORDER BY year, round", tuple(calendar.values)
+        ):
             of_race = {**of_drivers, "race": race}
             count, found = self.page(data, of_race, limit - len(rows), max(offset - total, 0))
             total += count
@@ -140,7 +161,8 @@ class RecordTable:
 RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)
 SPRINT = RecordTable(
     KINDS["sprint_results"],
-    # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint (D21).
+    # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint
+    # (D21).
     {
         "constructors": "constructorId",
         "drivers": "driverId",
@@ -152,15 +174,18 @@ SPRINT = RecordTable(
 )
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
-    # In a few races the two tables name different constructors; the qualifying row's own counts here.
+    # In a few races the two tables name different constructors; the qualifying row's own counts
+    # here.
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
-    KINDS["sprint_qualifying"], {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"}
+    KINDS["sprint_qualifying"],
+    {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"},
 )
 PRACTICE = RecordTable(
-    KINDS["practice"], {"constructors": "constructorId", "drivers": "driverId", "practice": "session"}
+    KINDS["practice"],
+    {"constructors": "constructorId", "drivers": "driverId", "practice": "session"},
 )
 LAPS = RecordTable(
     KINDS["lap_times"],
@@ -173,9 +198,12 @@ PITSTOPS = RecordTable(
     {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
     result_filters=RESULT_COLUMNS,
 )
-DRIVER_STANDINGS = RecordTable(KINDS["driver_standings"], {"drivers": "driverId", "driverstandings": "positionText"})
+DRIVER_STANDINGS = RecordTable(
+    KINDS["driver_standings"], {"drivers": "driverId", "driverstandings": "positionText"}
+)
 CONSTRUCTOR_STANDINGS = RecordTable(
-    KINDS["constructor_standings"], {"constructors": "constructorId", "constructorstandings": "positionText"}
+    KINDS["constructor_standings"],
+    {"constructors": "constructorId", "constructorstandings": "positionText"},
 )
 
 
@@ -202,7 +230,9 @@ def where_results(filters: Filters) -> Where:
 
 def ids_of_races(data: Snapshot, filters: Filters) -> set[int]:
     """The raceIds that match. Without a filter of drivers in races, all in the calendar (D22)."""
-    table = entries_or_results(filters) if any(name in filters for name in RESULT_COLUMNS) else "races"
+    table = (
+        entries_or_results(filters) if any(name in filters for name in RESULT_COLUMNS) else "races"
+    )
     return distinct(data, "raceId", table, where_results(filters))
 
 
@@ -215,18 +245,29 @@ def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
     """`(statusId, count)` of the rows of `results` that match."""
     where = where_results(filters)
     where.add("statusId IS NOT NULL", [])
-    rows = data.rows(f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values))
+    rows = data.rows(
+        f"SELECT statusId, count(*) FROM results{where} GROUP BY statusId", tuple(where.values)
+    )
     return [(id, count) for id, count in rows]
 
 
-def ids_in_standings(data: Snapshot, standings: RecordTable, column: str, filters: Filters) -> set[int]:
-    """The values of a column in the rows of standings that match: driverIds, constructorIds or raceIds."""
+def ids_in_standings(
+    data: Snapshot, standings: RecordTable, column: str, filters: Filters
+) -> set[int]:
+    """The values of a column in the rows of standings that match: driverIds, constructorIds or
+    raceIds.
+    """
     return distinct(data, column, standings.name, standings.where(filters))
 
 
 def distinct(data: Snapshot, column: str, table: str, where: Where) -> set[int]:
     """The values of a column of numbers in the rows that match."""
-    return {value for (value,) in data.rows(f"SELECT DISTINCT {column} FROM {table}{where}", tuple(where.values))}
+    return {
+        value
+        for (value,) in data.rows(
+            f"SELECT DISTINCT {column} FROM {table}{where}", tuple(where.values)
+        )
+    }
 
 
 def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
@@ -236,9 +277,13 @@ def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
 
 
 def example_race(data: Snapshot) -> tuple[int, int]:
-    """Season and round of a race with results: of those with the most other kinds of records, the latest."""
+    """Season and round of a race with results: of those with the most other kinds of records, the
+    latest.
+    """
     kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
-    number = " + ".join(f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds)
+    number = " + ".join(
+        f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds
+    )
     season, round = data.row(
         f"""SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM results)
             ORDER BY {number} DESC, year DESC, round DESC LIMIT 1"""

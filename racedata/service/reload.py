@@ -1,4 +1,6 @@
-"""A WSGI application that watches the database file, and replaces the wrapped application when the file changes."""
+"""A WSGI application that watches the database file, and replaces the wrapped application when the
+file changes.
+"""
 
 import ctypes
 import gc
@@ -19,25 +21,32 @@ log = logging.getLogger(__name__)
 
 
 class ReloadingApp:
-    """The application that `make_app` makes from the database at `path`, and from each good file that replaces it.
+    """The application that `make_app` makes from the database at `path`, and from each good file
+    that replaces it.
 
-    One application answers the whole of a request. If a new file cannot be served, one line in the log says why, and
-    the last good data is still served. Raises DatabaseError if there is no good file at the start.
+    One application answers the whole of a request. If a new file cannot be served, one line in the
+    log says why, and the last good data is still served. Raises DatabaseError if there is no good
+    file at the start.
     """
 
     INTERVAL = 0.5  # seconds between checks of the file
 
     def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
         self.path, self.make_app = path, make_app
-        self._seen = file_state(path)  # before reading, so that the next check finds a change during the read
+        # before reading, so that the next check finds a change during the read
+        self._seen = file_state(path)
         self.data = Snapshot.read(path)
         self.app = self._application(self.data)
 
-    def __call__(self, environ: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
+    def __call__(
+        self, environ: "WSGIEnvironment", start_response: "StartResponse"
+    ) -> Iterable[bytes]:
         return self.app(environ, start_response)
 
     def watch(self) -> None:
-        """Starts a thread that checks the file as long as this process runs. No request waits for a new file."""
+        """Starts a thread that checks the file as long as this process runs. No request waits for a
+        new file.
+        """
         threading.Thread(target=self._check_forever, name="watch", daemon=True).start()
 
     def _check_forever(self) -> None:
@@ -68,15 +77,16 @@ class ReloadingApp:
     def _application(self, data: Snapshot) -> "WSGIApplication":
         try:
             return self.make_app(data)
-        except Exception as error:  # whatever the error is, the previous application is better than none
+        # whatever the error is, the previous application is better than none
+        except Exception as error:
             raise DatabaseError(self.path, f"lacks what is needed ({error})") from error
 
 
 def return_large_blocks() -> None:
     """Makes the C library return large blocks to the system when they are freed.
 
-    glibc may keep such blocks for each thread that has freed some. So each thread that reads a database could keep as
-    much memory as the database has.
+    glibc may keep such blocks for each thread that has freed some. So each thread that reads a
+    database could keep as much memory as the database has.
     """
     threshold = -3  # M_MMAP_THRESHOLD in malloc.h
     with suppress(AttributeError):  # other C libraries do not have it

@@ -24,9 +24,13 @@ from racedata.service.addresses import (
 from racedata.service.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # D2
-# The parameters that each ending accepts, and those that it refuses: a client that sends them expects another answer.
-# All others are ignored.
-ACCEPTED = {JSON: ("limit", "offset"), CSV: ("limit", "offset"), ICS: ("limit", "offset", "sessions")}
+# The parameters that each ending accepts, and those that it refuses: a client that sends them
+# expects another answer. All others are ignored.
+ACCEPTED = {
+    JSON: ("limit", "offset"),
+    CSV: ("limit", "offset"),
+    ICS: ("limit", "offset", "sessions"),
+}
 REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
 
@@ -36,33 +40,44 @@ class Requested(NamedTuple):
     address: Address
     limit: int  # records of the page
     offset: int  # records before it
-    base_url: str  # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
+    # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
+    base_url: str
     sessions: tuple[str, ...] = SESSION_GROUPS  # those that a calendar has
 
 
 class RequestParser:
-    """Middleware: sets `req.context.requested` and sends the request to its endpoint's route; refuses the rest."""
+    """Middleware: sets `req.context.requested` and sends the request to its endpoint's route;
+    refuses the rest.
+    """
 
     def __init__(self, settings: Settings, grammar: Grammar) -> None:
         self.settings, self.grammar = settings, grammar
         self.base = settings.base_address.lower()
-        self.parse_cached = lru_cache(maxsize=8192)(self.parse_uncached)  # clients repeat requests; 1 KB for each
+        # clients repeat requests; 1 KB for each
+        self.parse_cached = lru_cache(maxsize=8192)(self.parse_uncached)
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         # Before routing, because Falcon answers an unknown method with 400.
         if req.method not in METHODS:
-            raise falcon.HTTPMethodNotAllowed(METHODS, description=f"Accepted are {', '.join(METHODS)}.")
+            raise falcon.HTTPMethodNotAllowed(
+                METHODS, description=f"Accepted are {', '.join(METHODS)}."
+            )
         requested = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
         if requested:
             req.context.requested = requested
             req.path = f"{self.base}/{requested.address.endpoint}"
         elif req.path.startswith("//"):
-            self.not_found(req, resp)  # Falcon ignores extra slashes at the front, and would route to `/…`
+            # Falcon ignores extra slashes at the front, and would route to `/…`
+            self.not_found(req, resp)
 
     def parse(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
-        """Parses a request; None if it is outside the base address. Raises HTTPNotFound or HTTPBadRequest."""
+        """Parses a request; None if it is outside the base address. Raises HTTPNotFound or
+        HTTPBadRequest.
+        """
         # Long requests are not cached, because an entry would use too much memory.
-        parse = self.parse_cached if len(path) + len(query) + len(host) < 300 else self.parse_uncached
+        parse = (
+            self.parse_cached if len(path) + len(query) + len(host) < 300 else self.parse_uncached
+        )
         return parse(path, query, scheme, host)
 
     def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
@@ -91,12 +106,16 @@ class RequestParser:
         return Requested(address, limit, offset, base_url, sessions)
 
     def is_slow(self, env: Mapping[str, Any]) -> bool:
-        """Whether the answer to a request takes long to make: a calendar, or a page with more records than usual."""
+        """Whether the answer to a request takes long to make: a calendar, or a page with more
+        records than usual.
+        """
         path, query = env["PATH_INFO"], env["QUERY_STRING"]
         if not query and path[-4:].lower() != ICS:  # as most requests
             return False
         try:
-            requested = self.parse(path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST") or "localhost")
+            requested = self.parse(
+                path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST") or "localhost"
+            )
         except falcon.HTTPError:
             return False
         if requested is None:
@@ -109,13 +128,18 @@ class RequestParser:
 
 
 def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
-    """A query parameter as a non-negative whole number. Raises HTTPBadRequest if it is anything else."""
+    """A query parameter as a non-negative whole number. Raises HTTPBadRequest if it is anything
+    else.
+    """
     value = parameters.get(name)
     if value is None:
         return default
     if isinstance(value, list):
-        raise falcon.HTTPBadRequest(description=f"{name} is given {len(value)} times; it is accepted once.")
-    # ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails above 4,300 digits.
+        raise falcon.HTTPBadRequest(
+            description=f"{name} is given {len(value)} times; it is accepted once."
+        )
+    # ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails
+    # above 4,300 digits.
     if not re.fullmatch("[0-9]{1,4000}", value):
         example = 100 if name == "limit" else 0
         raise falcon.HTTPBadRequest(
@@ -125,7 +149,9 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
 
 
 def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, ...]:
-    """The kinds of sessions that `sessions` chooses. Raises HTTPBadRequest if it is anything but names of some."""
+    """The kinds of sessions that `sessions` chooses. Raises HTTPBadRequest if it is anything but
+    names of some.
+    """
     value = parameters.get("sessions")
     if value is None:
         return SESSION_GROUPS
@@ -153,7 +179,8 @@ def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> 
 
 
 def host_of(req: falcon.Request) -> str:
-    """The host that the client asked, which the answer repeats. Raises HTTPBadRequest if the address has a wrong one.
+    """The host that the client asked, which the answer repeats. Raises HTTPBadRequest if the
+    address has a wrong one.
 
     HTTP/1.0 allows a request without one; then it is the server's own name.
     """
@@ -163,8 +190,8 @@ def host_of(req: falcon.Request) -> str:
     target: str = req.env.get("RAW_URI", "/")  # gunicorn's name; PATH_INFO has only the path
     if target.startswith(("/", "*")):
         return host
-    # `GET http://example.org/…`: the host of the address counts, but a wrong Host header is refused all the same
-    # (RFC 9112, 3.2 and 3.2.2).
+    # `GET http://example.org/…`: the host of the address counts, but a wrong Host header is refused
+    # all the same (RFC 9112, 3.2 and 3.2.2).
     check_host("The Host header", host)
     absolute = re.match("https?://([^/?#]*)", target, re.IGNORECASE)
     host = absolute[1] if absolute else ""

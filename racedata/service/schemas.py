@@ -1,4 +1,6 @@
-"""The schemas of answers: openapi.json, which is written by hand, and what other modules read from it."""
+"""The schemas of answers: openapi.json, which is written by hand, and what other modules read from
+it.
+"""
 
 import json
 from collections.abc import Mapping
@@ -7,7 +9,9 @@ from typing import Any
 
 Schema = Mapping[str, Any]
 
-OPENAPI: dict[str, Any] = json.loads(files(__package__).joinpath("openapi.json").read_text(encoding="utf-8"))
+OPENAPI: dict[str, Any] = json.loads(
+    files(__package__).joinpath("openapi.json").read_text(encoding="utf-8")
+)
 
 
 def named(name: str) -> Schema:
@@ -23,7 +27,9 @@ def name_of(schema: Schema) -> str | None:
 
 
 def properties_of(schema: Schema) -> tuple[Mapping[str, Schema], set[str]]:
-    """The properties of an object's schema in their order, and the names of those that it always has."""
+    """The properties of an object's schema in their order, and the names of those that it always
+    has.
+    """
     name = name_of(schema)
     found = named(name) if name else schema
     return found.get("properties", {}), set(found.get("required", ()))

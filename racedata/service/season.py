@@ -1,4 +1,5 @@
-"""The pages of a season and of a race, `/2023` and `/2023/18`: a calendar with its winners, a race with its results.
+"""The pages of a season and of a race, `/2023` and `/2023/18`: a calendar with its winners, a race
+with its results.
 
 They are outside the base address and need no script. Like latest.py, they ask the endpoints.
 """
@@ -12,17 +13,34 @@ from racedata.service import page
 from racedata.service.addresses import Address
 from racedata.service.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
 from racedata.service.catalogue import Catalogue, place_of
-from racedata.service.latest import ALL, Ask, entrant, moment, position, sessions_table, start_of, table, time
+from racedata.service.latest import (
+    ALL,
+    Ask,
+    entrant,
+    moment,
+    position,
+    sessions_table,
+    start_of,
+    table,
+    time,
+)
 from racedata.service.requested import Requested
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 
 
 class Pages:
-    """Answers requests for these pages. It is a sink, not a route: a route would also match `/2023x` and `/none`."""
+    """Answers requests for these pages. It is a sink, not a route: a route would also match
+    `/2023x` and `/none`.
+    """
 
     def __init__(
-        self, catalogue: Catalogue, settings: Settings, ask: Ask, validators: Validators, cache: Cache
+        self,
+        catalogue: Catalogue,
+        settings: Settings,
+        ask: Ask,
+        validators: Validators,
+        cache: Cache,
     ) -> None:
         self.settings, self.ask, self.validators, self.cache = settings, ask, validators, cache
         self.prefix = re.compile(
@@ -51,7 +69,9 @@ class Pages:
         self.validators.send(resp, content, page.CONTENT_TYPE)
 
     def check(self, season: int, round: int) -> None:
-        """Raises HTTPNotFound if the season, or its round, is not loaded; 0 stands for the whole season."""
+        """Raises HTTPNotFound if the season, or its round, is not loaded; 0 stands for the whole
+        season.
+        """
         if season not in self.rounds:
             what = f"Season {season} is not loaded"
         elif round and round not in self.rounds[season]:
@@ -65,7 +85,11 @@ class Pages:
         before, after = neighbours(sorted(self.rounds), season)
         winners = {race["round"]: race["Results"] for race in self.ask(f"{front}/results/1", ALL)}
         rows = (
-            (race["round"], with_link(race), "<br>".join(entrant(each) for each in winners.get(race["round"], ())))
+            (
+                race["round"],
+                with_link(race),
+                "<br>".join(entrant(each) for each in winners.get(race["round"], ())),
+            )
             for race in self.ask(front, ALL)
         )
         return self.page(
@@ -107,16 +131,24 @@ class Pages:
                 most = self.settings.max_limit
                 query = f"?limit={most}" if total > self.settings.default_limit else ""
                 address = escape(f"{self.settings.base_link}{front}/{endpoint.name}")
-                links = (f'<a href="{address}.{format}{query}">{format.upper()}</a>' for format in ("json", "csv"))
+                links = (
+                    f'<a href="{address}.{format}{query}">{format.upper()}</a>'
+                    for format in ("json", "csv")
+                )
                 part = f" (the first {most:,})" if total > most else ""
                 rows.append((escape(endpoint.summary), f"{total:,}", " ".join(links) + part))
-        return table(f"All records of this {what}", ("Records", "Number", "Addresses"), rows) if rows else ""
+        return (
+            table(f"All records of this {what}", ("Records", "Number", "Addresses"), rows)
+            if rows
+            else ""
+        )
 
     def page(self, depth: int, title: str, body: str) -> str:
         """A whole page. `depth` counts the slashes in its address after the path of these pages."""
         root = "../" * (self.settings.season_pages.count("/") + depth) or "./"
         return page.document(
-            f"{title} - racedata", f'<p><a href="{root}">racedata</a></p>\n<h1>{escape(title)}</h1>\n{body}'
+            f"{title} - racedata",
+            f'<p><a href="{root}">racedata</a></p>\n<h1>{escape(title)}</h1>\n{body}',
         )
 
 

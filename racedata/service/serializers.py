@@ -1,4 +1,5 @@
-"""One function per JSON object in answers. Each makes a dict from a row of the database, with its keys in order.
+"""One function per JSON object in answers. Each makes a dict from a row of the database, with its
+keys in order.
 
 Every leaf is a string, and unknown values are left out. HTTP and SQL do not belong here.
 """
@@ -10,20 +11,29 @@ from typing import Any
 
 Json = dict[str, Any]  # leaves are strings
 Row = Any  # sqlite3.Row, or anything else with columns by name
-# Writes a time: `format_time(milliseconds, the winner's milliseconds)`. Only a gap depends on the winner's.
+# Writes a time: `format_time(milliseconds, the winner's milliseconds)`. Only a gap depends on the
+# winner's.
 TimeFormat = Callable[[int, int | None], str]
 Objects = Mapping[int, Json]  # JSON objects by their id in the database
 
 
 def known(**facts: Any) -> Json:
     """The facts that are not None. Numbers become text; texts and objects stay as they are."""
-    return {name: str(fact) if type(fact) is int else fact for name, fact in facts.items() if fact is not None}  # D5
+    # D5
+    return {
+        name: str(fact) if type(fact) is int else fact
+        for name, fact in facts.items()
+        if fact is not None
+    }
 
 
 def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: Json) -> Json:
     """The envelope of every answer; `table` is its one table by name, such as `RaceTable`."""
     return {
-        "MRData": {**known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total), **table}
+        "MRData": {
+            **known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total),
+            **table,
+        }
     }  # D4
 
 
@@ -46,7 +56,9 @@ ECHO = {
 
 def echo(season: int | None, round: int | None, filters: Mapping[str, int | str]) -> Json:
     """The part of a table that repeats the request."""
-    return known(season=season, round=round, **{key: filters.get(name) for name, key in ECHO.items()})
+    return known(
+        season=season, round=round, **{key: filters.get(name) for name, key in ECHO.items()}
+    )
 
 
 def season(row: Row) -> Json:
@@ -58,7 +70,9 @@ def circuit(row: Row) -> Json:
         circuitId=row["circuitRef"],
         url=row["url"],
         circuitName=row["name"],
-        Location=known(lat=row["lat"], long=row["lng"], locality=row["location"], country=row["country"]),
+        Location=known(
+            lat=row["lat"], long=row["lng"], locality=row["location"], country=row["country"]
+        ),
     )
 
 
@@ -76,7 +90,12 @@ def driver(row: Row) -> Json:
 
 
 def constructor(row: Row) -> Json:
-    return known(constructorId=row["constructorRef"], url=row["url"], name=row["name"], nationality=row["nationality"])
+    return known(
+        constructorId=row["constructorRef"],
+        url=row["url"],
+        name=row["name"],
+        nationality=row["nationality"],
+    )
 
 
 def race(row: Row, circuits: Objects) -> Json:
@@ -100,7 +119,8 @@ def schedule(year: int, rows: Mapping[str, Row], has_sprint: bool) -> Json:
         SecondPractice=sessions.get("fp2"),
         ThirdPractice=sessions.get("fp3"),
         Qualifying=sessions.get("quali"),
-        # Always there on a sprint weekend, even if empty: clients request a sprint only if they see it here.
+        # Always there on a sprint weekend, even if empty: clients request a sprint only if they see
+        # it here.
         Sprint=sessions.get("sprint", {}) if has_sprint else None,  # D27
         SprintShootout=sessions.get("sq") if year == 2023 else None,
         SprintQualifying=sessions.get("sq") if year > 2023 else None,
@@ -119,7 +139,9 @@ def result(
     format_time: TimeFormat,
     winner: int | None,
 ) -> Json:
-    """A row of the classification of a race or sprint; `winner` is the winner's time, in milliseconds."""
+    """A row of the classification of a race or sprint; `winner` is the winner's time, in
+    milliseconds.
+    """
     milliseconds = row["milliseconds"]
     return known(
         number=row["number"],
@@ -131,7 +153,9 @@ def result(
         grid=row["grid"],
         laps=row["laps"],
         status=statuses.get(row["statusId"]),
-        Time=None if milliseconds is None else known(millis=milliseconds, time=format_time(milliseconds, winner)),
+        Time=None
+        if milliseconds is None
+        else known(millis=milliseconds, time=format_time(milliseconds, winner)),
         FastestLap=fastest_lap(row),
     )
 
@@ -172,7 +196,9 @@ def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
         Driver=drivers[row["driverId"]],
         Constructor=constructors[row["constructorId"]],
         laps=row["laps"],
-        Time=None if milliseconds is None else known(millis=milliseconds, time=lap_time(milliseconds)),
+        Time=None
+        if milliseconds is None
+        else known(millis=milliseconds, time=lap_time(milliseconds)),
     )
 
 
@@ -184,7 +210,10 @@ def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
     return [
         {
             "number": str(lap),
-            "Timings": [timing(drivers[id]["driverId"], position, time) for _, id, position, time, _ in timings],
+            "Timings": [
+                timing(drivers[id]["driverId"], position, time)
+                for _, id, position, time, _ in timings
+            ],
         }
         for lap, timings in groupby(rows, key=itemgetter(0))
     ]
@@ -194,7 +223,8 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
     """One driver's lap."""
     if position is None or time is None:
         return known(driverId=driver, position=position, time=time)
-    return {"driverId": driver, "position": str(position), "time": time}  # most records are timings: no call for these
+    # most records are timings: no call for these
+    return {"driverId": driver, "position": str(position), "time": time}
 
 
 def pit_stop(row: Row, drivers: Objects) -> Json:
@@ -244,10 +274,11 @@ def sprint_time(milliseconds: int, winner: int | None) -> str:
 
 
 def gap_time(milliseconds: int, winner: int | None) -> str:
-    """The gap to the winner, `+5.155` or `+1:04.278`; for a driver who is not behind, the time itself: `3:27.071`.
+    """The gap to the winner, `+5.155` or `+1:04.278`; for a driver who is not behind, the time
+    itself: `3:27.071`.
 
-    Not behind are the winner, a driver who shared the winner's car (1951, 1956, 1957), and a faster one who was
-    disqualified.
+    Not behind are the winner, a driver who shared the winner's car (1951, 1956, 1957), and a faster
+    one who was disqualified.
     """
     gap = 0 if winner is None else milliseconds - winner
     return f"+{short_time(gap)}" if gap > 0 else short_time(milliseconds)

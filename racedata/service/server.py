@@ -49,7 +49,11 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
         parser = self.cfg.parser()
         for options in (self.cfg.get_cmd_args_from_env(), self.options):
             given = vars(parser.parse_args(options))
-            refused = [name for name in ("args", "config", "check_config", "print_config") if given.pop(name)]
+            refused = [
+                name
+                for name in ("args", "config", "check_config", "print_config")
+                if given.pop(name)
+            ]
             if refused:
                 parser.error(f"{', '.join(refused)}: expected other options of gunicorn")
             for name, value in given.items():
@@ -66,36 +70,42 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 def config(settings: Settings) -> Mapping[str, Any]:
     """The configuration of gunicorn. What it has options for can be changed by options after `--`."""
     return {
-        "bind": f"[{settings.host}]:{settings.port}" if ":" in settings.host else f"{settings.host}:{settings.port}",
+        "bind": f"[{settings.host}]:{settings.port}"
+        if ":" in settings.host
+        else f"{settings.host}:{settings.port}",
         "worker_class": Worker,
         "logger_class": Log,
         "on_starting": on_starting,
         "when_ready": lambda server: log_examples(server, settings),
         "pre_exec": pre_exec,
-        # Load the application once, before the workers are forked. Then they share the memory of the rate limits, even
-        # after a restart or reload of workers, and a wrong setting or database is reported only once.
+        # Load the application once, before the workers are forked. Then they share the memory of
+        # the rate limits, even after a restart or reload of workers, and a wrong setting or
+        # database is reported only once.
         "preload_app": True,
         # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
         "workers": settings.workers,
-        # Per worker, and never more than it can open: without a free file, it could not accept a connection.
+        # Per worker, and never more than it can open: without a free file, it could not accept a
+        # connection.
         "worker_connections": min(1000, open_files() - SPARE_FILES),
         # With a Redis, a decision about a rate limit may take a while.
         "threads": 1 if settings.limit_store == "local" else 4,
-        # Seconds until an idle or silent connection is closed. A client that uses the default rate limits fully sends a
-        # request every 7 s on average. nginx closes its connections after 10 s (deploy/nginx.conf), so that it seldom
-        # uses one that ends here.
+        # Seconds until an idle or silent connection is closed. A client that uses the default rate
+        # limits fully sends a request every 7 s on average. nginx closes its connections after 10 s
+        # (deploy/nginx.conf), so that it seldom uses one that ends here.
         "keepalive": 15,
-        # The longest useful address has a few hundred characters. 8190 bytes are gunicorn's largest request line, so
-        # that the service itself answers a long address, with a message that says what is wrong.
+        # The longest useful address has a few hundred characters. 8190 bytes are gunicorn's largest
+        # request line, so that the service itself answers a long address, with a message that says
+        # what is wrong.
         "limit_request_line": 8190,
         "limit_request_fields": 64,
         "limit_request_field_size": 8190,
-        # A worker that does not respond for 30 s is replaced. A worker that is stopped has 30 s to finish its requests.
-        # Its memory is bounded, so there is no need to replace it otherwise (max_requests).
+        # A worker that does not respond for 30 s is replaced. A worker that is stopped has 30 s to
+        # finish its requests. Its memory is bounded, so there is no need to replace it otherwise
+        # (max_requests).
         "timeout": 30,
         "graceful_timeout": 30,
-        # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is trusted. gunicorn always
-        # trusts a unix socket.
+        # Proxies whose X-Forwarded-Proto is trusted: the same ones whose X-Forwarded-For is
+        # trusted. gunicorn always trusts a unix socket.
         "forwarded_allow_ips": ",".join(map(str, settings.trusted_proxies.networks)),
         "secure_scheme_headers": {"X-FORWARDED-PROTO": "https"},
         "forwarder_headers": "",  # no header may change the path
@@ -109,7 +119,8 @@ def open_files() -> int:
 
 
 def allow_open_files(settings: Settings) -> None:
-    """Raises the limit of open files to the hard limit: the usual soft one is for programs that call select().
+    """Raises the limit of open files to the hard limit: the usual soft one is for programs that
+    call select().
 
     If even that is too low, stops.
     """
@@ -128,15 +139,26 @@ def on_starting(server: Arbiter) -> None:
     # What Worker lacks.
     if cfg.is_ssl:
         stop("certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)")
-    if cfg.proxy_protocol != "off" or cfg.protocol != "http" or cfg.max_requests or cfg.daemon or cfg.dirty_apps:
-        stop("expected options of gunicorn other than proxy-protocol, protocol, max-requests, daemon and dirty-app")
+    if (
+        cfg.proxy_protocol != "off"
+        or cfg.protocol != "http"
+        or cfg.max_requests
+        or cfg.daemon
+        or cfg.dirty_apps
+    ):
+        stop(
+            "expected options of gunicorn other than proxy-protocol, protocol, max-requests, daemon and dirty-app"
+        )
     if cfg.worker_connections > (most := open_files() - SPARE_FILES):
-        stop(f"worker-connections {cfg.worker_connections}: expected at most {most}, as ulimit -n allows")
+        stop(
+            f"worker-connections {cfg.worker_connections}: expected at most {most}, as ulimit -n allows"
+        )
     if not cfg.limit_request_line:
         stop("limit-request-line 0: expected a number from 1 to 8190")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
-    # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it would be reset.
+    # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it
+    # would be reset.
     for host, port in (address for address in server.cfg.address if isinstance(address, tuple)):
         try:
             with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
@@ -163,9 +185,11 @@ def pre_exec(server: Arbiter) -> None:
 
 
 def hold_signals_while_forking() -> None:
-    """Holds signals to stop back until a new worker handles them: gunicorn would lose one that comes before.
+    """Holds signals to stop back until a new worker handles them: gunicorn would lose one that
+    comes before.
 
-    A worker that misses a signal runs until the master kills it after `graceful_timeout`. For the master, so once.
+    A worker that misses a signal runs until the master kills it after `graceful_timeout`. For the
+    master, so once.
     """
     os.register_at_fork(
         before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),
@@ -174,9 +198,11 @@ def hold_signals_while_forking() -> None:
 
 
 class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed requests.
+    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed
+    requests.
 
-    gunicorn logs each of them in full, before the rate limits apply, so one client could fill the disk.
+    gunicorn logs each of them in full, before the rate limits apply, so one client could fill the
+    disk.
     """
 
     next_malformed = 0.0  # not before this time.monotonic()

@@ -1,7 +1,7 @@
 """The settings of the service: their names, accepted values, defaults, and what they set.
 
-No other module of the service parses a setting, and `racedata serve --help` is made from these fields. What the loader
-reads from the environment is in loader/.
+No other module of the service parses a setting, and `racedata serve --help` is made from these
+fields. What the loader reads from the environment is in loader/.
 """
 
 import argparse
@@ -17,16 +17,21 @@ from racedata.database import default_path
 from racedata.service.ratelimit.bucket import WINDOWS, Limit
 from racedata.service.ratelimit.clients import TrustedProxies
 
-CANNOT_START = 3  # exit status; it tells gunicorn that no other worker can start either, so that it stops
+# exit status; it tells gunicorn that no other worker can start either, so that it stops
+CANNOT_START = 3
 
-SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"  # for `refresh --follow`, which shares a file of settings with the service
+# for `refresh --follow`, which shares a file of settings with the service
+SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"
 
-# Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting accepts.
+# Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting
+# accepts.
 Parse = Callable[[str], Any]
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used: one line that names the variable, its value and what is accepted."""
+    """A setting that cannot be used: one line that names the variable, its value and what is
+    accepted.
+    """
 
 
 def matching(pattern: str, accepted: str) -> Parse:
@@ -65,7 +70,9 @@ def proxies(text: str) -> TrustedProxies:
     try:
         return TrustedProxies.parse(text)
     except ValueError:
-        raise ValueError("comma-separated addresses, networks and unix, such as 127.0.0.1,10.0.0.0/8") from None
+        raise ValueError(
+            "comma-separated addresses, networks and unix, such as 127.0.0.1,10.0.0.0/8"
+        ) from None
 
 
 def rate(name: str) -> Parse:
@@ -74,7 +81,9 @@ def rate(name: str) -> Parse:
     def parse(text: str) -> Limit | None:
         found = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)
         if not found and text != "off":
-            raise ValueError("off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second")
+            raise ValueError(
+                "off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second"
+            )
         return Limit(name, int(found[1]), WINDOWS[found[2]]) if found else None
 
     return parse
@@ -83,10 +92,13 @@ def rate(name: str) -> Parse:
 Affected = Literal["every answer", "the page", "no answer"]
 
 
-def setting(variable: str, parse: Parse, default: str, metavar: str, help: str, affects: Affected) -> Any:
+def setting(
+    variable: str, parse: Parse, default: str, metavar: str, help: str, affects: Affected
+) -> Any:
     """A field that the environment's `variable` sets, and an option of `racedata serve`.
 
-    `default` is a text for `parse`. `metavar` and `help` are as in argparse. `affects` says which ETags depend on it.
+    `default` is a text for `parse`. `metavar` and `help` are as in argparse. `affects` says which
+    ETags depend on it.
     """
     metadata = {
         "variable": variable,
@@ -244,7 +256,9 @@ class Settings:
 
     @property
     def root_link(self) -> str:
-        """A link to the page and all else outside the base address: a URL if the settings imply one, else a path."""
+        """A link to the page and all else outside the base address: a URL if the settings imply
+        one, else a path.
+        """
         is_implied = self.base_url.endswith(self.base_address)
         return self.base_url.removesuffix(self.base_address) if is_implied else "/"
 
@@ -255,7 +269,11 @@ class Settings:
 
     def affecting(self, *affected: Affected) -> list[Any]:
         """The values of the settings that affect one of these."""
-        return [getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in affected]
+        return [
+            getattr(self, each.name)
+            for each in fields(self)
+            if each.metadata["affects"] in affected
+        ]
 
     @property
     def default_limit(self) -> int:
@@ -265,17 +283,26 @@ class Settings:
     @property
     def health_url(self) -> str:
         """Where this machine reaches the health report of the service."""
-        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)  # it listens on all addresses
+        # it listens on all addresses
+        local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
     @classmethod
     def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> "Settings":
-        """The settings in `environ`, and in options by the name of their field, which win. Raises SettingError."""
+        """The settings in `environ`, and in options by the name of their field, which win. Raises
+        SettingError.
+        """
         known = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:
-            if variable.startswith("RACEDATA_") and variable not in known and variable != SOURCE_OF_A_LOAD:
+            if (
+                variable.startswith("RACEDATA_")
+                and variable not in known
+                and variable != SOURCE_OF_A_LOAD
+            ):
                 accepted = ", ".join(name for name in known if name.startswith("RACEDATA_"))
-                raise SettingError(f"{variable}={environ[variable]!r}: no such setting; expected one of {accepted}")
+                raise SettingError(
+                    f"{variable}={environ[variable]!r}: no such setting; expected one of {accepted}"
+                )
         values = {}
         for variable, each in known.items():
             if each.name in options:
@@ -325,7 +352,9 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     for each in fields(Settings):
         variable, metavar, help = (each.metadata[key] for key in ("variable", "metavar", "help"))
         default = each.metadata["default"].replace("%", "%%") or "empty"
-        group.add_argument(option(each.name), metavar=metavar, help=f"{help} ({variable}; default: {default})")
+        group.add_argument(
+            option(each.name), metavar=metavar, help=f"{help} ({variable}; default: {default})"
+        )
     end = arguments.index("--") if "--" in arguments else len(arguments)
     parsed = vars(parser.parse_args(arguments[:end]))
     follow = parsed.pop("follow")

@@ -1,6 +1,8 @@
-"""A snapshot of the database: the file, read once into memory, checked there, and queried from memory.
+"""A snapshot of the database: the file, read once into memory, checked there, and queried from
+memory.
 
-Later changes to the file cannot change an answer. The format of the file is in database.py, queries are in queries.py.
+Later changes to the file cannot change an answer. The format of the file is in database.py, queries
+are in queries.py.
 """
 
 import re
@@ -14,9 +16,11 @@ from racedata import database
 
 
 class Snapshot:
-    """The content of a database file, on one connection that threads share. Processes forked later can share it too.
+    """The content of a database file, on one connection that threads share. Processes forked later
+    can share it too.
 
-    `checksum` is the SHA-256 of its bytes. If the file that is now at its `path` was rejected, `refused` says why.
+    `checksum` is the SHA-256 of its bytes. If the file that is now at its `path` was rejected,
+    `refused` says why.
     """
 
     def __init__(self, content: database.Content, path: str) -> None:
@@ -47,20 +51,28 @@ class Snapshot:
         return self.rows(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
-        """When the file was built, and whether it is the sample: `(schemaVersion, builtAt, isSample)`."""
-        return self.row("SELECT user_version AS schemaVersion, build.* FROM build, pragma_user_version")
+        """When the file was built, and whether it is the sample: `(schemaVersion, builtAt,
+        isSample)`.
+        """
+        return self.row(
+            "SELECT user_version AS schemaVersion, build.* FROM build, pragma_user_version"
+        )
 
     def sources(self) -> list[sqlite3.Row]:
-        """The sources of the data, the base first: `(name, address, licence, checksum, readAt, gave)`."""
-        return self.rows("SELECT name, address, licence, checksum, readAt, gave FROM sources ORDER BY sourceId")
+        """The sources of the data, the base first: `(name, address, licence, checksum, readAt,
+        gave)`.
+        """
+        return self.rows(
+            "SELECT name, address, licence, checksum, readAt, gave FROM sources ORDER BY sourceId"
+        )
 
     def refreshes(self) -> dict[str, dict[str, str]]:
         """What refreshes have noted of each source, by its name in `sources`.
 
         `refreshedAt` is when one last asked it; `followedSince`, since when a process follows it.
 
-        This is not from the snapshot: a refresh that finds nothing new changes only the file that is read here.
-        The same object is returned until that file changes.
+        This is not from the snapshot: a refresh that finds nothing new changes only the file that
+        is read here. The same object is returned until that file changes.
         """
         state = database.file_state(str(database.refreshes_path(self.path)))
         if state != self._refreshes[0]:
@@ -69,15 +81,23 @@ class Snapshot:
 
     def _read_refreshes(self) -> Iterator[tuple[str, dict[str, str]]]:
         for name, noted in database.read_refreshes(self.path).items():
-            times = {key: noted[key] for key in ("refreshedAt", "followedSince") if is_time(noted.get(key))}
+            times = {
+                key: noted[key]
+                for key in ("refreshedAt", "followedSince")
+                if is_time(noted.get(key))
+            }
             if times:
                 # The loader writes a path that is not UTF-8 into `sources` like this.
                 yield name.encode("utf-8", "replace").decode(), times
 
     def coverage(self) -> dict[str, dict[str, int]]:
-        """How complete each kind of records is, by its name in schema.sql: `first`, `last`, `races`, `run`."""
+        """How complete each kind of records is, by its name in schema.sql: `first`, `last`,
+        `races`, `run`.
+        """
         rows = self.rows("SELECT kind, first, last, races, run FROM coverage ORDER BY kind")
-        return {kind: dict(zip(("first", "last", "races", "run"), numbers)) for kind, *numbers in rows}
+        return {
+            kind: dict(zip(("first", "last", "races", "run"), numbers)) for kind, *numbers in rows
+        }
 
     def row_counts(self) -> dict[str, int]:
         """Rows per table: `{name: rows}`."""
@@ -87,7 +107,9 @@ class Snapshot:
         """What users must know if this is only the sample; None if it is not."""
         if not self.build()["isSample"]:
             return None
-        (latest,) = self.row("SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)")
+        (latest,) = self.row(
+            "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
+        )
         command = f"{database.COMMAND} load tracinginsights f1db"
         return f"Only a sample, with results up to {latest}. To load everything, run: {command}"
 
@@ -95,13 +117,17 @@ class Snapshot:
 def is_time(text: object) -> bool:
     """Whether this is a time as the loader writes it: `2026-11-22T06:00:00Z`."""
     try:
-        return isinstance(text, str) and text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
+        return (
+            isinstance(text, str) and text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
+        )
     except ValueError:
         return False
 
 
 def public_name(name: str) -> str:
-    """The name of a source, for clients: the last part of a path, because its folder is private, or a public URL."""
+    """The name of a source, for clients: the last part of a path, because its folder is private, or
+    a public URL.
+    """
     return public_url(name) or re.split(r"[\\/]", name.rstrip("\\/"))[-1]
 
 

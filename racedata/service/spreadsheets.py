@@ -1,7 +1,8 @@
-"""Spreadsheets: the records of an answer as CSV (RFC 4180), a line for each. The columns follow from openapi.json.
+"""Spreadsheets: the records of an answer as CSV (RFC 4180), a line for each. The columns follow
+from openapi.json.
 
-Values are those of the JSON, character for character, even if they begin with `+` or `-`, such as `+1 Lap`. Only the
-column `millis` of laps and pit stops is not in the JSON.
+Values are those of the JSON, character for character, even if they begin with `+` or `-`, such as
+`+1 Lap`. Only the column `millis` of laps and pit stops is not in the JSON.
 """
 
 import csv
@@ -15,11 +16,11 @@ from racedata.service.schemas import Schema
 from racedata.service.serializers import Json
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
-# Objects that many lines repeat. A line has only what their schema requires, which identifies and names them, and these
-# properties.
+# Objects that many lines repeat. A line has only what their schema requires, which identifies and
+# names them, and these properties.
 SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "Driver": ("code",)}
-# Records whose lines end with the column `millis`: the time under this key, in milliseconds, for programs that compute.
-# The JSON has no such key, because it has only those of Ergast.
+# Records whose lines end with the column `millis`: the time under this key, in milliseconds, for
+# programs that compute. The JSON has no such key, because it has only those of Ergast.
 MILLIS = {"Lap": "time", "PitStop": "duration"}
 
 Values = list[str | int | None]  # those of a line; None if unknown
@@ -41,12 +42,18 @@ class Columns:
 
     def __init__(self, schema: Schema, is_repeated: bool = False) -> None:
         self.names: list[str] = []
-        self.records: tuple[str, Columns] | None = None  # a list in the object that has records, and their columns
-        # In their order: some properties that are values, and the property after them, which is an object or a list.
+        # a list in the object that has records, and their columns
+        self.records: tuple[str, Columns] | None = None
+        # In their order: some properties that are values, and the property after them, which is an
+        # object or a list.
         self._parts: list[tuple[list[str], str, Columns | Ids]] = []
         self._last: list[str] = []  # the properties after those
         properties, required = schemas.properties_of(schema)
-        kept = {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())} if is_repeated else properties.keys()
+        kept = (
+            {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())}
+            if is_repeated
+            else properties.keys()
+        )
         for name in [name for name in properties if name in kept]:
             items = properties[name].get("items")
             if items and not schemas.name_of(items):
@@ -54,16 +61,20 @@ class Columns:
             elif items:
                 self._add(name, Ids(items), [name])
             elif schemas.properties_of(properties[name])[0]:
-                nested = Columns(properties[name], is_repeated or schemas.name_of(properties[name]) in SHORTENED)
+                nested = Columns(
+                    properties[name], is_repeated or schemas.name_of(properties[name]) in SHORTENED
+                )
                 self._add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
                 self._last.append(name)
                 self.names.append(name)
         self.unknown: Values = [None] * len(self.names)
-        # Reads the values of an object, in the order of `names`. Most nested objects have a few values, and always all
-        # of them: for these, there is a faster way.
+        # Reads the values of an object, in the order of `names`. Most nested objects have a few
+        # values, and always all of them: for these, there is a faster way.
         is_simple = not self._parts and len(self._last) > 1 and required.issuperset(self._last)
-        self.read: Callable[[Any], Sequence[str | int | None]] = itemgetter(*self._last) if is_simple else self._read
+        self.read: Callable[[Any], Sequence[str | int | None]] = (
+            itemgetter(*self._last) if is_simple else self._read
+        )
 
     def _add(self, name: str, nested: "Columns | Ids", columns: list[str]) -> None:
         self._parts.append((self._last, name, nested))
@@ -82,7 +93,9 @@ class Columns:
 
 
 class Spreadsheet:
-    """Writes the answers of an endpoint, by the schemas of a record and of the object that has it under `key`."""
+    """Writes the answers of an endpoint, by the schemas of a record and of the object that has it
+    under `key`.
+    """
 
     def __init__(self, schema: str, container: str, key: str) -> None:
         record = Columns(schemas.named(schema))
@@ -105,11 +118,15 @@ class Spreadsheet:
         writer.writerows(self.lines(objects))
         return text.getvalue().encode()
 
-    def lines(self, objects: Sequence[Json], start: Sequence[str | int | None] = (), level: int = 0) -> list[Values]:
+    def lines(
+        self, objects: Sequence[Json], start: Sequence[str | int | None] = (), level: int = 0
+    ) -> list[Values]:
         """The lines of objects; `start` has the values of what they are in."""
         columns, key = self.levels[level]
         if key:
-            nested = (self.lines(each[key], [*start, *columns.read(each)], level + 1) for each in objects)
+            nested = (
+                self.lines(each[key], [*start, *columns.read(each)], level + 1) for each in objects
+            )
             return [line for lines in nested for line in lines]
         lines = [[*start, *columns.read(each)] for each in objects]
         if self.time_key:

@@ -1,7 +1,8 @@
 """How a process waits for its clients: a gunicorn worker that serves all of them with one selector.
 
-It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and the response. It does
-not know which requests are slow (the application does), nor gunicorn's settings: these are in server.py.
+It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and
+the response. It does not know which requests are slow (the application does), nor gunicorn's
+settings: these are in server.py.
 """
 
 import os
@@ -57,22 +58,24 @@ class Collector:
         return 0.0
 
 
-# What remains to be done for a response, in a thread. It returns the next such step; None if the response is complete.
+# What remains to be done for a response, in a thread. It returns the next such step; None if the
+# response is complete.
 Step = Callable[[], Any]
 
 
 class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     """Waits for all clients with one selector, and handles each request once its head has arrived.
 
-    So clients that send, read or close slowly do not delay others. No answer depends on the body of a request: the
-    body is not read, and the connection ends after the response.
+    So clients that send, read or close slowly do not delay others. No answer depends on the body of
+    a request: the body is not read, and the connection ends after the response.
 
-    The application says by what it returns whether an answer is slow. A list is an answer that is ready. Threads
-    iterate all else, one answer after the other, while other clients are served. If the setting `threads` is more than
-    1, so many threads call the application, because the call itself may wait.
+    The application says by what it returns whether an answer is slow. A list is an answer that is
+    ready. Threads iterate all else, one answer after the other, while other clients are served. If
+    the setting `threads` is more than 1, so many threads call the application, because the call
+    itself may wait.
 
-    Headers and body are sent together. So a worker that is killed leaves no half of an answer, and nginx sends the
-    request to another one.
+    Headers and body are sent together. So a worker that is killed leaves no half of an answer, and
+    nginx sends the request to another one.
     """
 
     def init_process(self) -> None:
@@ -100,11 +103,13 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.handle_events()
             self.stop()
         finally:
-            self.slow_answers.shutdown(wait=False, cancel_futures=True)  # nobody waits for them any more
+            # nobody waits for them any more
+            self.slow_answers.shutdown(wait=False, cancel_futures=True)
 
     def stop(self) -> None:
         """Answers the requests that have arrived, for `graceful_timeout` seconds at most."""
-        for listener in self.sockets:  # clients that have connected already may have no other worker
+        # clients that have connected already may have no other worker
+        for listener in self.sockets:
             while len(self.connections) < self.worker_connections and self.accept(listener):
                 pass
         self.accept_if(False)
@@ -146,17 +151,24 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         """Accepts a connection if there is one."""
         try:
             sock, client = listener.accept()
-        except (BlockingIOError, ConnectionAbortedError):  # another worker was faster, or the client has gone
+        # another worker was faster, or the client has gone
+        except (BlockingIOError, ConnectionAbortedError):
             return False
         sock.setblocking(False)
         # The name of a unix client is its own choice, and could be an IP address.
-        connection = Connection(sock, client if isinstance(client, tuple) else "", listener.getsockname())
+        connection = Connection(
+            sock, client if isinstance(client, tuple) else "", listener.getsockname()
+        )
         self.connections.add(connection)
         self.wait(connection, READ, self.receive)
         return True
 
-    def wait(self, connection: Connection, event: int, proceed: Callable[[Connection], None]) -> None:
-        """Proceeds when the client has sent or read something, and closes the connection after `keepalive` seconds."""
+    def wait(
+        self, connection: Connection, event: int, proceed: Callable[[Connection], None]
+    ) -> None:
+        """Proceeds when the client has sent or read something, and closes the connection after
+        `keepalive` seconds.
+        """
         connection.proceed, connection.deadline = proceed, time.monotonic() + self.keepalive
         self.watch(connection, event)
 
@@ -236,9 +248,13 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         began = datetime.now()
         try:
             request = next(http.get_parser(self.cfg, [head], connection.client))
-            writer, environ = wsgi.create(request, response, connection.client, connection.server, self.cfg)
+            writer, environ = wsgi.create(
+                request, response, connection.client, connection.server, self.cfg
+            )
             environ["wsgi.multithread"] = True
-            has_body = environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
+            has_body = (
+                environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
+            )
             if has_body or not self.alive:
                 writer.force_close()
             body = self.wsgi(environ, writer.start_response)
@@ -275,7 +291,9 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         connection.unsent, connection.is_last = memoryview(b"".join(response.parts)), True
 
     def send(self, connection: Connection) -> None:
-        """Sends as much of the response as the kernel takes, and continues when the client has read some of it."""
+        """Sends as much of the response as the kernel takes, and continues when the client has read
+        some of it.
+        """
         try:
             connection.unsent = connection.unsent[connection.sock.send(connection.unsent) :]
         except BlockingIOError:
@@ -292,8 +310,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 connection.sock.shutdown(socket.SHUT_WR)
             self.wait(connection, READ, self.discard)
         elif connection.received:
-            # The next pipelined request waits for the next round of the selector, so that other clients get their turn.
-            # That is soon, because a socket is nearly always writable.
+            # The next pipelined request waits for the next round of the selector, so that other
+            # clients get their turn. That is soon, because a socket is nearly always writable.
             self.wait(connection, WRITE, self.handle_received)
         else:
             self.wait(connection, READ, self.receive)
@@ -301,7 +319,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     def discard(self, connection: Connection) -> None:
         """Discards what the client still sends until it closes the connection.
 
-        If the worker closed it first, the system would reset it, and the client might lose the end of the response.
+        If the worker closed it first, the system would reset it, and the client might lose the end
+        of the response.
         """
         try:
             if connection.sock.recv(65536):

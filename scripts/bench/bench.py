@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Compares the service with a minimal app, the floor: `bench.py DATABASE [--rounds N] [--seconds S] [--json FILE]`.
+"""Compares the service with a minimal app, the floor: `bench.py DATABASE [--rounds N] [--seconds S]
+[--json FILE]`.
 
-README.md in this folder describes the method and the figures. wrk sends the requests, directly and through nginx; both
-must be installed.
+README.md in this folder describes the method and the figures. wrk sends the requests, directly and
+through nginx; both must be installed.
 """
 
 import argparse
@@ -33,7 +34,17 @@ from racedata.service.snapshot import Snapshot
 ROOT = Path(__file__).resolve().parents[2]
 sys.path.append(str(ROOT / "tests"))  # they start gunicorn and nginx in the same way
 
-from support.processes import OFF, SERVE, Address, Gunicorn, gunicorn, listens, memory, nginx, nginx_sockets  # noqa: E402
+from support.processes import (
+    OFF,
+    SERVE,
+    Address,
+    Gunicorn,
+    gunicorn,
+    listens,
+    memory,
+    nginx,
+    nginx_sockets,
+)  # noqa: E402
 
 BASE = "/ergast/f1"
 CONNECTIONS = 16
@@ -47,17 +58,30 @@ PLACES = ("direct", "nginx")
 CODINGS = ("plain", "gzip")
 WAYS = [(place, coding) for place in PLACES for coding in CODINGS]
 
-# One address per endpoint, which is requested again and again: of the latest race that has everything.
+# One address per endpoint, which is requested again and again: of the latest race that has
+# everything.
 ONE = (
-    *("{year}/races", "{year}/{round}/results", "{year}/{round}/qualifying", "{year}/{round}/sprint"),
+    *(
+        "{year}/races",
+        "{year}/{round}/results",
+        "{year}/{round}/qualifying",
+        "{year}/{round}/sprint",
+    ),
     *("{year}/{round}/sprintqualifying", "{year}/{round}/practice"),
     *("{year}/{round}/laps?offset=300", "{year}/{round}/pitstops", "{year}/driverstandings"),
-    *("{year}/constructorstandings", "seasons", "{year}/circuits", "{year}/drivers", "{year}/constructors"),
+    *(
+        "{year}/constructorstandings",
+        "seasons",
+        "{year}/circuits",
+        "{year}/drivers",
+        "{year}/constructors",
+    ),
     "{year}/status",
 )
 ENDPOINTS = [path.partition("?")[0].split("/")[-1] for path in ONE]
 
-# Prints one line of JSON at the end; times in microseconds. `paths` is nil, or a file of paths to request once each.
+# Prints one line of JSON at the end; times in microseconds. `paths` is nil, or a file of paths to
+# request once each.
 WRK = """
 local paths = %s
 local next = 0
@@ -124,7 +148,8 @@ class Server(NamedTuple):
 
 @contextmanager
 def running(place: str, path: str, app: str = "", **environ: str) -> Iterator[Server]:
-    """The service, on its own (`direct`) once it answers `path`, or behind nginx with deploy/nginx.conf.
+    """The service, on its own (`direct`) once it answers `path`, or behind nginx with
+    deploy/nginx.conf.
 
     `app` names a function here that makes another application to serve.
     """
@@ -149,7 +174,14 @@ def running(place: str, path: str, app: str = "", **environ: str) -> Iterator[Se
             sockets, environ["RACEDATA_TRUSTED_PROXIES"] = nginx_sockets(folder), "unix"
         ready = listens if place == "nginx" else answers
         started = stack.enter_context(
-            gunicorn("--log-level", "error", environ=environ, ready=ready, sockets=sockets, command=command)
+            gunicorn(
+                "--log-level",
+                "error",
+                environ=environ,
+                ready=ready,
+                sockets=sockets,
+                command=command,
+            )
         )
         url = url_of(stack.enter_context(nginx(folder)) if place == "nginx" else started.address)
         yield Server(started, url)
@@ -159,7 +191,9 @@ def url_of(address: Address) -> str:
     return "http://{}:{}".format(*address)
 
 
-def service(database: str, path: str, place: str = "direct", **settings: str) -> AbstractContextManager[Server]:
+def service(
+    database: str, path: str, place: str = "direct", **settings: str
+) -> AbstractContextManager[Server]:
     return running(place, path, RACEDATA_DATABASE=database, **settings)
 
 
@@ -177,18 +211,34 @@ def get(url: str, path: str, coding: str = "plain") -> tuple[int, bytes]:
 
 
 def wrk(url: str, seconds: int, paths: list[str] | None = None, coding: str = "plain") -> Figures:
-    """Requests `url` for `seconds`, or each of the paths once. Returns requests per second, p50 and p99 in ms."""
+    """Requests `url` for `seconds`, or each of the paths once. Returns requests per second, p50 and
+    p99 in ms.
+    """
     header = "Accept-Encoding: {Accept-Encoding}".format_map(HEADERS[coding])
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder, "wrk.lua"), Path(folder, "paths")
         file.write_text("\n".join(paths or []))
         script.write_text(WRK % (json.dumps(str(file)) if paths else "nil"))
-        command = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", header, "-s", str(script), url]
+        command = [
+            "wrk",
+            "-t1",
+            f"-c{CONNECTIONS}",
+            f"-d{seconds}s",
+            "-H",
+            header,
+            "-s",
+            str(script),
+            url,
+        ]
         done = subprocess.run(command, capture_output=True, text=True, check=True)
     found = json.loads(done.stdout.strip().splitlines()[-1])
     if found["errors"]:
         raise SystemExit(f"bench: {found['errors']} errors from {url}")
-    return {"rps": found["requests"] / found["duration"] * 1e6, "p50": found["p50"] / 1e3, "p99": found["p99"] / 1e3}
+    return {
+        "rps": found["requests"] / found["duration"] * 1e6,
+        "p50": found["p50"] / 1e3,
+        "p99": found["p99"] / 1e3,
+    }
 
 
 def in_turn(rounds: int, measures: dict[str, Measure]) -> dict[str, Figures]:
@@ -198,21 +248,35 @@ def in_turn(rounds: int, measures: dict[str, Measure]) -> dict[str, Figures]:
         for name, measure in measures.items():
             show(f"round {number + 1} of {rounds}: {name}")
             found[name].append(measure())
-    return {name: {key: median(each[key] for each in all) for key in all[0]} for name, all in found.items()}
+    return {
+        name: {key: median(each[key] for each in all) for key in all[0]}
+        for name, all in found.items()
+    }
 
 
 def show(text: str) -> None:
     """Shows progress: on a terminal always in the same line, otherwise in a new line."""
     terminal = sys.stderr.isatty()
-    print(f"\r\033[K{text}" if terminal else text, end="" if terminal else "\n", file=sys.stderr, flush=True)
+    print(
+        f"\r\033[K{text}" if terminal else text,
+        end="" if terminal else "\n",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def addresses(database: str, per_shape: int) -> list[str]:
-    """The addresses that clients request, of all shapes and with pages of whole tables, that have records."""
+    """The addresses that clients request, of all shapes and with pages of whole tables, that have
+    records.
+    """
     data = Snapshot.read(database)
     app = create_app(Settings(cache_size=0), data)
     found = dict.fromkeys([*((path, "") for path in shapes(data, per_shape)), *pages(app)])
-    with_records = [(path, query) for path, query in found if not request(app, path, query)[1].endswith(b":[]}}}")]
+    with_records = [
+        (path, query)
+        for path, query in found
+        if not request(app, path, query)[1].endswith(b":[]}}}")
+    ]
     return [f"{BASE}{path}?{query}" if query else BASE + path for path, query in with_records]
 
 
@@ -223,11 +287,15 @@ def one_per_endpoint(database: str) -> dict[str, str]:
             """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM sprint_results)
                AND raceId IN (SELECT raceId FROM lap_times) ORDER BY year DESC, round DESC LIMIT 1"""
         ).fetchone()
-    return {name: f"{BASE}/{path.format(year=year, round=round)}" for name, path in zip(ENDPOINTS, ONE)}
+    return {
+        name: f"{BASE}/{path.format(year=year, round=round)}" for name, path in zip(ENDPOINTS, ONE)
+    }
 
 
 def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Figures]:
-    """One address, requested again and again: direct and behind nginx, plain and gzip, each beside its floor."""
+    """One address, requested again and again: direct and behind nginx, plain and gzip, each beside
+    its floor.
+    """
     with ExitStack() as servers:
         measures: dict[str, Measure] = {}
         sizes: Figures = {}
@@ -237,12 +305,15 @@ def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, 
                 sizes[coding] = len(get(server.url, path, coding)[1])
                 lowest = servers.enter_context(floor(int(sizes[coding]), place))
                 measures[f"{place} {coding} floor"] = partial(wrk, f"{lowest.url}/floor", seconds)
-                measures[f"{place} {coding}"] = partial(wrk, server.url + path, seconds, coding=coding)
+                measures[f"{place} {coding}"] = partial(
+                    wrk, server.url + path, seconds, coding=coding
+                )
         return {**in_turn(rounds, measures), "bytes": sizes}
 
 
 def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
-    """Every address of the mix in random order: the first pass after a start, and one after either worker has had all.
+    """Every address of the mix in random order: the first pass after a start, and one after either
+    worker has had all.
 
     Measures a worker's memory too.
     """
@@ -262,11 +333,17 @@ def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
                 request_all(server, coding)
             again = request_all(server, coding)
             memories["service"][coding] = largest(server)
-        return {"first": first["rps"], "first p99": first["p99"], "again": again["rps"], "again p99": again["p99"]}
+        return {
+            "first": first["rps"],
+            "first p99": first["p99"],
+            "again": again["rps"],
+            "again p99": again["p99"],
+        }
 
     def lowest(place: str, coding: str) -> Figures:
         with floor(sizes[coding], place) as server:
-            found = request_all(server, coding, ["/floor"] * len(paths))  # choosing a path takes wrk time here too
+            # choosing a path takes wrk time here too
+            found = request_all(server, coding, ["/floor"] * len(paths))
             memories["floor"]["then"] = largest(server)
             return found
 
@@ -274,13 +351,19 @@ def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
     with service(database, paths[0], **OFF) as server:
         sample = random.sample(paths, min(500, len(paths)))
         sizes = {
-            coding: sum(len(get(server.url, path, coding)[1]) for path in sample) // len(sample) for coding in CODINGS
+            coding: sum(len(get(server.url, path, coding)[1]) for path in sample) // len(sample)
+            for coding in CODINGS
         }
     measures: dict[str, Measure] = {}
     for place, coding in WAYS:
         measures[f"{place} {coding} floor"] = partial(lowest, place, coding)
         measures[f"{place} {coding}"] = partial(passes, place, coding)
-    return {"addresses": len(paths), "bytes": sizes, "passes": in_turn(rounds, measures), "MB": memories}
+    return {
+        "addresses": len(paths),
+        "bytes": sizes,
+        "passes": in_turn(rounds, measures),
+        "MB": memories,
+    }
 
 
 def bench_start(database: str, rounds: int) -> dict[str, Figures]:
@@ -306,14 +389,18 @@ def bench_pages(database: str, rounds: int, seconds: int) -> dict[str, Figures]:
         total = int(json.loads(get(server.url, path)[1])["MRData"]["total"])
         pages = [(100, 0), (100, total - 100), (2000, 0), (500, 0), (500, total - 500)]
         measures: dict[str, Measure] = {
-            f"{limit} at {offset}": partial(wrk, f"{server.url}{path}?limit={limit}&offset={offset}", seconds)
+            f"{limit} at {offset}": partial(
+                wrk, f"{server.url}{path}?limit={limit}&offset={offset}", seconds
+            )
             for limit, offset in pages
         }
         return in_turn(rounds, measures)
 
 
 def share_by_worker(place: str, rounds: int) -> list[int]:
-    """The percentage of the requests of 16 connections that the busiest worker answered; one figure per round."""
+    """The percentage of the requests of 16 connections that the busiest worker answered; one figure
+    per round.
+    """
     shares = []
     for number in range(rounds):
         show(f"round {number + 1} of {rounds}: share by worker, {place}")
@@ -339,12 +426,21 @@ def ratio(value: float, floor: float) -> str:
 
 
 def report(found: dict[str, Any]) -> None:
-    print(f"\n{found['machine']}; wrk with {CONNECTIONS} connections; medians of {found['rounds']} rounds\n")
-    print("| one address | bytes | gzip | direct, plain | p99 | direct, gzip | nginx, plain | nginx, gzip | p99 |")
+    print(
+        f"\n{found['machine']}; wrk with {CONNECTIONS} connections; medians of {found['rounds']} rounds\n"
+    )
+    print(
+        "| one address | bytes | gzip | direct, plain | p99 | direct, gzip | nginx, plain | nginx, gzip | p99 |"
+    )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, each in found["one"].items():
-        rps = {way: ratio(each[way]["rps"], each[f"{way} floor"]["rps"]) for way in map(" ".join, WAYS)}
-        p99 = {way: f"{each[way]['p99']:.1f} ms ({each[way]['p99'] / each[f'{way} floor']['p99']:.2f})" for way in rps}
+        rps = {
+            way: ratio(each[way]["rps"], each[f"{way} floor"]["rps"]) for way in map(" ".join, WAYS)
+        }
+        p99 = {
+            way: f"{each[way]['p99']:.1f} ms ({each[way]['p99'] / each[f'{way} floor']['p99']:.2f})"
+            for way in rps
+        }
         print(
             f"| {name} | {each['bytes']['plain']:,} | {each['bytes']['gzip']:,} "
             f"| {rps['direct plain']} | {p99['direct plain']} | {rps['direct gzip']} "
@@ -361,11 +457,18 @@ def report(found: dict[str, Any]) -> None:
         each, lowest = (everything["passes"][f"{place} {coding}{end}"] for end in ("", " floor"))
         first, again = (ratio(each[key], lowest["rps"]) for key in ("first", "again"))
         tail = f"{each['again p99']:.1f} ms ({each['again p99'] / lowest['p99']:.2f})"
-        print(f"| {place}, {coding} | {sizes[coding]:,} | {lowest['rps']:,.0f} | {first} | {again} | {tail} |")
-    rounded = {name: {state: round(value) for state, value in each.items()} for name, each in memories.items()}
+        print(
+            f"| {place}, {coding} | {sizes[coding]:,} | {lowest['rps']:,.0f} | {first} | {again} | {tail} |"
+        )
+    rounded = {
+        name: {state: round(value) for state, value in each.items()}
+        for name, each in memories.items()
+    }
     print(f"\nMB per worker: {rounded}")
     start, floor_start = (found["start"][name]["seconds"] for name in ("service", "floor"))
-    print(f"start to first 200: {start:.2f} s, floor {floor_start:.2f} s ({start / floor_start:.2f})")
+    print(
+        f"start to first 200: {start:.2f} s, floor {floor_start:.2f} s ({start / floor_start:.2f})"
+    )
     listed = ", ".join(f"{name}: {each['rps']:,.0f} rps" for name, each in found["pages"].items())
     print(f"pages of laps, not cached: {listed}")
     print(f"share of the busiest worker, per round: {found['shares']} %")
@@ -379,13 +482,21 @@ def database_and_wrk(path: str) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Compare the service with a minimal app under the same server.")
+    parser = argparse.ArgumentParser(
+        description="Compare the service with a minimal app under the same server."
+    )
     parser.add_argument("database")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=int, default=2, help="per measurement")
-    parser.add_argument("--per-shape", type=int, default=150, help="addresses of the mix, per shape")
-    parser.add_argument("--endpoints", nargs="+", choices=ENDPOINTS, default=ENDPOINTS, help="for one address")
-    parser.add_argument("--json", type=Path, default=ROOT / "build" / "bench.json", help="file for the figures")
+    parser.add_argument(
+        "--per-shape", type=int, default=150, help="addresses of the mix, per shape"
+    )
+    parser.add_argument(
+        "--endpoints", nargs="+", choices=ENDPOINTS, default=ENDPOINTS, help="for one address"
+    )
+    parser.add_argument(
+        "--json", type=Path, default=ROOT / "build" / "bench.json", help="file for the figures"
+    )
     arguments = parser.parse_args()
     database = database_and_wrk(arguments.database)
     if not shutil.which("nginx"):

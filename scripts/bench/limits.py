@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measures the local limit store as the number of clients grows: time per decision, and memory, per 100,000 clients.
+"""Measures the local limit store as the number of clients grows: time per decision, and memory, per
+100,000 clients.
 
 .venv/bin/python scripts/bench/limits.py [CLIENTS]
 """

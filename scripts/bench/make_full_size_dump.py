@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a full-size dump from one that lacks most lap times: `make_full_size_dump.py DUMP FOLDER [--races N]`.
+"""Makes a full-size dump from one that lacks most lap times: `make_full_size_dump.py DUMP FOLDER
+[--races N]`.
 
-For benchmarks only. Every race since 1996 gets lap times that are invented from its results: each driver completes the
-laps of their result, with lap times around their average, and positions follow from the times. All other files are
-copied. The same dump and seed give the same bytes. An extra last column in the header of each file says that it is for
-benchmarks; the loader ignores unknown columns.
+For benchmarks only. Every race since 1996 gets lap times that are invented from its results: each
+driver completes the laps of their result, with lap times around their average, and positions follow
+from the times. All other files are copied. The same dump and seed give the same bytes. An extra
+last column in the header of each file says that it is for benchmarks; the loader ignores unknown
+columns.
 """
 
 import argparse
@@ -38,7 +40,11 @@ def whole(text: str | None) -> int:
 
 def lap_times(results: list[Row], rng: random.Random) -> dict[str, list[int]]:
     """The milliseconds of each lap of one race: `{driverId: [milliseconds, …]}`."""
-    averages = [whole(row["milliseconds"]) / whole(row["laps"]) for row in results if whole(row["milliseconds"])]
+    averages = [
+        whole(row["milliseconds"]) / whole(row["laps"])
+        for row in results
+        if whole(row["milliseconds"])
+    ]
     usual = min(averages, default=90_000.0)
     laps: dict[str, list[int]] = {}
     for row in results:
@@ -52,8 +58,12 @@ def lap_times(results: list[Row], rng: random.Random) -> dict[str, list[int]]:
     return laps
 
 
-def rows_of_race(race_id: str, results: list[Row], rng: random.Random) -> Iterator[tuple[str, str, int, int, str, int]]:
-    """Rows of lap_times.csv: `(raceId, driverId, lap, position, time, milliseconds)`, by driver and lap."""
+def rows_of_race(
+    race_id: str, results: list[Row], rng: random.Random
+) -> Iterator[tuple[str, str, int, int, str, int]]:
+    """Rows of lap_times.csv: `(raceId, driverId, lap, position, time, milliseconds)`, by driver and
+    lap.
+    """
     laps = lap_times(results, rng)
     finished = {driver: list(accumulate(times)) for driver, times in laps.items()}
     positions = {}
@@ -73,7 +83,9 @@ def main() -> None:
     parser.add_argument("dump", type=Path, help="folder of CSV files")
     parser.add_argument("folder", type=Path, help="folder to write to")
     parser.add_argument("--seed", type=int, default=1996)
-    parser.add_argument("--races", type=int, default=0, help="how many of the latest races get lap times (0: all)")
+    parser.add_argument(
+        "--races", type=int, default=0, help="how many of the latest races get lap times (0: all)"
+    )
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     for file in sorted(arguments.dump.glob("*.csv")):
@@ -82,7 +94,9 @@ def main() -> None:
     results: defaultdict[str, list[Row]] = defaultdict(list)
     for row in read(arguments.dump / "results.csv"):
         results[row["raceId"]].append(row)
-    races = [race for race in read(arguments.dump / "races.csv") if int(race["year"]) >= FIRST_SEASON]
+    races = [
+        race for race in read(arguments.dump / "races.csv") if int(race["year"]) >= FIRST_SEASON
+    ]
     races.sort(key=lambda race: (int(race["year"]), int(race["round"])))
     races = races[-arguments.races :]
     count = 0
@@ -90,12 +104,15 @@ def main() -> None:
         writer = csv.writer(output, lineterminator="\n")
         writer.writerow(["raceId", "driverId", "lap", "position", "time", "milliseconds", MARK])
         for race in races:
-            # A seed per race, so that the lap times of one race do not depend on the results of another.
+            # A seed per race, so that the lap times of one race do not depend on the results of
+            # another.
             rng = random.Random(f"{arguments.seed}/{race['raceId']}")
             rows = list(rows_of_race(race["raceId"], results[race["raceId"]], rng))
             writer.writerows(rows)
             count += len(rows)
-    print(f"{arguments.folder}: {count:,} lap times of {len(races):,} races, made up for benchmarks")
+    print(
+        f"{arguments.folder}: {count:,} lap times of {len(races):,} races, made up for benchmarks"
+    )
 
 
 if __name__ == "__main__":

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Makes a full-size dump in Jolpica's layout from one with few rounds: `make_full_size_jolpica_dump.py DUMP FOLDER`.
+"""Makes a full-size dump in Jolpica's layout from one with few rounds:
+`make_full_size_jolpica_dump.py DUMP FOLDER`.
 
-For benchmarks only. A round without results gets the entries, qualifying laps and standings of one that has them. Since
-1996, every lap of a race is invented from its results, as make_full_size_dump.py does, and since 2011 two pit stops
-per car. The same dump gives the same bytes. An extra last column in the header of each file says that it is
-for benchmarks; the loader ignores unknown columns.
+For benchmarks only. A round without results gets the entries, qualifying laps and standings of one
+that has them. Since 1996, every lap of a race is invented from its results, as
+make_full_size_dump.py does, and since 2011 two pit stops per car. The same dump gives the same
+bytes. An extra last column in the header of each file says that it is for benchmarks; the loader
+ignores unknown columns.
 """
 
 import argparse
@@ -34,10 +36,16 @@ class Dump:
     """The rows of each file. Added rows get new ids."""
 
     def __init__(self, folder: Path) -> None:
-        self.rows = {path.stem.removeprefix("formula_one_"): read(path) for path in sorted(folder.glob("*.csv"))}
-        self.headers = {path.stem.removeprefix("formula_one_"): header(path) for path in folder.glob("*.csv")}
+        self.rows = {
+            path.stem.removeprefix("formula_one_"): read(path)
+            for path in sorted(folder.glob("*.csv"))
+        }
+        self.headers = {
+            path.stem.removeprefix("formula_one_"): header(path) for path in folder.glob("*.csv")
+        }
         self.ids = {
-            name: count(max((whole(row.get("id")) for row in rows), default=0) + 1) for name, rows in self.rows.items()
+            name: count(max((whole(row.get("id")) for row in rows), default=0) + 1)
+            for name, rows in self.rows.items()
         }
 
     def add(self, name: str, row: Row, **changes: str) -> Row:
@@ -59,10 +67,14 @@ class Dump:
     def write(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         for name, rows in self.rows.items():
-            with (folder / f"formula_one_{name}.csv").open("w", newline="", encoding="utf-8") as output:
+            with (folder / f"formula_one_{name}.csv").open(
+                "w", newline="", encoding="utf-8"
+            ) as output:
                 writer = csv.writer(output, lineterminator="\n")
                 writer.writerow([*self.headers[name], MARK])
-                writer.writerows([row.get(column, "") for column in self.headers[name]] for row in rows)
+                writer.writerows(
+                    [row.get(column, "") for column in self.headers[name]] for row in rows
+                )
 
 
 def header(path: Path) -> list[str]:
@@ -76,19 +88,27 @@ def fill_rounds(dump: Dump) -> None:
     round_entries = dump.grouped("roundentry", "round_id")
     entries = dump.grouped("sessionentry", "session_id")
     laps = dump.grouped("lap", "session_entry_id")
-    standings = {name: dump.grouped(name, "round_id") for name in ("driverchampionship", "teamchampionship")}
+    standings = {
+        name: dump.grouped(name, "round_id") for name in ("driverchampionship", "teamchampionship")
+    }
     with_results = [row["id"] for row in dump.rows["round"] if round_entries[row["id"]]]
     seasons = dump.seasons()
     old_models = cycle([round for round in with_results if seasons[round] < FIRST_SEASON])
     new_models = cycle([round for round in with_results if seasons[round] >= FIRST_SEASON])
     for row in [row for row in dump.rows["round"] if not round_entries[row["id"]]]:
         model = next(old_models if seasons[row["id"]] < FIRST_SEASON else new_models)
-        copies = {old["id"]: dump.add("roundentry", old, round_id=row["id"])["id"] for old in round_entries[model]}
+        copies = {
+            old["id"]: dump.add("roundentry", old, round_id=row["id"])["id"]
+            for old in round_entries[model]
+        }
         own = {session["type"]: session["id"] for session in sessions[row["id"]]}
         for session in sessions[model]:
             for old in entries[session["id"]] if session["type"] in own else ():
                 new = dump.add(
-                    "sessionentry", old, session_id=own[session["type"]], round_entry_id=copies[old["round_entry_id"]]
+                    "sessionentry",
+                    old,
+                    session_id=own[session["type"]],
+                    round_entry_id=copies[old["round_entry_id"]],
                 )
                 for lap in laps[old["id"]]:
                     if lap["is_entry_fastest_lap"] == "t":
@@ -129,14 +149,22 @@ def fill_laps(dump: Dump) -> None:
                     time=duration(time),
                 )
                 third = len(driver_times) // 3
-                has_stops = seasons[session["round_id"]] >= FIRST_PIT_STOPS and entry_id not in stops
+                has_stops = (
+                    seasons[session["round_id"]] >= FIRST_PIT_STOPS and entry_id not in stops
+                )
                 if has_stops and number in (third, 2 * third):
-                    stop = {"number": str(number // third), "local_timestamp": "14:30:00", "duration": "00:00:23.5"}
+                    stop = {
+                        "number": str(number // third),
+                        "local_timestamp": "14:30:00",
+                        "duration": "00:00:23.5",
+                    }
                     dump.add("pitstop", stop, session_entry_id=entry_id, lap_id=lap["id"])
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Make a dump of full size in Jolpica's layout, for benchmarks only.")
+    parser = argparse.ArgumentParser(
+        description="Make a dump of full size in Jolpica's layout, for benchmarks only."
+    )
     parser.add_argument("dump", type=Path, help="folder of CSV files")
     parser.add_argument("folder", type=Path, help="folder to write to")
     arguments = parser.parse_args()

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""How long answers take to make, by endpoint and by format: `shapes.py DATABASE [--per-shape N] [--seed S]`.
+"""How long answers take to make, by endpoint and by format: `shapes.py DATABASE [--per-shape N]
+[--seed S]`.
 
-Requests the addresses that known clients request, in this process and without a cache, so that only the service is
-measured. Each address is requested three times, and the fastest counts. bench.py requests the same addresses over HTTP.
+Requests the addresses that known clients request, in this process and without a cache, so that only
+the service is measured. Each address is requested three times, and the fastest counts. bench.py
+requests the same addresses over HTTP.
 """
 
 import argparse
@@ -25,12 +27,23 @@ ROWS = ("results", "qualifying", "sprint", "sprintqualifying", "practice")
 STANDINGS = ("driverStandings", "constructorStandings")
 PLACES = ("results/1", "qualifying/1", "grid/1/results", "grid/1/status", "fastest/1/results")
 
-# Addresses behind the base address that libraries and sites request. Y is a season, R a round, D a driver, C a
-# constructor and K a circuit.
+# Addresses behind the base address that libraries and sites request. Y is a season, R a round, D a
+# driver, C a constructor and K a circuit.
 ONCE = (
     *(f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS)),
     *("/driverStandings/1", "/driverStandings/1/drivers", "/constructorStandings/1/constructors"),
-    *(f"/current{name}" for name in ("", "/next", "/last", "/drivers", "/constructors", "/results/1", "/qualifying/1")),
+    *(
+        f"/current{name}"
+        for name in (
+            "",
+            "/next",
+            "/last",
+            "/drivers",
+            "/constructors",
+            "/results/1",
+            "/qualifying/1",
+        )
+    ),
     *(f"/current/last/{name}" for name in (*ROWS, *STANDINGS)),
     # Filters that match many rows.
     *(
@@ -55,13 +68,29 @@ SEASON = tuple(
     )
 )
 CAREERS = (
-    *(f"/drivers/D/{name}" for name in (*LISTS, *ROWS, *PLACES, "driverStandings", "driverStandings/1/seasons")),
+    *(
+        f"/drivers/D/{name}"
+        for name in (*LISTS, *ROWS, *PLACES, "driverStandings", "driverStandings/1/seasons")
+    ),
     *(f"/constructors/C/{name}" for name in (*LISTS, *ROWS, *PLACES, "constructorStandings")),
     *(f"/circuits/K/{name}" for name in (*LISTS, *ROWS, *PLACES, "drivers/D/results")),
-    *("/drivers/D", "/constructors/C", "/circuits/K", "/constructors/C/constructorStandings/1/seasons"),
-    *("/drivers/D/constructors/C/results", "/constructors/C/circuits/K/results", "/grid/1/circuits/K/results/1"),
+    *(
+        "/drivers/D",
+        "/constructors/C",
+        "/circuits/K",
+        "/constructors/C/constructorStandings/1/seasons",
+    ),
+    *(
+        "/drivers/D/constructors/C/results",
+        "/constructors/C/circuits/K/results",
+        "/grid/1/circuits/K/results/1",
+    ),
 )
-RACE = ("/Y", "/Y/R", *(f"/Y/R/{name}" for name in (*LISTS, *ROWS, *STANDINGS, "drivers/D/results")))
+RACE = (
+    "/Y",
+    "/Y/R",
+    *(f"/Y/R/{name}" for name in (*LISTS, *ROWS, *STANDINGS, "drivers/D/results")),
+)
 TIMED_RACE = tuple(
     f"/Y/R/{name}"
     for name in (
@@ -72,7 +101,9 @@ TIMED_RACE = tuple(
 
 
 def shapes(data: Snapshot, number: int) -> Iterator[str]:
-    """Addresses behind the base address: each shape with `number` rows of results. Those with most rows cost most."""
+    """Addresses behind the base address: each shape with `number` rows of results. Those with most
+    rows cost most.
+    """
 
     def rows(condition: str) -> list[Any]:
         found = data.rows(
@@ -131,7 +162,9 @@ def fastest(app: App, path: str, query: str) -> float:
 
 def endpoint_of(path: str) -> str:
     """The last word that is no value."""
-    names = [name for name in path.split("/") if name in (*LISTS, *ROWS, *STANDINGS, "laps", "pitstops")]
+    names = [
+        name for name in path.split("/") if name in (*LISTS, *ROWS, *STANDINGS, "laps", "pitstops")
+    ]
     return names[-1].lower() if names else "races"
 
 
@@ -144,7 +177,8 @@ def new_calendars(data: Snapshot, paths: list[str]) -> list[float]:
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(3):
         for path in paths:
-            # A new application, so that no event is written before. An empty calendar makes what all of them need.
+            # A new application, so that no event is written before. An empty calendar makes what
+            # all of them need.
             app = create_app(Settings(cache_size=0), data)
             request(app, "/9999.ics", "")
             times[path].append(request(app, f"{path}.ics", "")[0])
@@ -156,8 +190,19 @@ def print_formats(app: App, data: Snapshot) -> None:
     print("\n| table | JSON, limit=2000 | .csv, limit=2000 | JSON | .csv |")
     print("|---|---|---|---|---|")
     season, round = queries.example_race(data)
-    for path in ("/results", "/practice", "/qualifying", "/drivers", "/races", f"/{season}/{round}/laps"):
-        times = [fastest(app, f"{path}{ending}", query) for query in ("limit=2000", "") for ending in ("", ".csv")]
+    for path in (
+        "/results",
+        "/practice",
+        "/qualifying",
+        "/drivers",
+        "/races",
+        f"/{season}/{round}/laps",
+    ):
+        times = [
+            fastest(app, f"{path}{ending}", query)
+            for query in ("limit=2000", "")
+            for ending in ("", ".csv")
+        ]
         print(f"| `{path}` | {' | '.join(f'{time:.1f} ms' for time in times)} |")
     print("\n| calendar | new, p50 | new, slowest | its events written before |")
     print("|---|---|---|---|")
@@ -172,7 +217,9 @@ def print_formats(app: App, data: Snapshot) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure how long answers take to make, by endpoint.")
+    parser = argparse.ArgumentParser(
+        description="Measure how long answers take to make, by endpoint."
+    )
     parser.add_argument("database")
     parser.add_argument("--per-shape", type=int, default=20, help="addresses per shape")
     parser.add_argument("--seed", type=int, default=1)
@@ -187,7 +234,10 @@ def main() -> None:
     for path in paths:
         row = fastest(app, path, "limit=100"), fastest(app, path, "limit=2000"), path
         times[endpoint_of(path)].append(row)
-    for endpoint, rows in [*times.items(), ("all", [row for each in times.values() for row in each])]:
+    for endpoint, rows in [
+        *times.items(),
+        ("all", [row for each in times.values() for row in each]),
+    ]:
         slowest, largest = max(rows), max(rows, key=lambda row: row[1])
         milliseconds = [row[0] for row in rows]
         print(
@@ -197,9 +247,17 @@ def main() -> None:
         )
     print("\n| address | records | first page | last page | ratio |")
     print("|---|---|---|---|---|")
-    for path in ("/results", "/qualifying", "/driverstandings", "/status/1/results", "/constructors/ferrari/results"):
+    for path in (
+        "/results",
+        "/qualifying",
+        "/driverstandings",
+        "/status/1/results",
+        "/constructors/ferrari/results",
+    ):
         total = int(json.loads(request(app, path, "limit=0")[1])["MRData"]["total"])
-        first, last = (fastest(app, path, f"limit=100&offset={offset}") for offset in (0, max(0, total - 100)))
+        first, last = (
+            fastest(app, path, f"limit=100&offset={offset}") for offset in (0, max(0, total - 100))
+        )
         print(f"| `{path}` | {total:,} | {first:.2f} ms | {last:.2f} ms | {last / first:.2f} |")
     print_formats(app, data)
 

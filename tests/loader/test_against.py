@@ -1,4 +1,6 @@
-"""racedata.loader.against: facts that differ between a database and a source are found, as lines for corrections."""
+"""racedata.loader.against: facts that differ between a database and a source are found, as lines
+for corrections.
+"""
 
 import os
 import shutil
@@ -47,7 +49,9 @@ PLANTED = planted("differences.txt")
 
 
 @pytest.mark.parametrize(("title", "statement", "row"), PLANTED)
-def test_a_planted_difference_is_the_only_one_and_ready_for_corrections_csv(title, statement, row, copy, merged):
+def test_a_planted_difference_is_the_only_one_and_ready_for_corrections_csv(
+    title, statement, row, copy, merged
+):
     [title] = [group.title for group in GROUPS if group.title.startswith(title)]
     assert compared(copy(statement), merged)[0] == {title: [row]}
 
@@ -63,7 +67,8 @@ def test_each_group_has_a_difference_that_it_reports():
         "DELETE FROM results WHERE RACE(2023/18) AND DRIVER(norris)",
         "UPDATE results SET laps = 9 WHERE RACE(1957/5) AND DRIVER(moss)",  # has two results
         "UPDATE results SET positionOrder = 20 WHERE RACE(2023/18) AND DRIVER(piastri)",  # retired
-        "UPDATE driver_standings SET position = 22 WHERE RACE(2023/18) AND points = '0'",  # of several drivers
+        # of several drivers
+        "UPDATE driver_standings SET position = 22 WHERE RACE(2023/18) AND points = '0'",
         "UPDATE results SET statusId = 1 WHERE RACE(2023/18)",
     ],
 )
@@ -73,7 +78,9 @@ def test_what_is_unknown_or_ambiguous_is_no_difference(statement, copy, merged):
 
 def test_what_the_database_has_from_the_source_is_not_compared(copy, merged):
     other_points = "UPDATE results SET points = '99' WHERE RACE(2023/18)"
-    of_source = "UPDATE sources SET name = substr(name, 9) WHERE name LIKE 'another %' AND sourceId = 1"
+    of_source = (
+        "UPDATE sources SET name = substr(name, 9) WHERE name LIKE 'another %' AND sourceId = 1"
+    )
     found, remarks = compared(copy(other_points, of_source), merged)
     assert found == {}
     assert remarks == [f"compared with {merged}: fastest laps of 2 races, qualifying of 2 races"]
@@ -83,7 +90,9 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
     """f1db has its own ids, and here only some races: wins counted from them are fewer."""
     found, remarks = compared(sample_database, F1DB)
     wins = found.pop("A driver or constructor has other points or wins in the standings.")
-    assert wins[0].endswith(" constructor_standings,2023/18/red_bull,wins,17,2,") and all("wins" in row for row in wins)
+    assert wins[0].endswith(" constructor_standings,2023/18/red_bull,wins,17,2,") and all(
+        "wins" in row for row in wins
+    )
     assert found == {
         "A driver has place 0 on the grid in only one of the two.": [
             "2023/9 Austrian Grand Prix results,2023/9/bottas,grid,14,0,"
@@ -92,20 +101,31 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
             "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
         ],
     }
-    assert remarks[-1].startswith("compared with f1db: races of 4 races, results of 4 races, fastest laps of 2 races, ")
+    assert remarks[-1].startswith(
+        "compared with f1db: races of 4 races, results of 4 races, fastest laps of 2 races, "
+    )
 
 
-def test_drivers_are_matched_by_birth_date_and_name_and_races_that_match_none_are_named(sample_database, source):
+def test_drivers_are_matched_by_birth_date_and_name_and_races_that_match_none_are_named(
+    sample_database, source
+):
     edit(source / "drivers.csv", ",norris,", ",lando_norris,")
     edit(source / "races.csv", ",2023-10-22,", ",2023-10-12,")
     found, remarks = compared(sample_database, source)
     [title] = found
-    assert found[title] == ["2023/18 United States Grand Prix races,2023/18,date,2023-10-22,2023-10-12,"]
-    assert remarks[0] == "2023/18 United States Grand Prix: match no race here, so they are not compared"
+    assert found[title] == [
+        "2023/18 United States Grand Prix races,2023/18,date,2023-10-22,2023-10-12,"
+    ]
+    assert (
+        remarks[0]
+        == "2023/18 United States Grand Prix: match no race here, so they are not compared"
+    )
 
 
 def test_a_known_error_of_the_source_is_no_difference(sample_database, source):
-    edit(source / "results.csv", "39,9,17,14,20,16,17,17,17,0,53,", "39,9,17,14,20,16,17,17,17,0,55,")
+    edit(
+        source / "results.csv", "39,9,17,14,20,16,17,17,17,0,53,", "39,9,17,14,20,16,17,17,17,0,55,"
+    )
     assert compared(sample_database, source)[0] == {}
 
 
@@ -116,7 +136,9 @@ def run(*arguments, **options):
 
 def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(copy, merged):
     path = copy("UPDATE results SET points = '99' WHERE RACE(2023/18)")
-    finished, everything = (run("--database", path, "--against", merged, *more) for more in ([], ["--all"]))
+    finished, everything = (
+        run("--database", path, "--against", merged, *more) for more in ([], ["--all"])
+    )
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.startswith(
         "20: A driver has other points.\n"
@@ -132,14 +154,25 @@ def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(
 @pytest.mark.parametrize(
     ("source", "said"),
     [
-        ("/none", "/none: not found; expected a folder of CSV files, a zip of them, the URL of such a zip, or a name"),
+        (
+            "/none",
+            "/none: not found; expected a folder of CSV files, a zip of them, the URL of such a zip, or a name",
+        ),
         ("", "--against '': expected one source"),
         ("jolpica f1db", "--against 'jolpica f1db': expected one source"),
         (os.devnull, f"{os.devnull}: neither a file nor a folder; expected "),
     ],
 )
-def test_a_source_that_cannot_be_read_is_one_line_and_exit_status_1(sample_database, tmp_path, source, said):
-    finished = run("--database", sample_database, "--against", source, env={**os.environ, "TMPDIR": str(tmp_path)})
+def test_a_source_that_cannot_be_read_is_one_line_and_exit_status_1(
+    sample_database, tmp_path, source, said
+):
+    finished = run(
+        "--database",
+        sample_database,
+        "--against",
+        source,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+    )
     assert (finished.returncode, finished.stdout, finished.stderr.count("\n")) == (1, "", 1)
     assert finished.stderr.startswith(f"racedata check: {said}")
     assert list(tmp_path.iterdir()) == []
@@ -152,4 +185,11 @@ def test_the_differences_of_full_dumps_are_known_by_number(dump_database, f1db):
         *(101, 306, 482, 57, 272),  # to places in the qualifying
         *(2, 0, 0, 129, 39, 80),
     ]
-    assert [len(found.get(group.title, [])) for group in CONVENTIONS] == [267, 287, 290, 182, 49, 107]
+    assert [len(found.get(group.title, [])) for group in CONVENTIONS] == [
+        267,
+        287,
+        290,
+        182,
+        49,
+        107,
+    ]

@@ -1,4 +1,6 @@
-"""racedata.loader.sources.api_client: pages are followed to the end, wrong answers refused, the API's limits obeyed."""
+"""racedata.loader.sources.api_client: pages are followed to the end, wrong answers refused, the
+API's limits obeyed.
+"""
 
 import json
 import re
@@ -77,7 +79,9 @@ def test_pages_are_followed_to_the_end_however_small_they_are(limit, requests):
 
 def test_records_begin_at_an_offset():
     with served(pages_of(SEASONS, 10)) as server:
-        assert Time().api(server.url + "/").records("seasons", 70) == [(season,) for season in SEASONS[70:]]
+        assert Time().api(server.url + "/").records("seasons", 70) == [
+            (season,) for season in SEASONS[70:]
+        ]
         assert Time().api(server.url).records("seasons", 500) == []
 
 
@@ -94,7 +98,11 @@ def test_timings_come_with_their_lap_and_race_across_pages(sample_database):
 def test_pages_that_overlap_are_refused(correction):
     def answer(path):
         offset = int(path.rpartition("=")[2])
-        records = SEASONS[offset : offset + 50] if not offset else [{**SEASONS[49], **correction}, *SEASONS[50:75]]
+        records = (
+            SEASONS[offset : offset + 50]
+            if not offset
+            else [{**SEASONS[49], **correction}, *SEASONS[50:75]]
+        )
         return 200, {}, envelope(records, len(SEASONS), 50, offset)
 
     assert refused(answer).endswith("a record is there twice; expected each once")
@@ -134,13 +142,28 @@ WRONG = {
     "deep": (b"[" * 100_000, ""),
     "a list": (b"[]", "no object MRData; expected an answer in Ergast's format"),
     "no envelope": (b'{"MRData": []}', "no object MRData"),
-    "no total": (b'{"MRData": {"limit": "1", "offset": "0"}}', "MRData.total is 'None'; expected a string with a num"),
-    "limit 0": (envelope([], limit=0), "MRData.limit is '0'; expected a string with a number, 1 to 2000"),
+    "no total": (
+        b'{"MRData": {"limit": "1", "offset": "0"}}',
+        "MRData.total is 'None'; expected a string with a num",
+    ),
+    "limit 0": (
+        envelope([], limit=0),
+        "MRData.limit is '0'; expected a string with a number, 1 to 2000",
+    ),
     "limit above ours": (envelope([], limit=2001), "MRData.limit is '2001'"),
-    "a number": (envelope([]).replace(b'"100"', b"100"), "MRData.limit is '100'; expected a string"),
-    "another offset": (envelope([], offset=5), "MRData.offset is '5'; expected a string with a number, 0"),
+    "a number": (
+        envelope([]).replace(b'"100"', b"100"),
+        "MRData.limit is '100'; expected a string",
+    ),
+    "another offset": (
+        envelope([], offset=5),
+        "MRData.offset is '5'; expected a string with a number, 0",
+    ),
     "total without end": (envelope([], 10**9), "MRData.total is '1000000000'"),
-    "another table": (envelope([], table="RaceTable"), "no object SeasonTable in MRData; expected the answer of sea"),
+    "another table": (
+        envelope([], table="RaceTable"),
+        "no object SeasonTable in MRData; expected the answer of sea",
+    ),
     "another list": (envelope([], name="Races"), "no list Seasons of objects"),
     "texts": (envelope(["1950"]), "no list Seasons of objects"),
     "too few": (envelope(SEASONS, 77), "76 records; expected 77, because MRData.total is 77"),
@@ -158,12 +181,19 @@ def test_an_answer_about_another_round_is_refused():
     races = {"table": "RaceTable", "name": "Races", "season": "2023", "round": "5"}
     with served(always(envelope([], **races))) as server:
         assert Time().api(server.url).records("2023/5/results") == []
-    for path, said in [("2023/6", "round is '5'; expected '6'"), ("2022/5", "season is '2023'; expected '2022'")]:
-        assert refused(always(envelope([], **races)), path=f"{path}/results").endswith(f"RaceTable.{said}")
+    for path, said in [
+        ("2023/6", "round is '5'; expected '6'"),
+        ("2022/5", "season is '2023'; expected '2022'"),
+    ]:
+        assert refused(always(envelope([], **races)), path=f"{path}/results").endswith(
+            f"RaceTable.{said}"
+        )
 
 
 def test_pages_with_different_totals_are_refused():
-    answers = iter([envelope(SEASONS[:40], 76, 40), envelope(SEASONS[40:] + SEASONS[:1], 77, 40, 40)])
+    answers = iter(
+        [envelope(SEASONS[:40], 76, 40), envelope(SEASONS[40:] + SEASONS[:1], 77, 40, 40)]
+    )
     assert refused(lambda path: (200, {}, next(answers))) == (
         "seasons.json?limit=2000&offset=40: a total of 77, after 76 on the page before; expected the same on each page"
     )
@@ -171,7 +201,11 @@ def test_pages_with_different_totals_are_refused():
 
 @pytest.mark.parametrize("status", [201, 400, 404, 500, 502])
 def test_another_status_than_200_is_refused_at_once(status):
-    hint = "; is --from the base address, such as https://api.jolpi.ca/ergast/f1?" if status == 404 else ""
+    hint = (
+        "; is --from the base address, such as https://api.jolpi.ca/ergast/f1?"
+        if status == 404
+        else ""
+    )
     message = refused(always(envelope(SEASONS), status))
     assert message == f"seasons.json?limit=2000&offset=0: status {status}; expected 200{hint}"
 
@@ -179,7 +213,9 @@ def test_another_status_than_200_is_refused_at_once(status):
 def test_nothing_at_the_address_is_one_line():
     with served(pages_of(SEASONS, 100)) as server:
         pass
-    with pytest.raises(LoadError, match=r"offset=0: Connection refused; expected an answer of an API$"):
+    with pytest.raises(
+        LoadError, match=r"offset=0: Connection refused; expected an answer of an API$"
+    ):
         Time().api(server.url).records("seasons")
 
 
@@ -218,8 +254,14 @@ def test_an_answer_that_never_ends_is_given_up(monkeypatch):
 @pytest.mark.parametrize(
     ("url", "said"),
     [
-        *[(url, f"{url}: not the address of an API; expected an http(s) URL with ") for url in ("", "file:///etc")],
-        ("https://user:secret@127.0.0.1/", "the address of an API has a user or password in it; expected one without"),
+        *[
+            (url, f"{url}: not the address of an API; expected an http(s) URL with ")
+            for url in ("", "file:///etc")
+        ],
+        (
+            "https://user:secret@127.0.0.1/",
+            "the address of an API has a user or password in it; expected one without",
+        ),
     ],
 )
 def test_a_wrong_address_is_refused_without_a_password(url, said):
@@ -278,7 +320,10 @@ def test_a_slow_api_needs_no_pauses():
 def test_retry_after_is_obeyed(status, header, seconds):
     time = Time()
     time.clock.now = 1000
-    answers = chain([(status, {} if header is None else {"Retry-After": header}, b"")], [(200, {}, envelope(SEASONS))])
+    answers = chain(
+        [(status, {} if header is None else {"Retry-After": header}, b"")],
+        [(200, {}, envelope(SEASONS))],
+    )
     with served(lambda path: next(answers)) as server:
         source = time.api(server.url)
         assert len(source.records("seasons")) == 76
@@ -288,7 +333,12 @@ def test_retry_after_is_obeyed(status, header, seconds):
 
 @pytest.mark.parametrize(
     "header",
-    ["soon", "-5", "Thu, 01 Jan 20260000000000 00:00:00 GMT", "Thu, 01 Jan 2026 00:00:00 +99999999999999999999"],
+    [
+        "soon",
+        "-5",
+        "Thu, 01 Jan 20260000000000 00:00:00 GMT",
+        "Thu, 01 Jan 2026 00:00:00 +99999999999999999999",
+    ],
 )
 def test_a_retry_after_that_cannot_be_read_ends_the_tries(header):
     time = Time()
@@ -299,7 +349,9 @@ def test_a_retry_after_that_cannot_be_read_ends_the_tries(header):
 
 def test_a_wait_that_is_too_long_is_left_to_the_caller():
     time = Time()
-    assert refused(always(b"", 429, **{"Retry-After": "601"}), time).endswith("status 429: try again in 601 seconds")
+    assert refused(always(b"", 429, **{"Retry-After": "601"}), time).endswith(
+        "status 429: try again in 601 seconds"
+    )
     assert time.slept == []
 
 

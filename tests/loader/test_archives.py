@@ -1,4 +1,6 @@
-"""racedata.loader.files.archives and download: a dump is found in a folder, a zip or a zip at a URL."""
+"""racedata.loader.files.archives and download: a dump is found in a folder, a zip or a zip at a
+URL.
+"""
 
 import functools
 import http.server
@@ -47,13 +49,19 @@ def test_a_zip_may_have_the_files_at_its_root_or_one_folder_down(tmp_path, insid
 
 def test_a_source_that_cannot_be_reached_is_refused_with_the_reason(tmp_path):
     (tmp_path / "loop").symlink_to("loop")
-    for name, reason in [("loop", "Too many levels of symbolic links"), ("none", "not found"), ("a\0", "not found")]:
+    for name, reason in [
+        ("loop", "Too many levels of symbolic links"),
+        ("none", "not found"),
+        ("a\0", "not found"),
+    ]:
         with refused(f"{tmp_path / name}: {reason}; expected a folder of CSV files"):
             contents(tmp_path / name)
 
 
 def test_a_database_is_no_source(sample_database):
-    with refused(f"{sample_database}: a database that racedata has built; expected what it was built from, a folder"):
+    with refused(
+        f"{sample_database}: a database that racedata has built; expected what it was built from, a folder"
+    ):
         contents(sample_database)
 
 
@@ -67,7 +75,10 @@ def test_a_folder_with_several_dumps_is_refused(tmp_path):
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [
-        (lambda content: b"not a zip", "File is not a zip file); expected a folder of CSV files or"),
+        (
+            lambda content: b"not a zip",
+            "File is not a zip file); expected a folder of CSV files or",
+        ),
         (lambda content: content[: len(content) // 2], "File is not a zip file)"),
         (lambda content: content[:3000] + bytes(500) + content[3500:], ""),
     ],
@@ -186,24 +197,39 @@ def test_a_redirect_away_from_http_is_refused_without_showing_what_may_have_a_ke
 def test_a_full_disk_of_temporary_files_is_named(server):
     folder, address = server
     zipped(folder / "data.zip")
-    with open("/dev/full", "wb", buffering=0) as full, refused(": no space left for temporary files; TMPDIR names an"):
+    with (
+        open("/dev/full", "wb", buffering=0) as full,
+        refused(": no space left for temporary files; TMPDIR names an"),
+    ):
         download.download(f"{address}/data.zip", full, lambda text: None)
 
 
 def test_a_redirect_from_https_to_http_is_refused():
     request = urllib.request.Request("https://127.0.0.1/data.zip")
-    redirect = functools.partial(download.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message())
-    with pytest.raises(urllib.error.URLError, match=r"redirects from https to 'http'; expected https"):
+    redirect = functools.partial(
+        download.Redirects().redirect_request, request, io.BytesIO(), 302, "Found", Message()
+    )
+    with pytest.raises(
+        urllib.error.URLError, match=r"redirects from https to 'http'; expected https"
+    ):
         redirect("http://127.0.0.1/data.zip")
     assert redirect("https://127.0.0.1/data.zip").full_url == "https://127.0.0.1/data.zip"
 
 
 @pytest.mark.parametrize(
     "url",
-    ["http://", "http:///x.zip", "ftp://127.0.0.1/", "http://[::1/", *(f"http://127.0.0.1:{port}/" for port in PORTS)],
+    [
+        "http://",
+        "http:///x.zip",
+        "ftp://127.0.0.1/",
+        "http://[::1/",
+        *(f"http://127.0.0.1:{port}/" for port in PORTS),
+    ],
 )
 def test_a_url_that_cannot_be_requested_is_refused(url):
-    with refused(f"{url}: not the URL of a dump; expected an http(s) URL with a host and, if any, a port from 1 to"):
+    with refused(
+        f"{url}: not the URL of a dump; expected an http(s) URL with a host and, if any, a port from 1 to"
+    ):
         download.download(url, io.BytesIO(), lambda text: None)
 
 

@@ -14,7 +14,17 @@ from contextlib import closing
 
 import pytest
 from support import ROOT, SAMPLE
-from support.loads import LOAD, assert_refused, built, changed, csv_rows, edit, refused, rows_of, run_loader
+from support.loads import (
+    LOAD,
+    assert_refused,
+    built,
+    changed,
+    csv_rows,
+    edit,
+    refused,
+    rows_of,
+    run_loader,
+)
 
 from racedata.database import SCHEMA
 from racedata.loader.errors import LoadError
@@ -37,13 +47,21 @@ def sample_folder():
 
 
 # What is said, and what is changed in the file that it names. `\\n` is the end of a line.
-LINES = [line.strip() for line in (ROOT / "tests" / "expected" / "wrong-values.txt").read_text().splitlines()]
+LINES = [
+    line.strip()
+    for line in (ROOT / "tests" / "expected" / "wrong-values.txt").read_text().splitlines()
+]
 LONG = '\n2,"' + "x" * 200_000
-CHANGES = [*zip(LINES[::2], LINES[1::2]), ("status.csv, line 3: broken CSV (field larger than", f"\n2, -> {LONG}")]
+CHANGES = [
+    *zip(LINES[::2], LINES[1::2]),
+    ("status.csv, line 3: broken CSV (field larger than", f"\n2, -> {LONG}"),
+]
 
 
 @pytest.mark.parametrize(("said", "change"), CHANGES)
-def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expected(source, database, said, change):
+def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expected(
+    source, database, said, change
+):
     old, new = change.replace(r"\n", "\n").replace(r"\t", "\t").split(" -> ")
     edit(source / said.partition(",")[0], old, new)
     assert_refused(source, database, f"{source}: {said}")
@@ -52,8 +70,16 @@ def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expec
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ("1957-01-13", "1958-01-01", "the date of 1957/1 Argentine Grand Prix is '1958-01-01'; expected a day of its"),
-        ("2023-03-03,11:30", "2022-11-30,11:30", "the date of fp1 of 2023/1 Bahrain Grand Prix is '2022-11-30'; exp"),
+        (
+            "1957-01-13",
+            "1958-01-01",
+            "the date of 1957/1 Argentine Grand Prix is '1958-01-01'; expected a day of its",
+        ),
+        (
+            "2023-03-03,11:30",
+            "2022-11-30,11:30",
+            "the date of fp1 of 2023/1 Bahrain Grand Prix is '2022-11-30'; exp",
+        ),
     ],
 )
 def test_a_date_outside_of_its_season_is_refused(source, database, old, new, said):
@@ -64,8 +90,18 @@ def test_a_date_outside_of_its_season_is_refused(source, database, old, new, sai
 @pytest.mark.parametrize(
     ("file", "old", "new", "said"),
     [
-        ("drivers.csv", "Hülkenberg", "Hülkenberg".encode("latin-1"), "line 26, column surname: b'\\xfc'"),
-        ("drivers.csv", "Räikkönen", "Räikkönen".encode("latin-1"), "line 50, column surname: b'\\xe4'"),
+        (
+            "drivers.csv",
+            "Hülkenberg",
+            "Hülkenberg".encode("latin-1"),
+            "line 26, column surname: b'\\xfc'",
+        ),
+        (
+            "drivers.csv",
+            "Räikkönen",
+            "Räikkönen".encode("latin-1"),
+            "line 50, column surname: b'\\xe4'",
+        ),
         ("status.csv", "\n2,", b"\n\xe9,", "line 3, column statusId: b'\\xe9'"),
         ("drivers.csv", "driverId,", "driverId,".encode("utf-16"), "line 1: b'\\xff'"),
     ],
@@ -79,12 +115,18 @@ def test_a_file_that_is_not_utf8_is_refused_with_its_place(source, database, fil
 @pytest.mark.parametrize("table", REQUIRED)
 def test_a_required_table_that_is_absent_is_refused(source, database, table):
     (source / f"{table}.csv").unlink()
-    assert_refused(source, database, f"{source}: no {table}.csv in it; expected circuits.csv, constructors.csv, ")
+    assert_refused(
+        source,
+        database,
+        f"{source}: no {table}.csv in it; expected circuits.csv, constructors.csv, ",
+    )
 
 
 def test_an_empty_file_is_refused(source, database):
     (source / "races.csv").write_bytes(b"")
-    assert_refused(source, database, "races.csv, line 1, column raceId: not in the header, which has nothing;")
+    assert_refused(
+        source, database, "races.csv, line 1, column raceId: not in the header, which has nothing;"
+    )
 
 
 @pytest.mark.parametrize("table", REQUIRED)
@@ -99,7 +141,11 @@ def test_a_required_table_without_rows_is_refused(source, database, table):
 
 def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
     said = "expected a folder of CSV files, a zip of them, the URL of such a zip, or a name"
-    assert_refused(tmp_path / "none", database, f"{tmp_path / 'none'}: not found; {said}: {', '.join(PUBLISHED)}")
+    assert_refused(
+        tmp_path / "none",
+        database,
+        f"{tmp_path / 'none'}: not found; {said}: {', '.join(PUBLISHED)}",
+    )
 
 
 def test_what_a_reader_of_a_dump_must_not_store_is_refused_with_the_reason(tmp_path, monkeypatch):
@@ -108,7 +154,10 @@ def test_what_a_reader_of_a_dump_must_not_store_is_refused_with_the_reason(tmp_p
 
     monkeypatch.setattr(dump, "LAYOUTS", [dump.Layout("", read)])
     said = f"{tmp_path}: NOT NULL constraint failed: circuits.name"
-    with closing(sqlite3.connect(":memory:", isolation_level=None)) as db, pytest.raises(LoadError, match=said):
+    with (
+        closing(sqlite3.connect(":memory:", isolation_level=None)) as db,
+        pytest.raises(LoadError, match=said),
+    ):
         db.executescript(SCHEMA)
         dump.read_dump(Dump(str(tmp_path), tmp_path, None), Stage(db, lambda text: None))
 
@@ -122,7 +171,9 @@ def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(data
         (tmp_path / "none.db", "there is no database"),
     ):
         before = path.is_file() and path.read_bytes()
-        ended = subprocess.run([*LOAD, "--if-older", "--database", path], capture_output=True, text=True, timeout=60)
+        ended = subprocess.run(
+            [*LOAD, "--if-older", "--database", path], capture_output=True, text=True, timeout=60
+        )
         assert (ended.returncode, ended.stderr) == (0, "")
         assert ended.stdout == f"{path}: {what}; nothing was changed\n"
         assert (path.is_file() and path.read_bytes()) == before
@@ -135,7 +186,9 @@ def test_a_special_file_is_refused_as_a_source(source, database, tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     for path in (pipe, "/dev/zero"):
-        assert_refused(path, database, f"{path}: neither a file nor a folder; expected a folder of CSV files")
+        assert_refused(
+            path, database, f"{path}: neither a file nor a folder; expected a folder of CSV files"
+        )
 
 
 @pytest.mark.parametrize("table", ["races", "lap_times"])
@@ -144,7 +197,9 @@ def test_a_special_file_in_a_source_is_refused(source, database, make, table):
     path = source / f"{table}.csv"
     path.unlink()
     make(path)
-    assert_refused(source, database, f"{source}: {table}.csv is not a regular file; expected a CSV file")
+    assert_refused(
+        source, database, f"{source}: {table}.csv is not a regular file; expected a CSV file"
+    )
 
 
 def zip_of(path, **files):
@@ -159,7 +214,10 @@ def zip_of(path, **files):
 
 def zip_of_many_members(path):
     """A zip whose directory lists a million empty files."""
-    entry = struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0) + b"a"
+    entry = (
+        struct.pack("<4s6H3L5H2L", b"PK\x01\x02", 20, 20, 0, 0, 0, 33, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0)
+        + b"a"
+    )
     size = len(entry) * 1_000_000
     with path.open("wb") as file:
         for _ in range(1_000):
@@ -172,17 +230,32 @@ STATUS = b"statusId,status\n"
 TOO_LONG = "longer than 1,000,000 bytes; expected a row"
 TOO_MANY_BYTES = "more than 5,000,000 bytes in 400 rows; expected shorter rows"
 HEAVY = {
-    "a line of commas": ({"status": [STATUS, *[b"," * 10**6] * 60]}, f"status.csv, line 2: {TOO_LONG}"),
+    "a line of commas": (
+        {"status": [STATUS, *[b"," * 10**6] * 60]},
+        f"status.csv, line 2: {TOO_LONG}",
+    ),
     "many columns": (
         {"status": [STATUS[:-1], b",x" * 999, b"\n1,F"]},
         "status.csv, line 1: 1,001 columns; expected at",
     ),
-    "a long header": ({"status": [b"statusId,status", *[b",column" * 10**5] * 80]}, f"status.csv, line 1: {TOO_LONG}"),
-    "a long last line": ({"status": [STATUS, b"1," + b"x" * 10**6]}, f"status.csv, line 2: {TOO_LONG}"),
-    "a long line that is not UTF-8": ({"status": [STATUS, b"1,\xff", *[b"x" * 10**6] * 60]}, "status.csv, line 2: "),
+    "a long header": (
+        {"status": [b"statusId,status", *[b",column" * 10**5] * 80]},
+        f"status.csv, line 1: {TOO_LONG}",
+    ),
+    "a long last line": (
+        {"status": [STATUS, b"1," + b"x" * 10**6]},
+        f"status.csv, line 2: {TOO_LONG}",
+    ),
+    "a long line that is not UTF-8": (
+        {"status": [STATUS, b"1,\xff", *[b"x" * 10**6] * 60]},
+        "status.csv, line 2: ",
+    ),
     "long rows": ({"status": [STATUS, *[b"," * 900_000 + b"\n"] * 200]}, TOO_MANY_BYTES),
     "a row of many lines": ({"status": [STATUS, *[b'"\n",' * 10**5] * 200]}, TOO_MANY_BYTES),
-    "blank lines": ({"status": [STATUS, b"1,Finished\n", *[b"\n" * 10**6] * 50]}, "more than 1,000 blank lines"),
+    "blank lines": (
+        {"status": [STATUS, b"1,Finished\n", *[b"\n" * 10**6] * 50]},
+        "more than 1,000 blank lines",
+    ),
 }
 
 
@@ -207,7 +280,8 @@ sys.exit(status)
 
 def assert_refused_within_150_mb(source, database, said):
     with refused(database):
-        # A small process between this one and the loader: a child begins with the memory of its parent.
+        # A small process between this one and the loader: a child begins with the memory of its
+        # parent.
         command = [sys.executable, "-c", MEASURED, *LOAD, source, "--database", database]
         process = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert int(process.stdout) * 1024 < 150_000_000
@@ -227,8 +301,11 @@ def test_a_line_of_a_million_bytes_is_read(source, tmp_path):
     assert run_loader(source, tmp_path / "x.db").returncode == 0
 
 
-def test_without_a_source_the_database_is_built_from_the_same_source_again(source, database, tmp_path):
-    run_loader(source.name, database, cwd=source.parent).check_returncode()  # the path is not relative to the folder
+def test_without_a_source_the_database_is_built_from_the_same_source_again(
+    source, database, tmp_path
+):
+    # the path is not relative to the folder
+    run_loader(source.name, database, cwd=source.parent).check_returncode()
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
     again = run_loader("", database)
     assert again.stdout.rstrip().endswith(f" from {source}")
@@ -238,7 +315,11 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(sourc
     new = run_loader("", tmp_path / "new.db")
     assert new.stdout.rstrip().endswith(f" from {SAMPLE}")
     database.write_bytes(database.read_bytes()[:4000])
-    assert_refused("", database, f"{database} is damaged (it is not as long as it was built); to build a new one, ")
+    assert_refused(
+        "",
+        database,
+        f"{database} is damaged (it is not as long as it was built); to build a new one, ",
+    )
 
 
 @pytest.mark.parametrize("table", OPTIONAL)
@@ -269,7 +350,9 @@ STYLES = {
     "partly quoted": lambda rows: as_csv(rows, quoting=csv.QUOTE_NONNUMERIC),
     "columns in another order": lambda rows: as_csv([row[::-1] for row in rows]),
     "unknown columns": lambda rows: as_csv([[*row, f"unknown{i}"] for i, row in enumerate(rows)]),
-    "empty for missing": lambda rows: as_csv([["" if value == r"\N" else value for value in row] for row in rows]),
+    "empty for missing": lambda rows: as_csv(
+        [["" if value == r"\N" else value for value in row] for row in rows]
+    ),
     "short rows": lambda rows: as_csv([without_missing_end(row) for row in rows]),
     "blank lines": lambda rows: as_csv(rows).replace(b"\n", b"\n\n"),
     "rows in another order": lambda rows: as_csv([rows[0], *rows[:0:-1]]),
@@ -277,7 +360,9 @@ STYLES = {
 
 
 @pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
-def test_a_dump_written_in_another_style_gives_the_same_database(source, sample_database, tmp_path, style):
+def test_a_dump_written_in_another_style_gives_the_same_database(
+    source, sample_database, tmp_path, style
+):
     for path in source.glob("*.csv"):
         with path.open(newline="", encoding="utf-8") as file:
             rows = list(csv.reader(file))
@@ -295,8 +380,14 @@ def test_the_database_says_what_it_is(sample_database):
         (built_at,) = db.execute("SELECT builtAt FROM build").fetchone()
         ((*source, read_at, is_loaded, gave),) = db.execute("SELECT * FROM sources").fetchall()
         counts = dict(db.execute("SELECT * FROM row_counts"))
-        assert counts == {name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in counts}
-        strict = {row[1]: row[5] for row in db.execute("PRAGMA table_list") if not row[1].startswith("sqlite_")}
+        assert counts == {
+            name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in counts
+        }
+        strict = {
+            row[1]: row[5]
+            for row in db.execute("PRAGMA table_list")
+            if not row[1].startswith("sqlite_")
+        }
     files = [SAMPLE / f"{table.name}.csv" for table in TABLES]
     checksum = Dump("", SAMPLE, None).checksum(file for file in files if file.exists())
     assert source == [1, str(SAMPLE), str(SAMPLE), "CC BY-NC-SA 4.0", checksum]
@@ -331,13 +422,20 @@ def ordered_rows(path, table):
 
 
 def csv_rows_of(folder, table):
-    """The rows of a table of a dump: a dict each, numbers as numbers, with the year and round of the race."""
+    """The rows of a table of a dump: a dict each, numbers as numbers, with the year and round of
+    the race.
+    """
 
     def read(name):
         rows = csv_rows(folder, name)
-        return [{key: int(value) if str(value).isdigit() else value for key, value in row.items()} for row in rows]
+        return [
+            {key: int(value) if str(value).isdigit() else value for key, value in row.items()}
+            for row in rows
+        ]
 
-    races = {race["raceId"]: {"year": race["year"], "round": race["round"]} for race in read("races")}
+    races = {
+        race["raceId"]: {"year": race["year"], "round": race["round"]} for race in read("races")
+    }
     return [row | races[row["raceId"]] for row in read(table)]
 
 
@@ -357,15 +455,23 @@ ORDERS = {
 }
 
 
-@pytest.mark.parametrize(("folder", "database"), [("sample_folder", "sample_database"), ("dump", "dump_database")])
+@pytest.mark.parametrize(
+    ("folder", "database"), [("sample_folder", "sample_database"), ("dump", "dump_database")]
+)
 @pytest.mark.parametrize("table", ORDERS)
-def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(request, folder, database, table):
+def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(
+    request, folder, database, table
+):
     folder, path = request.getfixturevalue(folder), request.getfixturevalue(database)
     entrant = "constructorId" if table == "constructor_standings" else "driverId"
-    expected = sorted(csv_rows_of(folder, table), key=lambda row: (row["year"], row["round"], ORDERS[table](row)))
+    expected = sorted(
+        csv_rows_of(folder, table), key=lambda row: (row["year"], row["round"], ORDERS[table](row))
+    )
     rows = ordered_rows(path, table)
     names = ("raceId", entrant, *["resultId"] * (table == "results"))
-    assert [[row[name] for name in names] for row in rows] == [[row[name] for name in names] for row in expected]
+    assert [[row[name] for name in names] for row in rows] == [
+        [row[name] for name in names] for row in expected
+    ]
     counts = Counter()
     for row in rows:
         group = row["raceId"] if table in ("lap_times", "pit_stops") else None
@@ -376,12 +482,18 @@ def test_record_numbers_the_rows_from_1_in_the_order_they_are_served(request, fo
 def test_a_qualifying_row_without_a_position_is_the_last_of_its_race(source, tmp_path):
     edit(source / "qualifying.csv", "\n1,9,16,16,6,1,", "\n1,9,16,16,6,\\N,")
     built(source, tmp_path / "x.db")
-    drivers = [row["driverId"] for row in ordered_rows(tmp_path / "x.db", "qualifying") if row["raceId"] == 9]
+    drivers = [
+        row["driverId"]
+        for row in ordered_rows(tmp_path / "x.db", "qualifying")
+        if row["raceId"] == 9
+    ]
     assert (drivers[0], drivers[-1]) == (60, 16)
 
 
 def test_a_season_that_is_only_in_races_is_added_without_a_url(source, tmp_path):
-    (source / "seasons.csv").write_text("year,url\n2005,https://example.org/2005\n2031,https://example.org/2031\n")
+    (source / "seasons.csv").write_text(
+        "year,url\n2005,https://example.org/2005\n2031,https://example.org/2031\n"
+    )
     built(source, tmp_path / "x.db")
     seasons = dict(rows_of(tmp_path / "x.db")["seasons"])
     years = {row[1] for row in rows_of(tmp_path / "x.db")["races"]}
@@ -412,16 +524,23 @@ def test_standings_are_final_after_the_last_scheduled_round_of_a_season(source, 
 
 
 @pytest.mark.parametrize(
-    ("folder", "database", "least"), [("sample_folder", "sample_database", 8), ("dump", "dump_database", 1000)]
+    ("folder", "database", "least"),
+    [("sample_folder", "sample_database", 8), ("dump", "dump_database", 1000)],
 )
-def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(request, folder, database, least):
+def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(
+    request, folder, database, least
+):
     folder, path = request.getfixturevalue(folder), request.getfixturevalue(database)
     results = defaultdict(list)
-    for row in sorted(csv_rows_of(folder, "results"), key=lambda row: (row["year"], row["round"], row["resultId"])):
+    for row in sorted(
+        csv_rows_of(folder, "results"), key=lambda row: (row["year"], row["round"], row["resultId"])
+    ):
         results[row["year"], row["driverId"]].append((row["round"], str(row["constructorId"])))
     several = 0
     for row in ordered_rows(path, "driver_standings"):
-        constructors = [name for round, name in results[row["year"], row["driverId"]] if round <= row["round"]]
+        constructors = [
+            name for round, name in results[row["year"], row["driverId"]] if round <= row["round"]
+        ]
         assert row["constructors"] == " ".join(dict.fromkeys(constructors))
         several += " " in row["constructors"]
     assert several >= least

@@ -1,4 +1,6 @@
-"""racedata.loader.check: a fault planted in a database is reported, with race, driver and both values."""
+"""racedata.loader.check: a fault planted in a database is reported, with race, driver and both
+values.
+"""
 
 import os
 import shutil
@@ -27,7 +29,9 @@ def findings(path):
 
 
 def run(*arguments):
-    return subprocess.run([*CHECK, "--database", *arguments], capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        [*CHECK, "--database", *arguments], capture_output=True, text=True, timeout=60
+    )
 
 
 @pytest.fixture(scope="session")
@@ -37,7 +41,9 @@ def clean(sample_database):
 
 @pytest.fixture
 def faulty(sample_database, tmp_path):
-    """Returns the path of a copy of the sample in which some statements of SQL have planted a fault."""
+    """Returns the path of a copy of the sample in which some statements of SQL have planted a
+    fault.
+    """
 
     def faulty(*statements):
         return changed(Path(shutil.copy(sample_database, tmp_path / "faulty.db")), *statements)
@@ -49,7 +55,9 @@ FAULTS = planted("doubts.txt")
 
 
 @pytest.mark.parametrize(("title", "statement", "row"), FAULTS)
-def test_a_planted_fault_is_reported_and_the_clean_database_has_no_such_row(title, statement, row, faulty, clean):
+def test_a_planted_fault_is_reported_and_the_clean_database_has_no_such_row(
+    title, statement, row, faulty, clean
+):
     [title] = [check.title for check in CHECKS if check.title.startswith(title)]
     assert row not in clean.get(title, [])
     assert row in findings(faulty(statement)).get(title, [])
@@ -73,7 +81,14 @@ def test_of_the_sample_only_what_is_known_is_reported(clean):
 
 
 def test_what_is_unknown_is_no_doubt(faulty, clean):
-    unknown = ["grid = NULL", "points = NULL", "laps = NULL", "statusId = NULL", "milliseconds = NULL", "number = NULL"]
+    unknown = [
+        "grid = NULL",
+        "points = NULL",
+        "laps = NULL",
+        "statusId = NULL",
+        "milliseconds = NULL",
+        "number = NULL",
+    ]
     path = faulty(
         f"UPDATE results SET {', '.join(unknown)} WHERE RACE(2023/18)",
         "UPDATE pit_stops SET lap = NULL, time = NULL WHERE RACE(2023/18)",
@@ -85,8 +100,13 @@ def test_what_is_unknown_is_no_doubt(faulty, clean):
 
 
 def test_the_champions_number_and_seasons_before_permanent_numbers_are_no_doubt(faulty):
-    assert not any("permanent number" in title for title in findings(faulty("DELETE FROM results WHERE RACE(2023/9)")))
-    path = faulty("DELETE FROM results WHERE raceId IN (SELECT raceId FROM races WHERE year > 2005)")
+    assert not any(
+        "permanent number" in title
+        for title in findings(faulty("DELETE FROM results WHERE RACE(2023/9)"))
+    )
+    path = faulty(
+        "DELETE FROM results WHERE raceId IN (SELECT raceId FROM races WHERE year > 2005)"
+    )
     assert not any("permanent number" in title for title in findings(path))
 
 
@@ -128,7 +148,9 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
         "  2021/12 Belgian Grand Prix        stroll  251179     241179       10000\n"
         "  2023/18 United States Grand Prix  albon   5808076    5803076      5000\n\n"
     )
-    assert finished.stdout.endswith(f"\n4 doubts from 2 of {len(CHECKS)} checks; the others found nothing\n")
+    assert finished.stdout.endswith(
+        f"\n4 doubts from 2 of {len(CHECKS)} checks; the others found nothing\n"
+    )
 
 
 def test_a_check_shows_ten_doubts_and_all_on_request(many):
@@ -156,7 +178,9 @@ def test_the_database_is_not_changed(many):
         (spoiling.truncated, "racedata load SOURCE --replace --database {}"),
     ],
 )
-def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(sample_database, tmp_path, fault, hint):
+def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(
+    sample_database, tmp_path, fault, hint
+):
     path = Path(shutil.copy(sample_database, tmp_path / "x.db"))
     fault(path)
     finished = run(path)
@@ -168,7 +192,9 @@ def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(sample_databas
 def test_a_reader_that_ends_early_is_no_error(many):
     read, write = os.pipe()
     os.close(read)
-    finished = subprocess.run([*CHECK, "--database", many], stdout=write, stderr=subprocess.PIPE, timeout=60)
+    finished = subprocess.run(
+        [*CHECK, "--database", many], stdout=write, stderr=subprocess.PIPE, timeout=60
+    )
     os.close(write)
     assert (finished.returncode, finished.stderr) == (0, b"")
 
@@ -182,7 +208,9 @@ def test_a_report_is_written_in_any_encoding(many, monkeypatch):
 
 def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_database):
     with open("/dev/full", "w") as full:
-        finished = subprocess.run([*CHECK, "--database", sample_database], stdout=full, stderr=subprocess.PIPE)
+        finished = subprocess.run(
+            [*CHECK, "--database", sample_database], stdout=full, stderr=subprocess.PIPE
+        )
     assert finished.returncode == 1
     assert finished.stderr == b"racedata check: stdout: No space left on device\n"
 

@@ -14,12 +14,16 @@ CORRECTIONS = ROOT / "racedata" / "loader" / "corrections.csv"
 
 @pytest.fixture
 def load(tmp_path):
-    """Loads a dump with some lines of corrections. Returns the finished loader and the path of the database."""
+    """Loads a dump with some lines of corrections. Returns the finished loader and the path of the
+    database.
+    """
 
     def load(*lines, source=SAMPLE):
         corrections = tmp_path / "corrections.csv"
         corrections.write_text("\n".join([HEADER, *lines]) + "\n", encoding="utf-8")
-        return run_loader(source, tmp_path / "x.db", "--corrections", corrections), tmp_path / "x.db"
+        return run_loader(
+            source, tmp_path / "x.db", "--corrections", corrections
+        ), tmp_path / "x.db"
 
     return load
 
@@ -33,21 +37,37 @@ RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
         ("drivers,alonso,number,14,41", "number FROM drivers WHERE driverRef = 'alonso'", 41),
         ("drivers,alonso,number,14,\\N", "number FROM drivers WHERE driverRef = 'alonso'", None),
         ("drivers,fangio,number,\\N,1", "number FROM drivers WHERE driverRef = 'fangio'", 1),
-        ("circuits,monza,location,Monza,Mailand", "location FROM circuits WHERE circuitRef = 'monza'", "Mailand"),
+        (
+            "circuits,monza,location,Monza,Mailand",
+            "location FROM circuits WHERE circuitRef = 'monza'",
+            "Mailand",
+        ),
         (
             "seasons,2005,url,http://en.wikipedia.org/wiki/2005_Formula_One_season,http://x",
             "url FROM seasons WHERE year = 2005",
             "http://x",
         ),
-        ("races,2023/18,date,2023-10-22,2023-10-23", "date FROM races WHERE year = 2023 AND round = 18", "2023-10-23"),
+        (
+            "races,2023/18,date,2023-10-22,2023-10-23",
+            "date FROM races WHERE year = 2023 AND round = 18",
+            "2023-10-23",
+        ),
         (
             "sessions,2023/18/sprint,time,22:00:00,22:30:00",
             f"sessions.time FROM sessions {RACE} AND session = 'sprint'",
             "22:30:00",
         ),
-        ("results,2023/18/max_verstappen,grid,6,7", f"grid FROM results {RACE} AND positionOrder = 1", 7),
+        (
+            "results,2023/18/max_verstappen,grid,6,7",
+            f"grid FROM results {RACE} AND positionOrder = 1",
+            7,
+        ),
         # A number may have other trailing zeros.
-        ("circuits,monza,lat,45.61560,45.62", "lat FROM circuits WHERE circuitRef = 'monza'", "45.62"),
+        (
+            "circuits,monza,lat,45.61560,45.62",
+            "lat FROM circuits WHERE circuitRef = 'monza'",
+            "45.62",
+        ),
         (
             "lap_times,2023/18/max_verstappen/1,position,5,6",
             f"position FROM lap_times JOIN drivers USING (driverId) {RACE} AND code = 'VER' AND lap = 1",
@@ -87,34 +107,61 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("pilots,alonso,number,14,41,a test", ", line 2, column table: 'pilots'; expected one of circuits, "),
-        ("drivers,alonso,shoe,14,41,a test", ": drivers alonso shoe: no such column; expected one of driverRef, "),
-        ("drivers,alonso,number,14,x,a test", ": drivers alonso number: '14' or 'x'; expected a whole number"),
+        (
+            "pilots,alonso,number,14,41,a test",
+            ", line 2, column table: 'pilots'; expected one of circuits, ",
+        ),
+        (
+            "drivers,alonso,shoe,14,41,a test",
+            ": drivers alonso shoe: no such column; expected one of driverRef, ",
+        ),
+        (
+            "drivers,alonso,number,14,x,a test",
+            ": drivers alonso number: '14' or 'x'; expected a whole number",
+        ),
         ("results,alonso,grid,1,2,a test", ": results alonso grid: a key of 1 parts; expected 3"),
         ("drivers,alonso,number,14,41,", ", line 2, column source: ''; expected how we know"),
-        ("results,2023/18/alonso,statusId,1,2,a test", ": results 2023/18/alonso statusId: no such column"),
-        ("races,2023/18,round,18,17,a test", ": races 2023/18 round: '17'; it would make two rows the same"),
-        ("drivers,alonso,surname,Alonso,\\N,a test", r": drivers alonso surname: '\\N'; it must be known"),
+        (
+            "results,2023/18/alonso,statusId,1,2,a test",
+            ": results 2023/18/alonso statusId: no such column",
+        ),
+        (
+            "races,2023/18,round,18,17,a test",
+            ": races 2023/18 round: '17'; it would make two rows the same",
+        ),
+        (
+            "drivers,alonso,surname,Alonso,\\N,a test",
+            r": drivers alonso surname: '\\N'; it must be known",
+        ),
     ],
 )
 def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):
     run, database = load(line)
     assert run.returncode == 1
-    assert run.stderr.startswith(f"racedata load: corrections.csv{said}") and run.stderr.count("\n") == 1
+    assert (
+        run.stderr.startswith(f"racedata load: corrections.csv{said}")
+        and run.stderr.count("\n") == 1
+    )
     assert not database.exists()
 
 
 def test_none_switches_corrections_off(tmp_path):
     source = shutil.copytree(SAMPLE, tmp_path / "source")
     drivers = source / "drivers.csv"
-    drivers.write_text(drivers.read_text(encoding="utf-8").replace(",14,ALO,", ",38,ALO,"), encoding="utf-8")
-    drivers.write_text(drivers.read_text(encoding="utf-8").replace(",alonso,", ",bearman,"), encoding="utf-8")
+    drivers.write_text(
+        drivers.read_text(encoding="utf-8").replace(",14,ALO,", ",38,ALO,"), encoding="utf-8"
+    )
+    drivers.write_text(
+        drivers.read_text(encoding="utf-8").replace(",alonso,", ",bearman,"), encoding="utf-8"
+    )
     sql = "SELECT number FROM drivers WHERE driverRef = 'bearman'"
     assert select(built(source, tmp_path / "right.db"), sql) == [(87,)]
     assert select(built(source, tmp_path / "wrong.db", None), sql) == [(38,)]
 
 
-def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_matched(source, tmp_path):
+def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_matched(
+    source, tmp_path
+):
     edit(source / "races.csv", ",2023-10-22,", ",2023-10-12,")
     base = edited(SAMPLE, tmp_path / "base", qualifying=lambda row: None)
     lines = [HEADER, "races,2023/18,date,2023-10-12,2023-10-22,a test", ""]
@@ -126,17 +173,28 @@ def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_match
 
 @pytest.mark.parametrize(
     ("dump", "wrong", "right", "refused"),
-    [("2022-10-22", "2022-10-22", "2023-10-22", False), ("2023-10-22", "2023-10-22", "2022-10-22", True)],
+    [
+        ("2022-10-22", "2022-10-22", "2023-10-22", False),
+        ("2023-10-22", "2023-10-22", "2022-10-22", True),
+    ],
 )
 def test_dates_are_checked_after_corrections(source, load, dump, wrong, right, refused):
     edit(source / "races.csv", ",2023-10-22,", f",{dump},")
     run, _ = load(f"races,2023/18,date,{wrong},{right},a test", source=source)
-    assert ("is '2022-10-22'; expected a day of its season, 2023" in run.stderr, bool(run.returncode)) == (refused,) * 2
+    assert (
+        "is '2022-10-22'; expected a day of its season, 2023" in run.stderr,
+        bool(run.returncode),
+    ) == (refused,) * 2
 
 
-def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list_of_the_project(tmp_path):
+def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list_of_the_project(
+    tmp_path,
+):
     run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / "none.csv")
-    assert f"{tmp_path / 'none.csv'}: no such file; expected a list of corrections, or none; nothing was" in run.stderr
+    assert (
+        f"{tmp_path / 'none.csv'}: no such file; expected a list of corrections, or none; nothing was"
+        in run.stderr
+    )
     assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
 
 
@@ -146,11 +204,18 @@ def test_every_correction_of_the_project_is_applied_to_a_full_dump(dump, tmp_pat
     with CORRECTIONS.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if not row["source"].startswith("f1db has")]
     counts = Counter(f"{row['table']}.{row['column']}" for row in rows)
-    (line,) = [line for line in run.stdout.splitlines() if line.startswith(("corrected", "obsolete"))]
-    assert {*line.removeprefix("corrected: ").split(", ")} == {f"{name} in {n} rows" for name, n in counts.items()}
+    (line,) = [
+        line for line in run.stdout.splitlines() if line.startswith(("corrected", "obsolete"))
+    ]
+    assert {*line.removeprefix("corrected: ").split(", ")} == {
+        f"{name} in {n} rows" for name, n in counts.items()
+    }
 
 
 def test_the_corrections_of_f1db_are_applied_to_its_release(f1db, tmp_path):
     run = run_loader(f1db, tmp_path / "x.db")
-    assert "corrected: races.date in 1 rows, results.fastestLapSpeed in 5 rows, pit_stops.lap in 1 rows\n" in run.stdout
+    assert (
+        "corrected: races.date in 1 rows, results.fastestLapSpeed in 5 rows, pit_stops.lap in 1 rows\n"
+        in run.stdout
+    )
     assert "obsolete" not in run.stdout

@@ -1,7 +1,8 @@
-"""racedata.loader.earlier: an update of the program never ends the data, whatever became of the source.
+"""racedata.loader.earlier: an update of the program never ends the data, whatever became of the
+source.
 
-expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, and the last program with schema version
-3, built from their samples in a folder `dump`, which is not there any more.
+expected/schema-1.db.xz and schema-3.db.xz are databases that racedata 0.1.0, and the last program
+with schema version 3, built from their samples in a folder `dump`, which is not there any more.
 """
 
 import lzma
@@ -43,18 +44,26 @@ def old(tmp_path):
     return old
 
 
-def test_a_database_of_version_0_1_is_rebuilt_from_its_own_tables_and_serves_the_same(old, sample_database, tmp_path):
+def test_a_database_of_version_0_1_is_rebuilt_from_its_own_tables_and_serves_the_same(
+    old, sample_database, tmp_path
+):
     path = old(1)
     before = dict(select(path, "SELECT name, rows FROM row_counts"))
     run = run_loader("", path, cwd=tmp_path)
     assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.splitlines()[-1].startswith(f"{path}: 1957 to 2023 (4 seasons, 71 races) {REASON}")
+    assert run.stdout.splitlines()[-1].startswith(
+        f"{path}: 1957 to 2023 (4 seasons, 71 races) {REASON}"
+    )
     after = dict(select(path, "SELECT name, rows FROM row_counts"))
     missing = {"pit_stops", "driver_standings", "constructor_standings"}
     assert after == before | {"sessions": 176, "seasons": 4, "entries": 139} | dict.fromkeys(
         {*missing, "practice", "sprint_qualifying"}, 0
     )
-    addresses = [f"/ergast/f1/2023/{round}/{kind}" for round in (9, 18) for kind in ("results", "sprint", "qualifying")]
+    addresses = [
+        f"/ergast/f1/2023/{round}/{kind}"
+        for round in (9, 18)
+        for kind in ("results", "sprint", "qualifying")
+    ]
     addresses += [
         "/ergast/f1/2023",
         "/ergast/f1/2021/10",
@@ -71,10 +80,14 @@ def test_a_database_of_schema_3_is_rebuilt_from_its_own_tables_row_by_row(old, t
     for table in ("sprint_qualifying", "practice"):  # which schema 3 did not have
         (source / f"{table}.csv").unlink()
     assert rows_of(path) == rows_of(built(source, tmp_path / "expected.db"))
-    assert select(path, "SELECT name, isSample, licence FROM build, sources") == [("dump", 0, "CC BY-NC-SA 4.0")]
+    assert select(path, "SELECT name, isSample, licence FROM build, sources") == [
+        ("dump", 0, "CC BY-NC-SA 4.0")
+    ]
 
 
-def test_a_database_of_schema_5_is_rebuilt_with_the_entries_that_its_results_are(sample_database, tmp_path):
+def test_a_database_of_schema_5_is_rebuilt_with_the_entries_that_its_results_are(
+    sample_database, tmp_path
+):
     path = tmp_path / "racedata.db"
     path.write_bytes(sample_database.read_bytes())
     changed(path, "DROP TABLE entries", "PRAGMA user_version = 5")
@@ -83,16 +96,21 @@ def test_a_database_of_schema_5_is_rebuilt_with_the_entries_that_its_results_are
 
 
 def test_a_database_without_result_ids_keeps_the_order_that_follows_from_them(tmp_path):
-    # A driver's first result has the lower place, and another constructor. A second row has the place of the other one.
+    # A driver's first result has the lower place, and another constructor. A second row has the
+    # place of the other one.
     edits = {
         "152": {"resultId": "9152"},
         "153": {"resultId": "9153", "positionOrder": "8"},
         "156": {"constructorId": "8"},
     }
-    source = edited(SAMPLE, tmp_path / "dump", results=lambda row: row | edits.get(row["resultId"], {}))
+    source = edited(
+        SAMPLE, tmp_path / "dump", results=lambda row: row | edits.get(row["resultId"], {})
+    )
     path = built(source, tmp_path / "racedata.db")
     before = rows_of(path)
-    assert select(path, "SELECT constructors FROM driver_standings WHERE raceId = 2 AND driverId = 57") == [("8 11",)]
+    assert select(
+        path, "SELECT constructors FROM driver_standings WHERE raceId = 2 AND driverId = 57"
+    ) == [("8 11",)]
     changed(path, *SCHEMA_3, "ALTER TABLE results DROP COLUMN resultId", "PRAGMA user_version = 3")
     rebuild(str(path), None, lambda text: None, "a test")
     assert rows_of(path) == before
@@ -108,7 +126,9 @@ def test_refresh_builds_an_older_database_again_first_as_a_load_does(old, sample
     assert len(select(path, of_2023)) == len(select(sample_database, of_2023)) == 40
 
 
-def test_an_older_database_of_the_sample_gets_the_sample_of_this_version(old, sample_database, tmp_path):
+def test_an_older_database_of_the_sample_gets_the_sample_of_this_version(
+    old, sample_database, tmp_path
+):
     path = changed(old(1), "UPDATE build SET source = '/opt/racedata/data/sample'")
     assert run_loader("", path).stdout.endswith(f" from {SAMPLE}\n")
     assert rows_of(path) == rows_of(sample_database)
@@ -116,8 +136,11 @@ def test_an_older_database_of_the_sample_gets_the_sample_of_this_version(old, sa
 
 def test_a_database_stays_one_of_the_sample_and_keeps_what_an_earlier_version_has_fetched(tmp_path):
     path = built(SAMPLE, tmp_path / "racedata.db")
-    fetched = "UPDATE build SET refreshedFrom = 'https://example.org', builtAt = '2023-10-24T00:00:00Z'"
-    corrected = "UPDATE results SET points = '99' WHERE raceId = 67 AND positionOrder = 1"  # 2023/18
+    fetched = (
+        "UPDATE build SET refreshedFrom = 'https://example.org', builtAt = '2023-10-24T00:00:00Z'"
+    )
+    # 2023/18
+    corrected = "UPDATE results SET points = '99' WHERE raceId = 67 AND positionOrder = 1"
     changed(path, *SCHEMA_3, fetched, corrected, "PRAGMA user_version = 4")
     assert run_loader(SAMPLE, path).returncode == 0
     sources = "SELECT name, isLoaded, isSample FROM sources, build ORDER BY sourceId"
@@ -152,7 +175,9 @@ def test_a_database_of_a_newer_program_is_refused(old):
     assert_refused("", path, f"{path} has schema version 9, newer than this program's, 6")
 
 
-def test_the_service_begins_with_an_older_database_built_again_or_with_the_sample(old, sample_database):
+def test_the_service_begins_with_an_older_database_built_again_or_with_the_sample(
+    old, sample_database
+):
     handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
     try:
         path = old(3)

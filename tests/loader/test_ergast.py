@@ -1,4 +1,6 @@
-"""racedata.loader.sources.ergast: dumps are loaded as published; what is unknown is left out, and counted."""
+"""racedata.loader.sources.ergast: dumps are loaded as published; what is unknown is left out, and
+counted.
+"""
 
 import csv
 import shutil
@@ -22,7 +24,9 @@ class Dump:
         for row in rows:
             change(row)
         with (self.folder / f"{table}.csv").open("w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, {name: None for row in rows for name in row}, lineterminator="\n")
+            writer = csv.DictWriter(
+                file, {name: None for row in rows for name in row}, lineterminator="\n"
+            )
             writer.writeheader()
             writer.writerows(rows)
 
@@ -52,7 +56,10 @@ def test_a_race_whose_grid_is_unknown_is_loaded_and_served_without_it(dump):
     rows = app.get("/ergast/f1/2023/18/results").json["MRData"]["RaceTable"]["Races"][0]["Results"]
     assert len(rows) == 20 and not any("grid" in row for row in rows)
     assert all(
-        "grid" in row for row in app.get("/ergast/f1/2023/9/results").json["MRData"]["RaceTable"]["Races"][0]["Results"]
+        "grid" in row
+        for row in app.get("/ergast/f1/2023/9/results").json["MRData"]["RaceTable"]["Races"][0][
+            "Results"
+        ]
     )
     assert app.get("/ergast/f1/2023/18/grid/1/results").json["MRData"]["total"] == "0"
     assert report.splitlines()[-2] == "unknown: results.grid in 20 rows (the last: 2023/18)"
@@ -63,16 +70,26 @@ def test_a_row_whose_status_is_unknown_is_served_without_it_and_is_in_no_count(d
         dump.forget(table, "statusId", race=US_GRAND_PRIX)
     report, app = dump.load()
     for endpoint, key in [("results", "Results"), ("sprint", "SprintResults")]:
-        rows = app.get(f"/ergast/f1/2023/18/{endpoint}").json["MRData"]["RaceTable"]["Races"][0][key]
+        rows = app.get(f"/ergast/f1/2023/18/{endpoint}").json["MRData"]["RaceTable"]["Races"][0][
+            key
+        ]
         assert len(rows) == 20 and not any("status" in row for row in rows)
     assert app.get("/ergast/f1/2023/18/status").json["MRData"]["total"] == "0"
-    assert "results.statusId in 20 rows (the last: 2023/18), sprint_results.statusId in 20 rows" in report
+    assert (
+        "results.statusId in 20 rows (the last: 2023/18), sprint_results.statusId in 20 rows"
+        in report
+    )
 
 
 @pytest.mark.parametrize(
     ("table", "columns", "address", "record"),
     [
-        ("results", ("positionText", "points", "laps"), "results", ("RaceTable", "Races", 0, "Results", 0)),
+        (
+            "results",
+            ("positionText", "points", "laps"),
+            "results",
+            ("RaceTable", "Races", 0, "Results", 0),
+        ),
         ("pit_stops", ("lap", "time"), "pitstops", ("RaceTable", "Races", 0, "PitStops", 0)),
         *(
             (
@@ -111,7 +128,9 @@ def test_a_sprint_weekend_without_a_second_practice_has_no_session_that_is_unkno
 def test_the_session_that_sets_the_grid_of_the_sprint_may_have_columns_of_its_own(dump):
     def change(row):
         moved = row["raceId"] == US_GRAND_PRIX
-        row.update(sq_date=row["fp2_date"] if moved else "\\N", sq_time=row["fp2_time"] if moved else "\\N")
+        row.update(
+            sq_date=row["fp2_date"] if moved else "\\N", sq_time=row["fp2_time"] if moved else "\\N"
+        )
         if moved:
             row.update(fp2_date="\\N", fp2_time="\\N")
 
@@ -131,7 +150,9 @@ def test_a_second_practice_beside_such_columns_stays_one(dump):
 def test_blanks_around_values_are_ignored(dump):
     plain = dump.load() and dump.database.read_bytes()
     dump.change("drivers", lambda row: row.update({key: f"{value} " for key, value in row.items()}))
-    dump.change("lap_times", lambda row: row.update({key: f" {value}" for key, value in row.items()}))
+    dump.change(
+        "lap_times", lambda row: row.update({key: f" {value}" for key, value in row.items()})
+    )
     _, app = dump.load()
     again = dump.database.read_bytes()
     assert ' "' not in app.get("/ergast/f1/drivers?limit=2000").text
@@ -140,9 +161,14 @@ def test_blanks_around_values_are_ignored(dump):
 
 def test_a_status_is_found_by_its_number_whatever_its_number_is(dump):
     for table in ("status", "results", "sprint_results"):
-        dump.change(table, lambda row: row.update(statusId="142") if row["statusId"] == "1" else None)
+        dump.change(
+            table, lambda row: row.update(statusId="142") if row["statusId"] == "1" else None
+        )
     _, app = dump.load()
-    assert app.get("/ergast/f1/status/142").json["MRData"]["StatusTable"]["Status"][0]["statusId"] == "142"
+    assert (
+        app.get("/ergast/f1/status/142").json["MRData"]["StatusTable"]["Status"][0]["statusId"]
+        == "142"
+    )
 
 
 def test_tables_and_columns_that_nothing_needs_are_ignored(dump):
@@ -157,7 +183,9 @@ def test_tables_and_columns_that_nothing_needs_are_ignored(dump):
 def test_rank_0_is_no_fastest_lap(dump, table):
     dump.change(table, lambda row: row.update(rank="0"))
     dump.load()
-    assert select(dump.database, f"SELECT DISTINCT rank, fastestLap, fastestLapTime FROM {table}") == [(None,) * 3]
+    assert select(
+        dump.database, f"SELECT DISTINCT rank, fastestLap, fastestLapTime FROM {table}"
+    ) == [(None,) * 3]
 
 
 @pytest.mark.parametrize(

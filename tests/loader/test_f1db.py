@@ -1,4 +1,6 @@
-"""racedata.loader.sources.f1db: a release of f1db is loaded with Ergast's references, and agrees with a dump of it."""
+"""racedata.loader.sources.f1db: a release of f1db is loaded with Ergast's references, and agrees
+with a dump of it.
+"""
 
 import csv
 import random
@@ -25,13 +27,16 @@ RESULTS = "f1db-races-race-results"
 
 
 class Release:
-    """The files above in a folder, to change: `{name: [header, *rows]}`, all of them lists of fields."""
+    """The files above in a folder, to change: `{name: [header, *rows]}`, all of them lists of
+    fields.
+    """
 
     def __init__(self, folder):
         self.folder = folder / "source"
         self.database = folder / "x.db"
         self.files = {
-            name: list(csv.reader((CUT / f"{name}.csv").read_text(encoding="utf-8").splitlines())) for name in NAMES
+            name: list(csv.reader((CUT / f"{name}.csv").read_text(encoding="utf-8").splitlines()))
+            for name in NAMES
         }
 
     def change(self, name, line, /, **fields):
@@ -76,16 +81,29 @@ def cut_database(tmp_path_factory):
 
 def rows(table, columns, where):
     """The SQL for rows of a table, with the references that they have."""
-    joins = {"driverRef": "drivers USING (driverId)", "constructorRef": "constructors USING (constructorId)"}
+    joins = {
+        "driverRef": "drivers USING (driverId)",
+        "constructorRef": "constructors USING (constructorId)",
+    }
     joins["status.status"] = "status USING (statusId)"
-    joined = " ".join(f"LEFT JOIN {join}" for column, join in joins.items() if column in columns.split(", "))
-    return (
-        f"SELECT {columns} FROM {table} AS list JOIN races USING (raceId) {joined} WHERE {where} ORDER BY list.record"
+    joined = " ".join(
+        f"LEFT JOIN {join}" for column, join in joins.items() if column in columns.split(", ")
     )
+    return f"SELECT {columns} FROM {table} AS list JOIN races USING (raceId) {joined} WHERE {where} ORDER BY list.record"
 
 
-# Every difference between the two sources about 2023 rounds 9 and 18: the row and the fact, f1db's and the sample's.
-RESULT = ("list.number", "grid", "positionText", "positionOrder", "points", "laps", "milliseconds", "status.status")
+# Every difference between the two sources about 2023 rounds 9 and 18: the row and the fact, f1db's
+# and the sample's.
+RESULT = (
+    "list.number",
+    "grid",
+    "positionText",
+    "positionOrder",
+    "points",
+    "laps",
+    "milliseconds",
+    "status.status",
+)
 DIFFERENCES = {
     ("results", *RESULT, "rank", "fastestLap", "fastestLapTime"): {
         (9, "bottas", "grid"): (0, 14),  # from the pit lane
@@ -102,7 +120,9 @@ DIFFERENCES = {
 
 
 @pytest.mark.parametrize("kind", DIFFERENCES)
-def test_what_f1db_says_is_what_ergast_says_but_for_the_differences_named(cut_database, sample_database, kind):
+def test_what_f1db_says_is_what_ergast_says_but_for_the_differences_named(
+    cut_database, sample_database, kind
+):
     table, *facts = kind
     columns = ["round", "driverRef", "constructorRef", *facts]
     sql = rows(table, ", ".join(columns), "year = 2023")
@@ -135,21 +155,50 @@ def test_races_and_sessions_have_their_dates_and_since_2024_their_times_in_utc(c
     ]
 
 
-def test_circuits_constructors_and_drivers_have_the_names_of_countries_that_ergast_uses(cut_database):
+def test_circuits_constructors_and_drivers_have_the_names_of_countries_that_ergast_uses(
+    cut_database,
+):
     assert select(cut_database, "SELECT * FROM circuits WHERE country IN ('UK', 'USA')") == [
-        (1, "aintree", "Aintree Motor Racing Circuit", "Aintree", "UK", "53.476944", "-2.940556", None),
-        (2, "americas", "Circuit of the Americas", "Austin", "USA", "30.132778", "-97.641111", None),
+        (
+            1,
+            "aintree",
+            "Aintree Motor Racing Circuit",
+            "Aintree",
+            "UK",
+            "53.476944",
+            "-2.940556",
+            None,
+        ),
+        (
+            2,
+            "americas",
+            "Circuit of the Americas",
+            "Austin",
+            "USA",
+            "30.132778",
+            "-97.641111",
+            None,
+        ),
         (3, "vegas", "Las Vegas Street Circuit", "Las Vegas", "USA", "36.175", "-115.136389", None),
     ]
     sql = "SELECT number, code, forename, surname, dob, nationality FROM drivers WHERE driverRef = 'leclerc'"
-    assert select(cut_database, sql) == [(16, "LEC", "Charles", "Leclerc", "1997-10-16", "Monegasque")]
+    assert select(cut_database, sql) == [
+        (16, "LEC", "Charles", "Leclerc", "1997-10-16", "Monegasque")
+    ]
     sql = "SELECT name, nationality FROM constructors WHERE constructorRef IN ('alfa', 'team_lotus', 'red_bull')"
     assert select(cut_database, sql) == [("Alfa Romeo", "Italian"), ("Red Bull", "Austrian")]
 
 
-def test_drivers_of_a_shared_car_both_have_its_laps_and_a_driver_of_two_cars_one_fastest_lap(cut_database):
-    columns = "list.number, driverRef, positionText, laps, points, status.status, rank, fastestLapTime"
-    assert select(cut_database, rows("results", columns, "year = 1957 AND round = 5 AND list.number IN (18, 20)")) == [
+def test_drivers_of_a_shared_car_both_have_its_laps_and_a_driver_of_two_cars_one_fastest_lap(
+    cut_database,
+):
+    columns = (
+        "list.number, driverRef, positionText, laps, points, status.status, rank, fastestLapTime"
+    )
+    assert select(
+        cut_database,
+        rows("results", columns, "year = 1957 AND round = 5 AND list.number IN (18, 20)"),
+    ) == [
         (20, "brooks", "1", 90, "4", "Finished", None, None),
         (20, "moss", "1", 90, "5", "Finished", 1, "1:59.200"),
         (18, "moss", "R", 51, "0", "Engine", None, None),
@@ -159,14 +208,16 @@ def test_drivers_of_a_shared_car_both_have_its_laps_and_a_driver_of_two_cars_one
 
 def test_a_driver_without_a_lap_is_not_the_fastest(release):
     release.change("f1db-races-fastest-laps", 2, time="")
-    found = release.stored("SELECT driverRef FROM results JOIN drivers USING (driverId) WHERE rank = 1 AND raceId = 58")
+    found = release.stored(
+        "SELECT driverRef FROM results JOIN drivers USING (driverId) WHERE rank = 1 AND raceId = 58"
+    )
     assert found == []
 
 
 def test_who_starts_in_the_pit_lane_or_not_at_all_has_grid_0(cut_database):
-    assert select(cut_database, rows("results", "driverRef", "year = 2023 AND round = 18 AND grid = 0")) == [
-        *[("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]
-    ]
+    assert select(
+        cut_database, rows("results", "driverRef", "year = 2023 AND round = 18 AND grid = 0")
+    ) == [*[("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]]
 
 
 def test_the_time_of_a_qualifying_before_2006_is_q1(cut_database):
@@ -179,13 +230,17 @@ def test_the_session_that_sets_the_grid_of_a_sprint_and_practices_have_results(c
     columns = "round, driverRef, constructorRef, list.number, position"
     found = select(cut_database, rows("sprint_qualifying", f"{columns}, q1, q2, q3", "TRUE"))
     assert found[0] == (9, "max_verstappen", "red_bull", 1, 1, "1:06.236", "1:05.371", "1:04.440")
-    found = select(cut_database, rows("practice", f"{columns}, session, laps, milliseconds", "year = 2025"))
+    found = select(
+        cut_database, rows("practice", f"{columns}, session, laps, milliseconds", "year = 2025")
+    )
     assert found[0] == (20, "leclerc", "ferrari", 16, 1, 1, 29, 78380)
 
 
 def test_pit_stops_have_no_time_of_day(cut_database):
     columns = "driverRef, stop, lap, list.time, milliseconds"
-    found = select(cut_database, rows("pit_stops", columns, "round = 18 AND driverRef = 'ricciardo'"))
+    found = select(
+        cut_database, rows("pit_stops", columns, "round = 18 AND driverRef = 'ricciardo'")
+    )
     assert found[0] == ("ricciardo", 1, 22, None, 24364)
 
 
@@ -211,7 +266,13 @@ def test_pit_stops_have_no_time_of_day(cut_database):
 )
 def test_the_text_of_a_position_and_the_status_follow_from_the_row(release, fields, expected):
     number = "" if "positionText" in fields else "20"
-    fields = {"positionNumber": number, "positionText": "20", "gapLaps": "", "reasonRetired": "", **fields}
+    fields = {
+        "positionNumber": number,
+        "positionText": "20",
+        "gapLaps": "",
+        "reasonRetired": "",
+        **fields,
+    }
     release.change(RESULTS, release.last(RESULTS), positionDisplayOrder="99", **fields)
     sql = rows("results", "positionText, statusId, status.status", "positionOrder = 99")
     assert release.stored(sql) == [expected]
@@ -228,17 +289,32 @@ def test_standings_have_the_wins_so_far_and_those_without_points_as_well(cut_dat
     """They share the next place if they were classified in a race; else they have none."""
     columns = "driverRef, points, position, positionText, wins"
     found = select(cut_database, rows("driver_standings", columns, "year = 1957 AND round = 5"))
-    assert found[:3] == [("fangio", "25", 1, "1", 1), ("musso", "13", 2, "2", 0), ("brooks", "10", 3, "3", 1)]
+    assert found[:3] == [
+        ("fangio", "25", 1, "1", 1),
+        ("musso", "13", 2, "2", 0),
+        ("brooks", "10", 3, "3", 1),
+    ]
     assert {row for row in found if row[1] == "0"} == {
         *((driver, "0", 19, "19", 0) for driver in ("gerard", "bueb", "jack_brabham", "trips")),
-        *((driver, "0", None, "-", 0) for driver in ("simon", "scarlatti", "herrmann", "gould", "fairman")),
+        *(
+            (driver, "0", None, "-", 0)
+            for driver in ("simon", "scarlatti", "herrmann", "gould", "fairman")
+        ),
         *((driver, "0", None, "-", 0) for driver in ("bonnier", "leston", "piotti", "flockhart")),
     }
 
 
-def test_constructors_with_several_engines_are_one_in_standings_at_the_place_of_their_points(release):
+def test_constructors_with_several_engines_are_one_in_standings_at_the_place_of_their_points(
+    release,
+):
     name = "f1db-races-constructor-standings"
-    release.add(name, positionDisplayOrder="11", positionNumber="11", engineManufacturerId="ford", points="2.5")
+    release.add(
+        name,
+        positionDisplayOrder="11",
+        positionNumber="11",
+        engineManufacturerId="ford",
+        points="2.5",
+    )
     columns = "constructorRef, points, position, positionText, wins"
     *_, first, last = release.stored(rows("constructor_standings", columns, "round = 18"))
     assert (first, last) == (("alphatauri", "12.5", 9, "9", 0), ("haas", "12", 10, "10", 0))
@@ -248,10 +324,15 @@ def test_constructors_with_several_engines_are_one_in_standings_at_the_place_of_
     ("drivers", "references"),
     [
         # A driver of the list, one known to Ergast, and one who only took part in a practice.
-        (["max-verstappen", "lando-norris", "arvid-lindblad"], ["max_verstappen", "norris", "arvid_lindblad"]),
+        (
+            ["max-verstappen", "lando-norris", "arvid-lindblad"],
+            ["max_verstappen", "norris", "arvid_lindblad"],
+        ),
     ],
 )
-def test_drivers_have_the_references_of_ergast_or_their_full_name(cut_database, drivers, references):
+def test_drivers_have_the_references_of_ergast_or_their_full_name(
+    cut_database, drivers, references
+):
     surnames = ", ".join(repr(driver.split("-")[1].capitalize()) for driver in drivers)
     sql = f"SELECT driverRef FROM drivers WHERE surname IN ({surnames}) ORDER BY driverRef"
     assert select(cut_database, sql) == [(reference,) for reference in sorted(references)]
@@ -260,7 +341,9 @@ def test_drivers_have_the_references_of_ergast_or_their_full_name(cut_database, 
 def test_of_two_drivers_with_the_same_last_name_the_one_with_more_results_has_it(release):
     release.add("f1db-drivers", id="john-norris")
     release.add(RESULTS, driverId="john-norris")
-    found = release.stored("SELECT driverRef FROM drivers WHERE driverRef LIKE '%norris' ORDER BY driverId")
+    found = release.stored(
+        "SELECT driverRef FROM drivers WHERE driverRef LIKE '%norris' ORDER BY driverId"
+    )
     assert found == [("norris",), ("john_norris",)]
 
 
@@ -282,7 +365,9 @@ def test_what_is_new_since_the_list_of_ids_was_made_is_named(release):
 
 def test_two_ids_that_would_have_the_same_reference_are_refused(release):
     release.add("f1db-circuits", id="red-bull-ring")
-    said = "f1db-circuits.csv, column id: 'spielberg' and 'red-bull-ring' would both be red_bull_ring"
+    said = (
+        "f1db-circuits.csv, column id: 'spielberg' and 'red-bull-ring' would both be red_bull_ring"
+    )
     with pytest.raises(LoadError, match=said):
         release.load()
 
@@ -299,11 +384,15 @@ def test_the_order_of_columns_and_other_columns_and_files_do_not_matter(release)
     assert rows_of(release.database) == before
 
 
-@pytest.mark.parametrize(("name", "column"), [(RESULTS, "points"), ("f1db-races", "sprintQualifyingTime")])
+@pytest.mark.parametrize(
+    ("name", "column"), [(RESULTS, "points"), ("f1db-races", "sprintQualifyingTime")]
+)
 def test_a_column_that_is_absent_was_renamed_and_is_refused(release, name, column):
     header = release.files[name][0]
     header[header.index(column)] = "other"
-    with pytest.raises(LoadError, match=f"{name}.csv, line 1, column {column}: not in the header, which has "):
+    with pytest.raises(
+        LoadError, match=f"{name}.csv, line 1, column {column}: not in the header, which has "
+    ):
         release.load()
 
 
@@ -313,7 +402,9 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
     with pytest.raises(LoadError, match=r"f1db-drivers\.csv: no rows; expected at least one"):
         release.load()
     del release.files["f1db-drivers"]
-    with pytest.raises(LoadError, match=r"source: no f1db-drivers\.csv in it; expected f1db-countries\.csv, "):
+    with pytest.raises(
+        LoadError, match=r"source: no f1db-drivers\.csv in it; expected f1db-countries\.csv, "
+    ):
         release.load()
 
 
@@ -334,16 +425,46 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
             "x" * 1001,
             "expected text of at most 1,000 characters, without control characters",
         ),
-        (RESULTS, 3, "engineManufacturerId", "Ford", "'Ford'; expected an id such as max-verstappen"),
-        ("f1db-drivers", 2, "id", "max_verstappen", "'max_verstappen'; expected an id such as max-verstappen"),
-        ("f1db-drivers", 3, "id", "alexander-albon", "'alexander-albon' is there twice; expected each once"),
-        ("f1db-drivers", 2, "nationalityCountryId", "atlantis", "'atlantis'; expected an id of f1db-countries.csv"),
+        (
+            RESULTS,
+            3,
+            "engineManufacturerId",
+            "Ford",
+            "'Ford'; expected an id such as max-verstappen",
+        ),
+        (
+            "f1db-drivers",
+            2,
+            "id",
+            "max_verstappen",
+            "'max_verstappen'; expected an id such as max-verstappen",
+        ),
+        (
+            "f1db-drivers",
+            3,
+            "id",
+            "alexander-albon",
+            "'alexander-albon' is there twice; expected each once",
+        ),
+        (
+            "f1db-drivers",
+            2,
+            "nationalityCountryId",
+            "atlantis",
+            "'atlantis'; expected an id of f1db-countries.csv",
+        ),
         ("f1db-circuits", 2, "latitude", "north", "'north'; expected a number"),
         ("f1db-races", 2, "year", "57", "'57'; expected a year from 1950"),
         ("f1db-races", 2, "date", "1957-02-30", "'1957-02-30'; expected a date"),
         ("f1db-races", 7, "time", "4:00", "'4:00'; expected a time of day such as 13:00"),
         ("f1db-races", 3, "round", "2", "'1957, 2' is there twice; expected each once"),
-        ("f1db-races-qualifying-results", 2, "time", "1:4", "'1:4'; expected a time such as 1:07.012"),
+        (
+            "f1db-races-qualifying-results",
+            2,
+            "time",
+            "1:4",
+            "'1:4'; expected a time such as 1:07.012",
+        ),
         (
             "f1db-races-free-practice-1-results",
             3,
@@ -352,25 +473,37 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
             "'1088, max-verstappen' is there twice",
         ),
         ("f1db-races-pit-stops", 2, "stop", "0", "'0'; expected a whole number from 1"),
-        ("f1db-races-qualifying-results", 3, "driverId", "juan-manuel-fangio", "'58, juan-manuel-fangio' is there"),
+        (
+            "f1db-races-qualifying-results",
+            3,
+            "driverId",
+            "juan-manuel-fangio",
+            "'58, juan-manuel-fangio' is there",
+        ),
     ],
 )
 def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(
     release, name, line, column, value, said
 ):
     release.change(name, line, **{column: value})
-    with pytest.raises(LoadError, match=rf"{name}\.csv, line {line}, column [\w, ]*{column}: .*{re.escape(said)}"):
+    with pytest.raises(
+        LoadError, match=rf"{name}\.csv, line {line}, column [\w, ]*{column}: .*{re.escape(said)}"
+    ):
         release.load()
 
 
-def test_a_driver_has_one_result_per_car_and_one_place_in_a_qualifying_also_if_disqualified(release):
+def test_a_driver_has_one_result_per_car_and_one_place_in_a_qualifying_also_if_disqualified(
+    release,
+):
     name = "f1db-races-qualifying-results"
     before = release.stored("SELECT count(*) FROM qualifying")
     release.add(name, positionDisplayOrder="99", positionNumber="", positionText="DSQ")
     assert release.stored("SELECT count(*) FROM qualifying") == before
     line = release.last(RESULTS) + 1
     release.add(RESULTS, positionDisplayOrder="99")
-    with pytest.raises(LoadError, match=rf"{RESULTS}\.csv, line {line}, column raceId, driverId, driverNumber: "):
+    with pytest.raises(
+        LoadError, match=rf"{RESULTS}\.csv, line {line}, column raceId, driverId, driverNumber: "
+    ):
         release.load()
 
 
@@ -412,7 +545,10 @@ def f1db_database(f1db, tmp_path_factory):
 # The rows of the file of each address, in the whole release.
 SESSIONS = {
     "sprintqualifying": ("sprint-qualifying", 340),
-    **{f"practice/{n}": (f"free-practice-{n}", rows) for n, rows in {1: 15776, 2: 15316, 3: 8630, 4: 706}.items()},
+    **{
+        f"practice/{n}": (f"free-practice-{n}", rows)
+        for n, rows in {1: 15776, 2: 15316, 3: 8630, 4: 706}.items()
+    },
 }
 
 
@@ -423,14 +559,23 @@ def test_every_row_of_a_session_is_served_as_its_file_has_it(f1db, f1db_database
     def rows(name):
         with zipfile.ZipFile(f1db) as release:
             lines = release.read(f"f1db-{name}.csv").decode().splitlines()
-        return [{column: value or None for column, value in row.items()} for row in csv.DictReader(lines)]
+        return [
+            {column: value or None for column, value in row.items()}
+            for row in csv.DictReader(lines)
+        ]
 
     def minutes(time):
         return time and (time if ":" in time else f"0:{time}")
 
     drivers = {row["id"]: f"{row['firstName']} {row['lastName']}" for row in rows("drivers")}
     expected = Counter(
-        (row["year"], row["round"], row["positionNumber"], row["driverNumber"], drivers[row["driverId"]])
+        (
+            row["year"],
+            row["round"],
+            row["positionNumber"],
+            row["driverNumber"],
+            drivers[row["driverId"]],
+        )
         + (
             (row["laps"], row["timeMillis"], minutes(row["time"]))
             if "practice" in address
@@ -444,7 +589,10 @@ def test_every_row_of_a_session_is_served_as_its_file_has_it(f1db, f1db_database
         for race in page["RaceTable"]["Races"]:
             for row in race.get("PracticeResults") or race["SprintQualifyingResults"]:
                 assert row.get("session") in (None, address[-1])
-                driver, time = "{givenName} {familyName}".format_map(row["Driver"]), row.get("Time", {})
+                driver, time = (
+                    "{givenName} {familyName}".format_map(row["Driver"]),
+                    row.get("Time", {}),
+                )
                 facts = (row.get("position"), row.get("number"), driver)
                 if "practice" in address:
                     facts += (row.get("laps"), time.get("millis"), time.get("time"))
@@ -468,15 +616,25 @@ def test_each_race_but_one_is_found_in_the_dump(both):
     """The Turkish Grand Prix of 2021 was on 10 October; f1db has the 3rd."""
     lacking = "SELECT year, round, name FROM races WHERE raceId NOT IN (SELECT ours FROM same)"
     assert both.execute(lacking).fetchall() == [(2021, 16, "Turkish Grand Prix")]
-    assert both.execute("SELECT count(*), count(DISTINCT theirs) FROM same").fetchone() == (1148, 1148)
+    assert both.execute("SELECT count(*), count(DISTINCT theirs) FROM same").fetchone() == (
+        1148,
+        1148,
+    )
 
 
 def test_drivers_have_the_references_of_the_dump(both):
     """One with the reference of another would have another name and another birth date."""
-    assert both.execute("SELECT count(*), count(DISTINCT lower(driverRef)) FROM drivers").fetchone() == (914, 914)
+    assert both.execute(
+        "SELECT count(*), count(DISTINCT lower(driverRef)) FROM drivers"
+    ).fetchone() == (914, 914)
     joined = "FROM drivers AS ours JOIN ergast.drivers AS theirs USING (driverRef)"
-    assert both.execute(f"SELECT count(*), sum(ours.dob <> theirs.dob) {joined}").fetchone() == (851, 13)
-    wrong = f"SELECT driverRef {joined} WHERE ours.dob <> theirs.dob AND ours.surname <> theirs.surname"
+    assert both.execute(f"SELECT count(*), sum(ours.dob <> theirs.dob) {joined}").fetchone() == (
+        851,
+        13,
+    )
+    wrong = (
+        f"SELECT driverRef {joined} WHERE ours.dob <> theirs.dob AND ours.surname <> theirs.surname"
+    )
     assert both.execute(wrong).fetchall() == []
     ours = "SELECT driverRef FROM results JOIN drivers USING (driverId)"
     lacking = both.execute(f"{ours} EXCEPT SELECT driverRef FROM ergast.drivers").fetchall()
@@ -485,20 +643,26 @@ def test_drivers_have_the_references_of_the_dump(both):
     )
 
 
-# Constructors of a driver in a race of which the dump has others. It lacks second cars, and in 2015 it has one
-# constructor for a team in qualifyings, and another in races.
+# Constructors of a driver in a race of which the dump has others. It lacks second cars, and in 2015
+# it has one constructor for a team in qualifyings, and another in races.
 OTHER_CONSTRUCTORS = {
     "results": {(1950, 3, "agabashian"): {"maserati"}, (1976, 10, "stommelen"): {"brabham-ford"}},
     "sprint_results": {},
     "qualifying": {
         (2015, round, driver): {"manor"}
-        for driver, rounds in {"merhi": (11, 15), "stevens": (11, 15, 16, 17, 18), "rossi": (16, 17, 18)}.items()
+        for driver, rounds in {
+            "merhi": (11, 15),
+            "stevens": (11, 15, 16, 17, 18),
+            "rossi": (16, 17, 18),
+        }.items()
         for round in rounds
     },
 }
 
 
-@pytest.mark.parametrize(("table", "compared"), [("results", 26_978), ("sprint_results", 460), ("qualifying", 10_880)])
+@pytest.mark.parametrize(
+    ("table", "compared"), [("results", 26_978), ("sprint_results", 460), ("qualifying", 10_880)]
+)
 def test_the_constructor_of_each_row_is_that_of_the_dump(both, table, compared):
     def constructors(schema, race):
         found = {}
@@ -512,11 +676,18 @@ def test_the_constructor_of_each_row_is_that_of_the_dump(both, table, compared):
     ours, theirs = constructors("main", "ours"), constructors("ergast", "theirs")
     common = ours.keys() & theirs.keys()
     assert len(common) == compared
-    assert {key: ours[key] - theirs[key] for key in common if ours[key] - theirs[key]} == OTHER_CONSTRUCTORS[table]
+    assert {
+        key: ours[key] - theirs[key] for key in common if ours[key] - theirs[key]
+    } == OTHER_CONSTRUCTORS[table]
 
 
-def test_a_driver_in_practice_has_the_constructor_of_the_race_but_for_one_who_was_lent_on_friday(both):
-    for table, compared, lent in (("practice", 39_465, [("de_vries", "aston_martin")]), ("sprint_qualifying", 340, [])):
+def test_a_driver_in_practice_has_the_constructor_of_the_race_but_for_one_who_was_lent_on_friday(
+    both,
+):
+    for table, compared, lent in (
+        ("practice", 39_465, [("de_vries", "aston_martin")]),
+        ("sprint_qualifying", 340, []),
+    ):
         rows = f"""FROM main.{table} AS list JOIN main.results AS raced USING (raceId, driverId)
                    JOIN main.drivers USING (driverId) JOIN main.constructors AS own USING (constructorId)"""
         assert both.execute(f"SELECT count(*) {rows}").fetchone() == (compared,)
@@ -524,20 +695,23 @@ def test_a_driver_in_practice_has_the_constructor_of_the_race_but_for_one_who_wa
         assert both.execute(others).fetchall() == lent
 
 
-# How often f1db and the dump say the same, how often something else, and how often only the dump or only f1db says
-# anything: by season, table and column. Drivers with several rows in a race do not count.
+# How often f1db and the dump say the same, how often something else, and how often only the dump or
+# only f1db says anything: by season, table and column. Drivers with several rows in a race do not
+# count.
 TO_2023, SINCE_2024 = ("2010-01-01", "2024-01-01"), ("2024-01-01", "2025-10-18")
 AGREEMENT = {
     (TO_2023, "results"): {
         "positionOrder": (5913, 22, 0, 0),
         "positionText": (5893, 42, 0, 0),  # of those who retired late, or on the way to the start
-        "grid": (5834, 101, 0, 0),  # 54 in the pit lane or not at the start; 27 after penalties in 2018
+        # 54 in the pit lane or not at the start; 27 after penalties in 2018
+        "grid": (5834, 101, 0, 0),
         "points": (5935, 0, 0, 0),
         "laps": (5921, 14, 0, 0),  # of those who retired
         "milliseconds": (2992, 28, 0, 0),  # the dump is hours short: 9 of 2020/15, 18 of 2022/18
         "rank": (5583, 97, 4, 6),
         "fastestLap": (5593, 87, 4, 6),
-        "fastestLapTime": (5580, 100, 4, 6),  # shifted by a driver in the dump: 2014/1, 2018/14, 2018/18, 2022/19, …
+        # shifted by a driver in the dump: 2014/1, 2018/14, 2018/18, 2022/19, …
+        "fastestLapTime": (5580, 100, 4, 6),
         "status": (5497, 438, 0, 0),  # f1db has other reasons, and more words
     },
     (TO_2023, "sprint_results"): {
@@ -547,7 +721,8 @@ AGREEMENT = {
         "milliseconds": (221, 3, 0, 0),  # penalties of 2023/4 and 2023/17
     },
     (TO_2023, "qualifying"): {
-        "position": (5777, 127, 0, 0),  # after penalties in the dump, such as all of 2012/5, 2012/18 and 2021/19
+        # after penalties in the dump, such as all of 2012/5, 2012/18 and 2021/19
+        "position": (5777, 127, 0, 0),
         "q1": (5844, 10, 1, 5),  # two digits swapped, and the like
         "q2": (4289, 9, 0, 2),
         "q3": (2693, 3, 1, 2),
@@ -556,7 +731,8 @@ AGREEMENT = {
     (TO_2023, "driver_standings"): {
         "points": (6208, 0, 0, 0),
         "wins": (6208, 0, 0, 0),
-        "position": (6014, 32, 162, 0),  # without points, by other rules; and not classified so far: none
+        # without points, by other rules; and not classified so far: none
+        "position": (6014, 32, 162, 0),
     },
     (TO_2023, "constructor_standings"): {
         "points": (2971, 0, 0, 0),
@@ -609,7 +785,10 @@ def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, date
     key = ["race", "entrant", *(["stop"] if table == "pit_stops" else [])]
 
     def facts(schema, race):
-        names = [f"lower({'status' if column == 'status' else f'list.{column}'}) AS {column}" for column in columns]
+        names = [
+            f"lower({'status' if column == 'status' else f'list.{column}'}) AS {column}"
+            for column in columns
+        ]
         joins = [f"{schema}.{entrant}s USING ({entrant}Id)"]
         joins += [f"{schema}.status USING (statusId)"] if "status" in columns else []
         return f"""
@@ -627,7 +806,9 @@ def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, date
         SELECT {", ".join(sums)}
         FROM ({facts("main", "ours")}) AS ours JOIN ({facts("ergast", "theirs")}) AS theirs USING ({", ".join(key)})"""
     found = both.execute(sql, [*dates, *dates]).fetchone()
-    assert {column: found[index * 4 : index * 4 + 4] for index, column in enumerate(columns)} == columns
+    assert {
+        column: found[index * 4 : index * 4 + 4] for index, column in enumerate(columns)
+    } == columns
 
 
 def test_races_have_the_names_of_the_dump_but_that_of_mexico_city(both):

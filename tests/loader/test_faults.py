@@ -1,4 +1,6 @@
-"""The whole service while its database file is damaged, deleted or replaced: clients always get good data."""
+"""The whole service while its database file is damaged, deleted or replaced: clients always get
+good data.
+"""
 
 import os
 import random
@@ -11,7 +13,10 @@ from support.answers import bodies
 from support.processes import OFF, service, until
 from support.traffic import Client, run
 
-PATHS = ["/ergast/f1/2023/9.json", *(f"/ergast/f1/2023/9/results.json?limit={limit}" for limit in range(1, 40))]
+PATHS = [
+    "/ergast/f1/2023/9.json",
+    *(f"/ergast/f1/2023/9/results.json?limit={limit}" for limit in range(1, 40)),
+]
 FAULTS = [
     spoiling.missing,
     spoiling.folder,
@@ -48,7 +53,12 @@ def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp
         fault(path)
         clients = [Client(each, requests=20, pause=0.03) for each in [*PATHS[:16], "/healthz"]]
         run(running.address, *clients)
-        until(lambda: (tmp_path / "log").read_text().count("the data from before is still served") == 2)  # per worker
+        # per worker
+        until(
+            lambda: (
+                (tmp_path / "log").read_text().count("the data from before is still served") == 2
+            )
+        )
         until(lambda: b'"refused":"The file now at the database\'s path is ' in healthz(running))
     for each in clients:
         assert set(each.statuses) == {200}
@@ -58,7 +68,9 @@ def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp
 def test_a_worker_that_starts_beside_a_bad_file_has_the_data_of_the_others(
     sample_database, other_database, tmp_path, fault
 ):
-    """Also if the database has changed since the service started: the parent process follows with each new worker."""
+    """Also if the database has changed since the service started: the parent process follows with
+    each new worker.
+    """
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     expected = bodies(other_database, PATHS)
 
@@ -93,7 +105,9 @@ def test_whatever_happens_to_the_file_clients_get_good_data_and_the_next_good_fi
     log = tmp_path / "log"
 
     def served(requests, pause=0):
-        clients = [Client(each, requests=requests, pause=pause) for each in random.sample(PATHS, 16)]
+        clients = [
+            Client(each, requests=requests, pause=pause) for each in random.sample(PATHS, 16)
+        ]
         run(running.address, *clients)
         return clients
 
@@ -112,7 +126,8 @@ def test_whatever_happens_to_the_file_clients_get_good_data_and_the_next_good_fi
                 assert each.bodies == {expected[before][each.path]}
             remove(path)
             os.replace(shutil.copy(databases[after], tmp_path / "new.db"), path)
-            # Before the next fault, each worker must have it, also one that accepts few connections.
+            # Before the next fault, each worker must have it, also one that accepts few
+            # connections.
             until(lambda seen=turn + 1: log.read_text().count("the new data is served") == 2 * seen)
             assert all_are_from(after)
         assert running.workers() == workers

@@ -1,4 +1,6 @@
-"""racedata.loader.follow: what a source publishes is soon stored, with few requests; and a signal ends it."""
+"""racedata.loader.follow: what a source publishes is soon stored, with few requests; and a signal
+ends it.
+"""
 
 import os
 import re
@@ -20,12 +22,14 @@ from racedata.loader.replacement import END_SIGNALS
 from racedata.loader.schedule import DAY, FIRST_LOOK, HOUR, OFTEN_UNTIL, Expected
 
 NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
-HALF_AN_HOUR, TWO_MINUTES = timedelta(minutes=30), timedelta(minutes=2)  # the requests of a look take up to the latter
+# the requests of a look take up to the latter
+HALF_AN_HOUR, TWO_MINUTES = timedelta(minutes=30), timedelta(minutes=2)
 
 
 @pytest.mark.parametrize("names", [("api", "f1db"), ("api",), ("f1db",)], ids="+".join)
 @pytest.mark.parametrize(
-    ("database", "year"), [("sample_database", 2023), ("dump_database", 2023), ("dump_database", 2025)]
+    ("database", "year"),
+    [("sample_database", 2023), ("dump_database", 2023), ("dump_database", 2025)],
 )
 def test_a_season_is_soon_stored_with_few_requests(request, database, year, names):
     moves = {5: (3 * DAY, 7 * DAY), 12: (5 * DAY, -DAY), 14: (DAY, DAY)} if "api" in names else {}
@@ -36,31 +40,46 @@ def test_a_season_is_soon_stored_with_few_requests(request, database, year, name
         (races[13] - 15 * DAY, races[13] - 5 * DAY),
         (races[16] + 2 * HOUR, races[16] + 4 * HOUR),
     ]
-    make = {"api": lambda: SimulatedApi(season, outages, late={3, 9}), "f1db": lambda: SimulatedF1db(season)}
+    make = {
+        "api": lambda: SimulatedApi(season, outages, late={3, 9}),
+        "f1db": lambda: SimulatedF1db(season),
+    }
     sources = [make[name]() for name in names]
     season.play(sources)
 
     lateness = []
     for key, starts in season.starts.items():
-        if published := [each.available(each.versions[key][0], HOUR) for each in sources if each.versions.get(key)]:
+        if published := [
+            each.available(each.versions[key][0], HOUR)
+            for each in sources
+            if each.versions.get(key)
+        ]:
             waited = max(timedelta(), min(published) - starts - FIRST_LOOK)
             lateness.append(season.stored[key] - starts - FIRST_LOOK - waited)
-            assert lateness[-1] <= (HALF_AN_HOUR if waited < OFTEN_UNTIL else HOUR + TWO_MINUTES), key
+            assert lateness[-1] <= (HALF_AN_HOUR if waited < OFTEN_UNTIL else HOUR + TWO_MINUTES), (
+                key
+            )
     print(f"\n{year} {database} {names}: records {median(lateness)} late, at most {max(lateness)}")
 
     for source in sources:
         for key, versions in source.versions.items():
             for published, fetched in zip(versions[1:], source.fetched[key][1:], strict=True):
                 available = source.available(published, DAY)
-                is_awaited = available < season.starts[key] + FIRST_LOOK + DAY - HOUR and key[2] == "results"
-                assert fetched - available <= (HOUR if is_awaited else DAY + HOUR) + TWO_MINUTES, key
+                is_awaited = (
+                    available < season.starts[key] + FIRST_LOOK + DAY - HOUR and key[2] == "results"
+                )
+                assert fetched - available <= (HOUR if is_awaited else DAY + HOUR) + TWO_MINUTES, (
+                    key
+                )
 
         weeks = Counter(time.isocalendar()[:2] for time in source.requests)
         for starts in season.starts.values():
             for time in (starts, starts + DAY):  # a Monday has looks too
                 weeks.pop(time.isocalendar()[:2], None)
         days = Counter(time.date() for time in source.requests)
-        weekends = [sum(days[(race + n * DAY).date()] for n in range(-2, 2)) for race in races.values()]
+        weekends = [
+            sum(days[(race + n * DAY).date()] for n in range(-2, 2)) for race in races.values()
+        ]
         print(
             f"  {type(source).__name__}: {len(source.requests)} requests, {max(weeks.values())} in a quiet week, "
             f"{median(weekends)} in a race weekend, at most {max(weekends)}; "
@@ -121,7 +140,9 @@ def test_after_a_failure_the_waits_double_up_to_an_hour():
 
 def test_a_failure_never_delays_a_look_at_what_is_missing():
     waits = "12:00 down 12:05|12:05 down 12:15|12:15 down 12:35|12:35 down 12:55|12:55 new"
-    assert said(0.99, source(failing(4, "new"), "results"), [missing("results")]) == waits.split("|")
+    assert said(0.99, source(failing(4, "new"), "results"), [missing("results")]) == waits.split(
+        "|"
+    )
 
 
 def test_a_source_without_news_is_refreshed_once_a_day_and_says_nothing_if_nothing_changed():
@@ -162,7 +183,11 @@ def test_the_database_is_prepared_first_until_that_succeeds():
 @pytest.mark.parametrize("number", END_SIGNALS)
 def test_a_signal_ends_all_processes_in_the_middle_of_a_refresh(database, number):
     before = database.read_bytes()
-    with hanging() as one, hanging() as two, following(database, "--from", one.url, "--from", two.url) as follow:
+    with (
+        hanging() as one,
+        hanging() as two,
+        following(database, "--from", one.url, "--from", two.url) as follow,
+    ):
         until(lambda: one.paths and two.paths)
         children = children_of(follow.pid)
         follow.send_signal(number)
@@ -185,21 +210,33 @@ def test_a_failure_is_one_line_with_the_next_try(database):
         line = follow.stderr.readline()
         follow.terminate()
         assert follow.communicate(timeout=20) == ("", "")
-    assert re.fullmatch(r"racedata refresh: http://127\S+: Connection refused; .*; next try at \d\d:\d\d UTC\n", line)
+    assert re.fullmatch(
+        r"racedata refresh: http://127\S+: Connection refused; .*; next try at \d\d:\d\d UTC\n",
+        line,
+    )
 
 
 def test_a_process_that_is_killed_is_one_line_and_the_others_go_on(database):
-    with hanging() as one, hanging() as two, following(database, "--from", one.url, "--from", two.url) as follow:
+    with (
+        hanging() as one,
+        hanging() as two,
+        following(database, "--from", one.url, "--from", two.url) as follow,
+    ):
         until(lambda: one.paths and two.paths)
         first, second = children_of(follow.pid)  # the preferred source is the second
         os.kill(first, signal.SIGKILL)
         line = follow.stderr.readline()
-        assert line.startswith(f"racedata refresh: the process that follows {two.url} was ended by signal 9; next try")
+        assert line.startswith(
+            f"racedata refresh: the process that follows {two.url} was ended by signal 9; next try"
+        )
         assert not has_ended(second) and follow.poll() is None
 
 
 def test_if_the_program_is_killed_its_processes_end(database, sample_database):
-    with served(answers_of(client(sample_database))) as api, following(database, "--from", api.url) as follow:
+    with (
+        served(answers_of(client(sample_database))) as api,
+        following(database, "--from", api.url) as follow,
+    ):
         until(lambda: "refreshedAt" in read_refreshes(database).get(api.url, {}))
         (child,) = children_of(follow.pid)
         follow.kill()

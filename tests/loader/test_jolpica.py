@@ -1,4 +1,6 @@
-"""racedata.loader.sources.jolpica: a dump in Jolpica's own layout is loaded, and answers what Jolpica answers."""
+"""racedata.loader.sources.jolpica: a dump in Jolpica's own layout is loaded, and answers what
+Jolpica answers.
+"""
 
 import csv
 import json
@@ -15,23 +17,30 @@ from support.loads import built, rows_of, select
 from racedata.loader import build
 from racedata.loader.errors import LoadError
 
-# A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are mostly made up.
+# A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are
+# mostly made up.
 TABLES = (EXPECTED / "jolpica-dump.txt").read_text(encoding="utf-8").split("[")[1:]
 
 
 class Dump:
-    """The dump above in a folder, to change: `{name: [header, *rows]}`, all of them lists of fields."""
+    """The dump above in a folder, to change: `{name: [header, *rows]}`, all of them lists of
+    fields.
+    """
 
     def __init__(self, folder):
         self.folder = folder / "source"
         self.database = folder / "x.db"
-        self.tables = {table.partition("]")[0]: list(csv.reader(table.splitlines()[1:])) for table in TABLES}
+        self.tables = {
+            table.partition("]")[0]: list(csv.reader(table.splitlines()[1:])) for table in TABLES
+        }
 
     def write(self):
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir()
         for name, rows in self.tables.items():
-            with (self.folder / f"formula_one_{name}.csv").open("w", newline="", encoding="utf-8") as file:
+            with (self.folder / f"formula_one_{name}.csv").open(
+                "w", newline="", encoding="utf-8"
+            ) as file:
                 csv.writer(file).writerows(rows)
 
     def change(self, name, id, /, **fields):
@@ -78,12 +87,18 @@ def test_what_no_address_can_name_is_left_out_and_counted(source):
         "left out: 3 results of races and sprints without a position, or of what is left out",
     ]
     assert select(source.database, "SELECT driverRef FROM drivers WHERE driverId = 44") == []
-    assert select(source.database, "SELECT constructorRef FROM constructors WHERE constructorId = 32") == []
+    assert (
+        select(source.database, "SELECT constructorRef FROM constructors WHERE constructorId = 32")
+        == []
+    )
 
 
 def test_an_entry_without_a_position_is_no_result(source):
     source.change("sessionentry", 211, position="")
-    assert "left out: 4 results of races and sprints without a position, or of what is left out" in source.load()
+    assert (
+        "left out: 4 results of races and sprints without a position, or of what is left out"
+        in source.load()
+    )
     assert select(source.database, "SELECT count(*) FROM results WHERE raceId = 50") == [(3,)]
 
 
@@ -92,14 +107,18 @@ def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
         ("baku", "Baku", "40.3725", "49.8533"),
         ("vegas", "Las Vegas", None, None),
     ]
-    assert select(source.database, "SELECT number, code, forename, surname, dob FROM drivers LIMIT 1") == [
-        (16, "LEC", "Charles", "Leclerc", "1997-10-16")
-    ]
+    assert select(
+        source.database, "SELECT number, code, forename, surname, dob FROM drivers LIMIT 1"
+    ) == [(16, "LEC", "Charles", "Leclerc", "1997-10-16")]
     assert select(source.database, "SELECT name, nationality FROM constructors") == [
         ("Ferrari", "Italian"),
         ("Williams", "British"),
     ]
-    assert [year for (year,) in select(source.database, "SELECT year FROM seasons")] == [1997, 2023, 2025]
+    assert [year for (year,) in select(source.database, "SELECT year FROM seasons")] == [
+        1997,
+        2023,
+        2025,
+    ]
 
 
 def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_classified(source):
@@ -117,13 +136,22 @@ def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_clas
 @pytest.mark.parametrize(
     ("is_classified", "status", "text"),
     [
-        *[("t", "20", "3"), ("f", "20", "D"), ("f", "30", "W"), ("f", "40", "F"), ("f", "41", "F"), ("f", "10", "R")],
+        *[
+            ("t", "20", "3"),
+            ("f", "20", "D"),
+            ("f", "30", "W"),
+            ("f", "40", "F"),
+            ("f", "41", "F"),
+            ("f", "10", "R"),
+        ],
         *[("f", "999", "R"), ("f", "", "R"), ("", "20", "D"), ("", "", None)],
     ],
 )
 def test_the_text_of_a_position_follows_from_the_status(source, is_classified, status, text):
     source.change("sessionentry", 211, is_classified=is_classified, status=status)
-    assert source.stored("SELECT positionText FROM results WHERE raceId = 50 AND positionOrder = 3") == [(text,)]
+    assert source.stored(
+        "SELECT positionText FROM results WHERE raceId = 50 AND positionOrder = 3"
+    ) == [(text,)]
 
 
 @pytest.mark.parametrize(
@@ -135,16 +163,26 @@ def test_the_text_of_a_position_follows_from_the_status(source, is_classified, s
             ("10", "", 3, "Accident"),
             ("11", "", 31, "Retired"),
         ],
-        *[("40", "", 81, "Did not qualify"), ("41", "", 97, "Did not prequalify"), ("30", "", 142, "Did not start")],
-        *[("1", "", 143, "Lapped"), ("11", "+1 Lap", 11, "+1 Lap"), ("11", "Oil pressure", 51, "Oil pressure")],
-        *[("11", "+13 Laps", 53, "+13 Laps"), ("11", "Cooling system", 141, "Cooling system"), ("999", "", None, None)],
+        *[
+            ("40", "", 81, "Did not qualify"),
+            ("41", "", 97, "Did not prequalify"),
+            ("30", "", 142, "Did not start"),
+        ],
+        *[
+            ("1", "", 143, "Lapped"),
+            ("11", "+1 Lap", 11, "+1 Lap"),
+            ("11", "Oil pressure", 51, "Oil pressure"),
+        ],
+        *[
+            ("11", "+13 Laps", 53, "+13 Laps"),
+            ("11", "Cooling system", 141, "Cooling system"),
+            ("999", "", None, None),
+        ],
     ],
 )
 def test_a_status_has_the_id_that_clients_know(source, status, detail, id, text):
     source.change("sessionentry", 211, status=status, detail=detail)
-    sql = (
-        "SELECT statusId, status FROM results LEFT JOIN status USING (statusId) WHERE raceId = 50 AND positionOrder = 3"
-    )
+    sql = "SELECT statusId, status FROM results LEFT JOIN status USING (statusId) WHERE raceId = 50 AND positionOrder = 3"
     assert source.stored(sql) == [(id, text)]
 
 
@@ -223,14 +261,17 @@ def test_pit_stops_are_those_of_the_race(source):
 
 
 def test_standings_are_those_after_a_race(source):
-    assert source.stored("SELECT driverId, points, position, positionText, wins FROM driver_standings") == [
+    assert source.stored(
+        "SELECT driverId, points, position, positionText, wins FROM driver_standings"
+    ) == [
         (40, "34", 1, "1", 1),
         (41, "12.5", 2, "2", 0),
         (43, "3", 3, "D", None),
         (42, "0", None, "-", 0),
     ]
     assert select(
-        source.database, "SELECT constructorId, points, position, positionText FROM constructor_standings"
+        source.database,
+        "SELECT constructorId, points, position, positionText FROM constructor_standings",
     ) == [
         (30, "46.5", 1, "1"),
         (31, "0", None, "E"),
@@ -241,22 +282,37 @@ def test_who_entered_a_race_without_a_result_counts_for_filters_that_are_not_abo
     source.load()
     app = client(source.database)
     totals = {
-        **{"2023/4/drivers": 5, "2023/drivers": 5, "constructors/ferrari/drivers": 4, "drivers/villeneuve/races": 2},
+        **{
+            "2023/4/drivers": 5,
+            "2023/drivers": 5,
+            "constructors/ferrari/drivers": 4,
+            "drivers/villeneuve/races": 2,
+        },
         **{
             "drivers/villeneuve/seasons": 2,
             "2023/drivers/villeneuve/circuits": 1,
             "drivers/villeneuve/constructors": 2,
         },
         # About a result, or of a race without results, or of another list.
-        **{"2023/4/results": 4, "2023/drivers/villeneuve/status": 0, "results/1/constructors/ferrari/drivers": 1},
-        **{"qualifying/3/constructors/ferrari/drivers": 0, "2025/drivers": 0, "2023/drivers/villeneuve/qualifying": 0},
+        **{
+            "2023/4/results": 4,
+            "2023/drivers/villeneuve/status": 0,
+            "results/1/constructors/ferrari/drivers": 1,
+        },
+        **{
+            "qualifying/3/constructors/ferrari/drivers": 0,
+            "2025/drivers": 0,
+            "2023/drivers/villeneuve/qualifying": 0,
+        },
     }
-    served = {path: int(app.get(f"/ergast/f1/{path}?limit=0").json["MRData"]["total"]) for path in totals}
+    served = {
+        path: int(app.get(f"/ergast/f1/{path}?limit=0").json["MRData"]["total"]) for path in totals
+    }
     assert served == totals
-    names = (
-        "SELECT constructorRef FROM constructors WHERE instr(constructors, constructorId) ORDER BY constructorId DESC"
+    names = "SELECT constructorRef FROM constructors WHERE instr(constructors, constructorId) ORDER BY constructorId DESC"
+    of_albon = (
+        f"SELECT (SELECT group_concat(constructorRef, ' ') FROM ({names})) FROM driver_standings"
     )
-    of_albon = f"SELECT (SELECT group_concat(constructorRef, ' ') FROM ({names})) FROM driver_standings"
     assert select(source.database, f"{of_albon} WHERE driverId = 42") == [("williams ferrari",)]
 
 
@@ -273,7 +329,8 @@ def test_the_order_of_rows_and_columns_and_other_columns_and_files_do_not_matter
 
 
 def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
-    source.tables["sessionentry"] = [row[:3] + row[4:] for row in source.tables["sessionentry"]]  # without grid
+    # without grid
+    source.tables["sessionentry"] = [row[:3] + row[4:] for row in source.tables["sessionentry"]]
     report = source.load()
     assert "formula_one_sessionentry.csv: no column grid, so it is unknown in all rows" in report
     assert select(source.database, "SELECT DISTINCT grid FROM results") == [(None,)]
@@ -282,13 +339,20 @@ def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
 @pytest.mark.parametrize(
     ("name", "column", "said"),
     [
-        *[("session", "timestamp", "races"), ("round", "number", "races"), ("sessionentry", "position", "results")],
+        *[
+            ("session", "timestamp", "races"),
+            ("round", "number", "races"),
+            ("sessionentry", "position", "results"),
+        ],
         *[("driver", "reference", "drivers"), ("team", "reference", "constructors")],
     ],
 )
 def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, said):
     header, *records = source.tables[name]
-    source.tables[name] = [[f"old_{field}" if field == column else field for field in header], *records]
+    source.tables[name] = [
+        [f"old_{field}" if field == column else field for field in header],
+        *records,
+    ]
     with pytest.raises(LoadError, match=f"no {said} that can be served"):
         source.load()
 
@@ -297,7 +361,11 @@ def test_laps_pit_stops_and_standings_may_be_absent(source):
     del source.tables["lap"], source.tables["driverchampionship"], source.tables["teamchampionship"]
     absent = [line.split()[0] for line in source.load() if "no file" in line]
     assert absent == ["practice", "lap_times", "driver_standings", "constructor_standings"]
-    assert select(source.database, "SELECT stop, lap FROM pit_stops") == [(1, None), (2, None), (1, None)]
+    assert select(source.database, "SELECT stop, lap FROM pit_stops") == [
+        (1, None),
+        (2, None),
+        (1, None),
+    ]
     del source.tables["pitstop"]
     assert "pit_stops                  no file            0" in source.load()
 
@@ -320,7 +388,9 @@ def test_a_file_that_is_not_a_regular_one_is_refused(source):
     source.write()
     (source.folder / "formula_one_lap.csv").unlink()
     (source.folder / "formula_one_lap.csv").mkdir()
-    with pytest.raises(LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"):
+    with pytest.raises(
+        LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"
+    ):
         build.load([str(source.folder)], str(source.database), None, lambda text: None)
 
 
@@ -330,7 +400,9 @@ WRONG_VALUES = (EXPECTED / "wrong-values-jolpica.txt").read_text().splitlines()
 
 @pytest.mark.parametrize("line", WRONG_VALUES)
 def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(source, line):
-    name, id, column, value, said = re.fullmatch(r"(\w+) (\d+) (\w+) = (.*?): (line .*)", line).groups()
+    name, id, column, value, said = re.fullmatch(
+        r"(\w+) (\d+) (\w+) = (.*?): (line .*)", line
+    ).groups()
     source.change(name, id, **{column: value})
     with pytest.raises(LoadError, match=re.escape(f"formula_one_{name}.csv, {said}")):
         source.load()
@@ -339,14 +411,18 @@ def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_colum
 def test_a_driver_who_is_twice_in_a_session_is_refused(source):
     source.change("roundentry", 102, team_driver_id="80")
     with pytest.raises(
-        LoadError, match=r"source: two rows have the same qualifying\.raceId, qualifying\.driverId; exp"
+        LoadError,
+        match=r"source: two rows have the same qualifying\.raceId, qualifying\.driverId; exp",
     ):
         source.load()
 
 
 def test_a_dump_that_lacks_a_table_or_has_an_empty_one_is_refused(source):
     table = source.tables.pop("team")
-    with pytest.raises(LoadError, match=r"source: no formula_one_team\.csv in it; expected formula_one_season\.csv, "):
+    with pytest.raises(
+        LoadError,
+        match=r"source: no formula_one_team\.csv in it; expected formula_one_season\.csv, ",
+    ):
         source.load()
     source.tables["team"] = table[:1]
     with pytest.raises(LoadError, match=r"formula_one_team\.csv: no rows; expected at least one"):
@@ -404,18 +480,23 @@ DIFFERENCES = {
             "season driverStandings round StandingsLists",
         )
     ],
-    "2009/results/1.json?limit=2": [order("/MRData/RaceTable", "position season Races", "season position Races")],
+    "2009/results/1.json?limit=2": [
+        order("/MRData/RaceTable", "position season Races", "season position Races")
+    ],
     "2023/18/pitstops/2.json?limit=2": [
         order("/MRData/RaceTable", "stop season round Races", "season round stop Races")
     ],
     # The keys of a timing have the order that Ergast's have.
     "2023/18/laps/1.json?limit=3": [timing(0, 0), timing(0, 1), timing(0, 2)],
     "2023/18/drivers/leclerc/laps.json?limit=2": [timing(0, 0), timing(1, 0)],
-    # The dump has 2:19:46.3, which is 8386300 ms. Jolpica's own `time` beside it, +12.600, says so too.
-    "1958/1/results.json?limit=20": [("/MRData/RaceTable/Races/0/Results/2/Time/millis", "8386299", "8386300")],
+    # The dump has 2:19:46.3, which is 8386300 ms. Jolpica's own `time` beside it, +12.600, says so
+    # too.
+    "1958/1/results.json?limit=20": [
+        ("/MRData/RaceTable/Races/0/Results/2/Time/millis", "8386299", "8386300")
+    ],
 }
-# Lists of things go by entries to a race, and the dump has those of nine seasons only. Jolpica's go by entries to a
-# season, which the dump has of all: `{path: (list, id, what we have of it)}`.
+# Lists of things go by entries to a race, and the dump has those of nine seasons only. Jolpica's go
+# by entries to a season, which the dump has of all: `{path: (list, id, what we have of it)}`.
 BY_RACE = {
     "drivers/alonso/constructors.json": (
         "ConstructorTable",
@@ -423,21 +504,33 @@ BY_RACE = {
         "constructorId",
         ["aston_martin", "mclaren", "renault"],
     ),
-    "drivers/alonso/constructors/renault/seasons.json": ("SeasonTable", "Seasons", "season", ["2008", "2009"]),
+    "drivers/alonso/constructors/renault/seasons.json": (
+        "SeasonTable",
+        "Seasons",
+        "season",
+        ["2008", "2009"],
+    ),
 }
 # Answered here: standings of all finished seasons, and pit stops of a season.
 REFUSED_THERE = ("driverstandings.json", "2009/pitstops.json")
 
 
-def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(jolpica, jolpica_database):
+def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(
+    jolpica, jolpica_database
+):
     app = client(jolpica_database, finish_times="gap")
 
     def ours(path):
         address = path if "limit=" in path else f"{path}?limit=30"
         headers, https = {"Host": "api.example.org"}, {"wsgi.url_scheme": "https"}
-        return app.get(f"/ergast/f1/{address}", headers=headers, extra_environ=https, expect_errors=True)
+        return app.get(
+            f"/ergast/f1/{address}", headers=headers, extra_environ=https, expect_errors=True
+        )
 
-    answers = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((jolpica / "answers").iterdir())]
+    answers = [
+        json.loads(file.read_text(encoding="utf-8"))
+        for file in sorted((jolpica / "answers").iterdir())
+    ]
     expected = {answer["path"]: answer for answer in answers}
     assert {*DIFFERENCES, *BY_RACE, *REFUSED_THERE} <= expected.keys()
 
@@ -445,7 +538,9 @@ def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(jolp
         assert (expected.pop(path)["status"], ours(path).status_int) == (400, 200)
     for path, (table, key, id, ids) in BY_RACE.items():
         theirs = expected.pop(path)["body"]["MRData"][table][key]
-        assert ours(path).json["MRData"][table][key] == [thing for thing in theirs if thing[id] in ids]
+        assert ours(path).json["MRData"][table][key] == [
+            thing for thing in theirs if thing[id] in ids
+        ]
     for path, answer in expected.items():
         response = ours(path)
         assert response.status_int == answer["status"], path
@@ -475,7 +570,9 @@ def files(jolpica):
 def test_who_entered_races_is_served_as_the_entries_of_the_dump_say(files, jolpica_database):
     seasons, rounds, sessions, in_sessions, entries, pairs, drivers, teams = map(files, NAMES)
     circuits = files("circuit")
-    in_races = [each for each in in_sessions.values() if sessions[each["session_id"]]["type"] == "R"]
+    in_races = [
+        each for each in in_sessions.values() if sessions[each["session_id"]]["type"] == "R"
+    ]
     have_results = {sessions[each["session_id"]]["round_id"] for each in in_races}
     with_result = {each["round_entry_id"] for each in in_races}
     entered = []
@@ -486,33 +583,55 @@ def test_who_entered_races_is_served_as_the_entries_of_the_dump_say(files, jolpi
         things["constructors"] = teams[pair["team_id"]]
         facts = {name: thing["reference"] for name, thing in things.items()}
         if entry["round_id"] in have_results:
-            entered.append((facts | {"seasons": year, "races": f"{year}/{race['number']}"}, id in with_result))
+            entered.append(
+                (facts | {"seasons": year, "races": f"{year}/{race['number']}"}, id in with_result)
+            )
     app = client(jolpica_database)
 
     def served(path, name):
         """The ids in the list that an address has."""
         address = f"/ergast/f1/{path}/{name}?limit=2000"
-        (found,) = [each for each in app.get(address).json["MRData"].values() if isinstance(each, dict)]
+        (found,) = [
+            each for each in app.get(address).json["MRData"].values() if isinstance(each, dict)
+        ]
         id = {"races": "round", "seasons": "season"}.get(name, f"{name[:-1]}Id")
-        return [f"{row['season']}/{row[id]}" if name == "races" else row[id] for row in found[name.capitalize()]]
+        return [
+            f"{row['season']}/{row[id]}" if name == "races" else row[id]
+            for row in found[name.capitalize()]
+        ]
 
     without_result = [facts for facts, has_result in entered if not has_result]
     assert len(without_result) == 106
     for facts in [*without_result, *random.sample([facts for facts, _ in entered], 100)]:
         front = random.choice([[], ["seasons"], ["races"]])
-        names = random.sample(["circuits", "drivers", "constructors"], 2)  # at least one is not about the calendar
-        path = "/".join([facts[name] for name in front] + [f"{name}/{facts[name]}" for name in names])
-        same = [each for each, _ in entered if all(each[name] == facts[name] for name in [*front, *names])]
+        # at least one is not about the calendar
+        names = random.sample(["circuits", "drivers", "constructors"], 2)
+        path = "/".join(
+            [facts[name] for name in front] + [f"{name}/{facts[name]}" for name in names]
+        )
+        same = [
+            each
+            for each, _ in entered
+            if all(each[name] == facts[name] for name in [*front, *names])
+        ]
         for name in facts:
-            assert sorted(served(path, name)) == sorted({each[name] for each in same}), f"{path}/{name}"
-    counts = {("1980/13", "drivers"): 28, ("1979", "constructors"): 19, ("1980/drivers/desire_wilson", "races"): 1}
+            assert sorted(served(path, name)) == sorted({each[name] for each in same}), (
+                f"{path}/{name}"
+            )
+    counts = {
+        ("1980/13", "drivers"): 28,
+        ("1979", "constructors"): 19,
+        ("1980/drivers/desire_wilson", "races"): 1,
+    }
     assert {address: len(served(*address)) for address in counts} == counts
     for year in {facts["seasons"] for facts in without_result}:
         answer = app.get(f"/ergast/f1/{year}/driverstandings?limit=2000").json["MRData"]
         for row in answer["StandingsTable"]["StandingsLists"][0]["DriverStandings"]:
             of_driver = {"seasons": year, "drivers": row["Driver"]["driverId"]}.items()
             expected = {facts["constructors"] for facts, _ in entered if of_driver <= facts.items()}
-            assert sorted(each["constructorId"] for each in row["Constructors"]) == sorted(expected), of_driver
+            assert sorted(each["constructorId"] for each in row["Constructors"]) == sorted(
+                expected
+            ), of_driver
 
 
 def test_sprint_qualifying_is_served_as_the_sessions_of_the_dump_say(files, jolpica_database):
@@ -528,9 +647,18 @@ def test_sprint_qualifying_is_served_as_the_sessions_of_the_dump_say(files, jolp
         session, of_round = sessions[entry["session_id"]], round_entries[entry["round_entry_id"]]
         if session["type"] in ("SQ1", "SQ2", "SQ3"):
             race, pair = rounds[session["round_id"]], pairs[of_round["team_driver_id"]]
-            driver, team = drivers[pair["driver_id"]]["reference"], teams[pair["team_id"]]["reference"]
-            row = expected.setdefault((seasons[race["season_id"]]["year"], race["number"], driver), {})
-            row |= {"number": of_round["car_number"], "constructor": team, "position": entry["position"]}
+            driver, team = (
+                drivers[pair["driver_id"]]["reference"],
+                teams[pair["team_id"]]["reference"],
+            )
+            row = expected.setdefault(
+                (seasons[race["season_id"]]["year"], race["number"], driver), {}
+            )
+            row |= {
+                "number": of_round["car_number"],
+                "constructor": team,
+                "position": entry["position"],
+            }
             row |= {session["type"][1:]: best[entry["id"]]} if entry["id"] in best else {}
     answer = client(jolpica_database).get("/ergast/f1/sprintqualifying?limit=2000").json["MRData"]
     served = {

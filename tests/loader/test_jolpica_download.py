@@ -1,4 +1,6 @@
-"""racedata.loader.sources.jolpica_download: the published dump is found, and a token goes to one host alone."""
+"""racedata.loader.sources.jolpica_download: the published dump is found, and a token goes to one
+host alone.
+"""
 
 import hashlib
 import io
@@ -88,7 +90,9 @@ def test_without_a_token_the_delayed_dump_is_downloaded(api, storage):
     assert api.requests == [("/index/", None), ("/delayed", None)] * 2
 
 
-def test_with_a_token_the_latest_dump_is_downloaded_and_only_the_host_of_the_index_gets_the_token(api, storage):
+def test_with_a_token_the_latest_dump_is_downloaded_and_only_the_host_of_the_index_gets_the_token(
+    api, storage
+):
     api.index(delayed=entry(f"{api.url}/delayed"), latest=entry(f"{api.url}/latest"))
     api.redirect("/latest", f"{api.url}/latest/")
     api.redirect("/latest/", f"{storage.url}/dump.zip?signature=1")
@@ -116,7 +120,10 @@ def test_an_index_that_redirects_to_another_host_does_not_take_the_token_there(a
         ("https://api.jolpi.ca/data/", True),
         *[("http://api.jolpi.ca/data/", False), ("https://api.jolpi.ca:8443/data/", False)],
         *[("https://jolpi.ca/data/", False), ("https://api.jolpi.ca.example.org/data/", False)],
-        *[("https://api.jolpi.ca@example.org/data/", False), ("https://example.org/https://api.jolpi.ca/", False)],
+        *[
+            ("https://api.jolpi.ca@example.org/data/", False),
+            ("https://example.org/https://api.jolpi.ca/", False),
+        ],
     ],
 )
 def test_the_token_is_for_one_scheme_host_and_port(url, gets_it):
@@ -127,10 +134,18 @@ def test_the_token_is_for_one_scheme_host_and_port(url, gets_it):
 @pytest.mark.parametrize("status", [401, 403])
 def test_a_wrong_token_is_refused_in_one_line_that_does_not_show_it(api, status):
     api.serve("/index/", b"who is that", status)
-    refused(api, f"{api.url}/index/: does not accept JOLPICA_TOKEN ({status}); expected Jolpica's index", TOKEN)
+    refused(
+        api,
+        f"{api.url}/index/: does not accept JOLPICA_TOKEN ({status}); expected Jolpica's index",
+        TOKEN,
+    )
     api.index(latest=entry(f"{api.url}/latest"))
     api.serve("/latest", b"who is that", status)
-    refused(api, f"{api.url}/latest: does not accept JOLPICA_TOKEN ({status}); expected the zip of a dump", TOKEN)
+    refused(
+        api,
+        f"{api.url}/latest: does not accept JOLPICA_TOKEN ({status}); expected the zip of a dump",
+        TOKEN,
+    )
 
 
 def test_a_storage_that_refuses_a_request_does_not_blame_the_token(api, storage):
@@ -161,7 +176,10 @@ def test_a_dump_whose_checksum_differs_is_refused(api):
     assert fetched(api) == ["formula_one_round.csv"]
     api.serve("/delayed", ZIP + b"x")
     actual = hashlib.sha256(ZIP + b"x").hexdigest()
-    refused(api, f"{api.url}/delayed: its SHA-256 is {actual}; expected {SHA256}, as {api.url}/index/ says")
+    refused(
+        api,
+        f"{api.url}/delayed: its SHA-256 is {actual}; expected {SHA256}, as {api.url}/index/ says",
+    )
 
 
 @pytest.mark.parametrize(
@@ -183,7 +201,10 @@ def test_an_index_that_is_none_is_refused(api, body, said):
 
 def test_a_redirect_loop_is_refused_in_one_line(api):
     api.redirect("/index/", f"{api.url}/index/")
-    refused(api, f"{api.url}/index/: The HTTP server returned a redirect error that would lead to an infinite loop.")
+    refused(
+        api,
+        f"{api.url}/index/: The HTTP server returned a redirect error that would lead to an infinite loop.",
+    )
 
 
 URL = "https://api.jolpi.ca/data/dumps/download/delayed/"
@@ -194,7 +215,10 @@ URL = "https://api.jolpi.ca/data/dumps/download/delayed/"
     [
         {"delayed": entry(URL), "latest": entry(f"{URL}latest", "0" * 64)},
         {"dumps": {"csv": {"delayed": {"file": {"download_url": URL}, "checksums": [SHA256]}}}},
-        [{"type": "latest", "url": f"{URL}latest", "hash": "0" * 64}, {"type": "delayed", "url": URL, "hash": SHA256}],
+        [
+            {"type": "latest", "url": f"{URL}latest", "hash": "0" * 64},
+            {"type": "delayed", "url": URL, "hash": SHA256},
+        ],
         {"delayed": {"kind": "delayed", "url": URL, "same": URL, "sha256": SHA256}},
     ],
 )
@@ -210,9 +234,15 @@ def test_an_entry_of_the_index_is_found_by_its_name_and_the_form_of_its_values(d
         ({"delayed": {"url": URL}}, "has 1 URLs and 0 SHA-256"),
         ({"delayed": {"url": URL, "sha256": SHA256[1:]}}, "has 1 URLs and 0 SHA-256"),
         ({"delayed": {"url": "/delayed/", "sha256": SHA256}}, "has 0 URLs and 1 SHA-256"),
-        ({"delayed": {"url": URL, "more": f"{URL}more", "sha256": SHA256}}, "has 2 URLs and 1 SHA-256"),
+        (
+            {"delayed": {"url": URL, "more": f"{URL}more", "sha256": SHA256}},
+            "has 2 URLs and 1 SHA-256",
+        ),
         ({"delayed": [entry(URL), entry(f"{URL}2")]}, "has 0 URLs"),
-        ({"a": {"delayed": entry(URL)}, "b": {"delayed": entry(URL, "0" * 64)}}, "has 1 URLs and 2 SHA-256"),
+        (
+            {"a": {"delayed": entry(URL)}, "b": {"delayed": entry(URL, "0" * 64)}},
+            "has 1 URLs and 2 SHA-256",
+        ),
         ({"delayed": entry(URL.replace("https", "http"))}, "is not at an https address; exp"),
     ],
 )
@@ -223,7 +253,12 @@ def test_an_index_with_no_entry_or_with_a_doubtful_one_is_refused(document, said
 
 def test_the_loader_does_not_show_the_token(tmp_path):
     """Without a way to the network: the request goes to a proxy that refuses connections."""
-    proxy = {"https_proxy": "http://127.0.0.1:1", "no_proxy": "", "JOLPICA_TOKEN": TOKEN, "PATH": "/usr/bin:/bin"}
+    proxy = {
+        "https_proxy": "http://127.0.0.1:1",
+        "no_proxy": "",
+        "JOLPICA_TOKEN": TOKEN,
+        "PATH": "/usr/bin:/bin",
+    }
     run = run_loader("jolpica", tmp_path / "x.db", env=proxy)
     assert run.returncode == 1 and run.stdout == ""
     said = f"racedata load: {re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed\n"

@@ -1,4 +1,6 @@
-"""racedata.loader.matching: which race is which. test_merge.py and test_against.py have the matches in SQL."""
+"""racedata.loader.matching: which race is which. test_merge.py and test_against.py have the matches
+in SQL.
+"""
 
 import pytest
 
@@ -11,7 +13,14 @@ IMOLA = CalendarRace(1, "Imola Grand Prix", "https://example.org/imola", "imola"
     ("changes", "matches"),
     [
         ({"url": None, "circuit": "mugello", "date": "2023-06-01"}, True),
-        ({"name": "Grand Prix of Imola", "url": "http://example.org/imola", "circuit": "mugello"}, True),
+        (
+            {
+                "name": "Grand Prix of Imola",
+                "url": "http://example.org/imola",
+                "circuit": "mugello",
+            },
+            True,
+        ),
         ({"name": "Grand Prix of Imola", "url": None, "circuit": "Imola"}, True),
         ({"name": "Grand Prix of Imola", "url": None, "date": "2023-05-28"}, False),
         ({"name": "Grand Prix of Imola", "url": None, "circuit": "mugello"}, False),
@@ -26,7 +35,10 @@ def test_a_race_keeps_its_identity_by_name_or_article_or_circuit_and_date(
 
 
 def test_the_same_name_is_a_better_match_than_the_same_day() -> None:
-    moved, instead = IMOLA._replace(id=7, date="2023-09-01"), IMOLA._replace(id=8, name="Another", url=None)
+    moved, instead = (
+        IMOLA._replace(id=7, date="2023-09-01"),
+        IMOLA._replace(id=8, name="Another", url=None),
+    )
     assert match_calendars([IMOLA], [instead, moved]) == {1: 7}
 
 

@@ -1,6 +1,8 @@
-"""racedata.loader.merge: what a further source adds to the first, and what of the database from before a load keeps.
+"""racedata.loader.merge: what a further source adds to the first, and what of the database from
+before a load keeps.
 
-The further source is the sample with other ids, rounds and dates, so that nothing can be matched by those.
+The further source is the sample with other ids, rounds and dates, so that nothing can be matched by
+those.
 """
 
 import shutil
@@ -22,16 +24,32 @@ from support.loads import (
     without,
 )
 
-IDS = ("raceId", "driverId", "constructorId", "circuitId", "statusId", "resultId", "qualifyId", "driverStandingsId")
+IDS = (
+    "raceId",
+    "driverId",
+    "constructorId",
+    "circuitId",
+    "statusId",
+    "resultId",
+    "qualifyId",
+    "driverStandingsId",
+)
 US_GRAND_PRIX = race_ids(SAMPLE, 2023)[18]
 
 
 def renumbered(row):
-    """A row with other ids and rounds, and the race a day later, as a source with dates in UTC may have it."""
-    changes = {name: str(int(row[name]) + 1000) for name in (*IDS, "constructorStandingsId") if name in row}
+    """A row with other ids and rounds, and the race a day later, as a source with dates in UTC may
+    have it.
+    """
+    changes = {
+        name: str(int(row[name]) + 1000) for name in (*IDS, "constructorStandingsId") if name in row
+    }
     if "round" in row:
         is_us_grand_prix = row["raceId"] == US_GRAND_PRIX
-        changes |= {"round": str(60 - int(row["round"])), "date": "2023-10-23" if is_us_grand_prix else row["date"]}
+        changes |= {
+            "round": str(60 - int(row["round"])),
+            "date": "2023-10-23" if is_us_grand_prix else row["date"],
+        }
     return row | changes
 
 
@@ -39,7 +57,9 @@ def renumbered(row):
 def other(tmp_path_factory):
     """The further source."""
     tables = [path.stem for path in SAMPLE.glob("*.csv")]
-    return edited(SAMPLE, tmp_path_factory.mktemp("other") / "other", **dict.fromkeys(tables, renumbered))
+    return edited(
+        SAMPLE, tmp_path_factory.mktemp("other") / "other", **dict.fromkeys(tables, renumbered)
+    )
 
 
 def lacking(folder, *tables, **edits):
@@ -59,18 +79,23 @@ def load(database, *sources):
 
 
 @pytest.mark.parametrize("tables", [[table] for table in RECORDS] + [list(RECORDS)], ids="-".join)
-def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(other, sample_database, tmp_path, tables):
+def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(
+    other, sample_database, tmp_path, tables
+):
     source = lacking(tmp_path, *tables)
     said = load(tmp_path / "x.db", source, other)
     assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
     of_other = next(line for line in said if line.startswith(f"{other}: "))
     kinds = {*tables, *["fastest_laps"] * ("results" in tables)}
     assert {
-        text.partition(" of 1 race (2023)")[0].replace(" ", "_") for text in of_other[len(f"{other}: ") :].split(", ")
+        text.partition(" of 1 race (2023)")[0].replace(" ", "_")
+        for text in of_other[len(f"{other}: ") :].split(", ")
     } == kinds
 
 
-def test_nothing_that_is_there_changes_and_the_sources_are_kept_apart(other, sample_database, tmp_path):
+def test_nothing_that_is_there_changes_and_the_sources_are_kept_apart(
+    other, sample_database, tmp_path
+):
     database = tmp_path / "x.db"
     edit(other / "licence.txt", "CC BY-NC-SA 4.0", "CC BY-SA 4.0")
     said = load(database, SAMPLE, other)
@@ -84,7 +109,9 @@ def test_nothing_that_is_there_changes_and_the_sources_are_kept_apart(other, sam
 
 def test_fastest_laps_are_added_to_results_without_any(other, sample_database, tmp_path):
     unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
-    source = lacking(tmp_path, results=lambda row: row | unknown if row["raceId"] == US_GRAND_PRIX else row)
+    source = lacking(
+        tmp_path, results=lambda row: row | unknown if row["raceId"] == US_GRAND_PRIX else row
+    )
     load(tmp_path / "x.db", source, other)
     assert rows_of(tmp_path / "x.db") == rows_of(sample_database)
     kinds = "SELECT kind FROM origins WHERE sourceId = 2"
@@ -93,14 +120,23 @@ def test_fastest_laps_are_added_to_results_without_any(other, sample_database, t
 
 def test_one_fastest_lap_that_is_there_keeps_all_others_out(other, tmp_path):
     unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
-    source = lacking(tmp_path, results=lambda row: row if row["positionOrder"] == "7" else row | unknown)
+    source = lacking(
+        tmp_path, results=lambda row: row if row["positionOrder"] == "7" else row | unknown
+    )
     load(tmp_path / "x.db", source, other)
-    assert select(tmp_path / "x.db", f"SELECT count(rank) FROM results WHERE raceId = {US_GRAND_PRIX}") == [(1,)]
+    assert select(
+        tmp_path / "x.db", f"SELECT count(rank) FROM results WHERE raceId = {US_GRAND_PRIX}"
+    ) == [(1,)]
 
 
-SESSIONS = [f"{name}_{what}" for name in ("fp1", "fp2", "fp3", "quali", "sprint") for what in ("date", "time")]
+SESSIONS = [
+    f"{name}_{what}"
+    for name in ("fp1", "fp2", "fp3", "quali", "sprint")
+    for what in ("date", "time")
+]
 SCHEDULE = "SELECT raceId, session, date, time FROM sessions ORDER BY 1, 2"
-TIMES = "SELECT raceId, time FROM races WHERE date <> '2023-10-22' ORDER BY 1"  # of the others, `other` has the dates
+# of the others, `other` has the dates
+TIMES = "SELECT raceId, time FROM races WHERE date <> '2023-10-22' ORDER BY 1"
 
 
 def unscheduled(row):
@@ -112,12 +148,15 @@ def without_sessions(row):
     return unscheduled(row) | {"time": row["time"]}
 
 
-def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(other, sample_database, tmp_path):
+def test_a_further_source_adds_the_sessions_and_the_time_of_a_race_without_any(
+    other, sample_database, tmp_path
+):
     said = load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", races=unscheduled), other)
     for sql in (SCHEDULE, TIMES):
         assert select(tmp_path / "x.db", sql) == select(sample_database, sql)
     us_grand_prix = f"SELECT time FROM races WHERE raceId = {US_GRAND_PRIX}"
-    assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]  # at another date, it may be another time
+    # at another date, it may be another time
+    assert select(tmp_path / "x.db", us_grand_prix) == [(None,)]
     assert f"{other}: sessions of 44 races (2021 to 2023)" in said
 
 
@@ -135,17 +174,25 @@ def test_sessions_of_a_race_are_of_one_source_and_weekend(other, tmp_path, here,
         return unscheduled(row) | (here if row["raceId"] == US_GRAND_PRIX else {})
 
     source = edited(SAMPLE, tmp_path / "dump", races=edit)
-    further = edited(other, tmp_path / "other", races=lambda row: row | there if row["raceId"] == "1067" else row)
+    further = edited(
+        other, tmp_path / "other", races=lambda row: row | there if row["raceId"] == "1067" else row
+    )
     load(tmp_path / "x.db", source, further)
-    found = f"SELECT session, date, time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND date NOT NULL"
+    found = (
+        f"SELECT session, date, time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND date NOT NULL"
+    )
     assert select(tmp_path / "x.db", found) == kept
 
 
-def test_sessions_follow_their_source_and_stay_if_another_has_none(other, sample_database, tmp_path):
+def test_sessions_follow_their_source_and_stay_if_another_has_none(
+    other, sample_database, tmp_path
+):
     dump = edited(SAMPLE, tmp_path / "dump", races=unscheduled)
     database, later = built(dump, tmp_path / "x.db"), {"fp1_time": "16:00:00"}
     first = f"SELECT time FROM sessions WHERE raceId = {US_GRAND_PRIX} AND session = 'fp1'"
-    further = edited(other, tmp_path / "other", races=lambda row: row | later if row["raceId"] == "1067" else row)
+    further = edited(
+        other, tmp_path / "other", races=lambda row: row | later if row["raceId"] == "1067" else row
+    )
     for source, time in ((other, "17:30:00"), (further, "16:00:00")):
         shutil.copytree(source, tmp_path / "source", dirs_exist_ok=True)
         refreshed(database, str(tmp_path / "source"))
@@ -164,7 +211,11 @@ def test_sessions_of_a_race_that_moved_do_not_stay(sample_database, tmp_path):
         return unscheduled(row) | ({"date": "2023-10-29"} if row["raceId"] == US_GRAND_PRIX else {})
 
     database = built(SAMPLE, tmp_path / "x.db")
-    with served(answers_of(client(built(edited(SAMPLE, tmp_path / "api", races=moved), tmp_path / "api.db")))) as api:
+    with served(
+        answers_of(
+            client(built(edited(SAMPLE, tmp_path / "api", races=moved), tmp_path / "api.db"))
+        )
+    ) as api:
         refreshed(database, api.url)
     found = "SELECT DISTINCT raceId FROM sessions JOIN races USING (raceId) WHERE year = 2023"
     assert {*select(sample_database, found)} - {*select(database, found)} == {(int(US_GRAND_PRIX),)}
@@ -172,16 +223,26 @@ def test_sessions_of_a_race_that_moved_do_not_stay(sample_database, tmp_path):
 
 @pytest.mark.parametrize("change", [{"date": "2023-10-24"}, {"circuitId": "1005"}], ids=str)
 def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path, change):
-    further = edited(other, tmp_path / "other", races=lambda row: row | change if row["raceId"] == "1067" else row)
+    further = edited(
+        other,
+        tmp_path / "other",
+        races=lambda row: row | change if row["raceId"] == "1067" else row,
+    )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
-    assert "2023/42 United States Grand Prix: match no race here, or two, so nothing of them is added" in said
+    assert (
+        "2023/42 United States Grand Prix: match no race here, or two, so nothing of them is added"
+        in said
+    )
     assert f"{further}: nothing" in said
 
 
 def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path):
-    twin = {"circuitId": "1003", "date": "2023-10-21"}  # another race a day before, at the same circuit
+    # another race a day before, at the same circuit
+    twin = {"circuitId": "1003", "date": "2023-10-21"}
     austria = str(int(race_ids(SAMPLE, 2023)[9]) + 1000)
-    further = edited(other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row)
+    further = edited(
+        other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row
+    )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
     (line,) = [line for line in said if "match no race here" in line]
     assert (
@@ -197,22 +258,32 @@ def test_of_many_races_that_match_none_the_newest_are_named(other, tmp_path):
     assert line.startswith("2023/") and " more: match no race here, or two" in line
 
 
-def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(other, tmp_path):
+def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(
+    other, tmp_path
+):
     further = edited(
         other,
         tmp_path / "other",
-        drivers=lambda row: row | {"driverRef": "carlos_sainz_jr"} if row["driverRef"] == "sainz" else row,
+        drivers=lambda row: (
+            row | {"driverRef": "carlos_sainz_jr"} if row["driverRef"] == "sainz" else row
+        ),
         status=lambda row: row | {"status": row["status"].upper()},
     )
 
     def without_two(row):  # moss and sargeant
-        return None if row.get("driverId") in ("43", "55") or row.get("raceId") == US_GRAND_PRIX else row
+        return (
+            None
+            if row.get("driverId") in ("43", "55") or row.get("raceId") == US_GRAND_PRIX
+            else row
+        )
 
     edits = dict.fromkeys(RECORDS, without_two)
     edits["drivers"] = lambda row: None if row["driverId"] in ("43", "55") else row
     edits["status"] = lambda row: None if row["status"] in ("Undertray", "Disqualified") else row
     load(tmp_path / "x.db", edited(SAMPLE, tmp_path / "dump", **edits), further)
-    found = "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
+    found = (
+        "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
+    )
     assert select(tmp_path / "x.db", found) == [("sainz",), ("sargeant",)]
     in_capitals = "SELECT status FROM status WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"
     assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
@@ -221,13 +292,18 @@ def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_rec
 def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other, tmp_path):
     sainz = next(row for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "sainz")
     same = {"driverRef": "carlos_sainz_jr", "dob": sainz["dob"], "surname": "SAINZ"}
-    further = edited(other, tmp_path / "other", drivers=lambda row: row | same if row["driverRef"] == "stroll" else row)
+    further = edited(
+        other,
+        tmp_path / "other",
+        drivers=lambda row: row | same if row["driverRef"] == "stroll" else row,
+    )
     run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
     names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
-    said = (
-        "racedata load: {}: drivers {} are both 'sainz', by reference, or by birth date and surname; expected only one"
+    said = "racedata load: {}: drivers {} are both 'sainz', by reference, or by birth date and surname; expected only one"
+    assert (
+        run.stderr.startswith(tuple(said.format(further, both) for both in names))
+        and run.stderr.count("\n") == 1
     )
-    assert run.stderr.startswith(tuple(said.format(further, both) for both in names)) and run.stderr.count("\n") == 1
 
 
 # Entries without a result.
@@ -246,7 +322,9 @@ def entering(source, driver, race=US_GRAND_PRIX):
 
 
 @pytest.mark.parametrize(("lacks", "entered"), [("results", [(18, "wilson")]), ("qualifying", [])])
-def test_a_source_gives_the_entries_of_a_race_only_with_the_results(other, tmp_path, lacks, entered):
+def test_a_source_gives_the_entries_of_a_race_only_with_the_results(
+    other, tmp_path, lacks, entered
+):
     further = edited(other, tmp_path / "further")
     with (further / "drivers.csv").open("a", encoding="utf-8") as file:
         file.write(r"9999,wilson,\N,\N,Desiré,Wilson,1953-11-26,South African,\N")
@@ -267,8 +345,12 @@ def test_newer_results_replace_entries_only_if_they_come_with_some(sample_databa
 
 
 def test_a_driver_who_has_a_result_now_has_entered_only_with_that(sample_database, tmp_path):
-    alonso = next(row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso")
-    dump = edited(SAMPLE, tmp_path / "dump", results=lambda row: None if row["driverId"] == alonso else row)
+    alonso = next(
+        row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
+    )
+    dump = edited(
+        SAMPLE, tmp_path / "dump", results=lambda row: None if row["driverId"] == alonso else row
+    )
     database = built(entering(dump, alonso), tmp_path / "x.db")
     with served(answers_of(client(sample_database))) as server:
         refreshed(database, server.url, season=2023)
@@ -278,8 +360,12 @@ def test_a_driver_who_has_a_result_now_has_entered_only_with_that(sample_databas
 
 def test_a_race_that_is_no_more_has_no_entries(sample_database, tmp_path):
     database = built(entering(edited(SAMPLE, tmp_path / "source"), "89"), tmp_path / "x.db")
-    tables = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] == US_GRAND_PRIX else row)
-    with served(answers_of(client(built(edited(SAMPLE, tmp_path / "api", **tables), tmp_path / "api.db")))) as server:
+    tables = dict.fromkeys(
+        ("races", *RECORDS), lambda row: None if row["raceId"] == US_GRAND_PRIX else row
+    )
+    with served(
+        answers_of(client(built(edited(SAMPLE, tmp_path / "api", **tables), tmp_path / "api.db")))
+    ) as server:
         refreshed(database, server.url, season=2023)
     assert client(database).get("/ergast/f1/drivers/frentzen/races").json["MRData"]["total"] == "0"
 
@@ -289,7 +375,9 @@ def test_a_race_that_is_no_more_has_no_entries(sample_database, tmp_path):
 
 @pytest.fixture
 def refreshed_database(sample_database, tmp_path):
-    """A database of the sample without the latest round, which a refresh on the day after the race has brought."""
+    """A database of the sample without the latest round, which a refresh on the day after the race
+    has brought.
+    """
     database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(sample_database))) as server:
         refreshed(database, server.url, season=2023, now=1_698_100_000)
@@ -297,8 +385,13 @@ def refreshed_database(sample_database, tmp_path):
     return database
 
 
-def test_a_load_of_an_older_dump_keeps_what_a_refresh_has_brought(refreshed_database, sample_database, tmp_path):
-    before = select(refreshed_database, "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2")
+def test_a_load_of_an_older_dump_keeps_what_a_refresh_has_brought(
+    refreshed_database, sample_database, tmp_path
+):
+    before = select(
+        refreshed_database,
+        "SELECT kind, fetchedAt FROM origins WHERE fetchedAt NOT NULL ORDER BY 1, 2",
+    )
     for dump in (tmp_path / "dump", lacking(tmp_path, *RECORDS)):
         load(refreshed_database, dump)
         assert rows_of(refreshed_database) == rows_of(sample_database)
@@ -311,24 +404,35 @@ def test_a_load_of_an_older_dump_keeps_what_a_refresh_has_brought(refreshed_data
 
 def test_a_load_of_a_newer_dump_keeps_only_what_that_lacks(refreshed_database, tmp_path):
     def newer(row):
-        """The last race of the season has the results of round 18, and round 18 other points, but no pit stops."""
+        """The last race of the season has the results of round 18, and round 18 other points, but
+        no pit stops.
+        """
         return row | {"points": "77"} if row["raceId"] == US_GRAND_PRIX else row
 
     last = {"raceId": race_ids(SAMPLE, 2023)[22]}
     edits = {
-        "results": lambda row: newer(row) | (last if row["raceId"] == race_ids(SAMPLE, 2023)[9] else {}),
+        "results": lambda row: (
+            newer(row) | (last if row["raceId"] == race_ids(SAMPLE, 2023)[9] else {})
+        ),
         "pit_stops": lambda row: None if row["raceId"] == US_GRAND_PRIX else row,
     }
     load(refreshed_database, edited(SAMPLE, tmp_path / "newer", **edits))
     of_race = f"WHERE raceId = {US_GRAND_PRIX}"
     assert select(refreshed_database, f"SELECT DISTINCT points FROM results {of_race}") == [("77",)]
-    assert select(refreshed_database, f"SELECT kind FROM origins {of_race} AND fetchedAt NOT NULL") == [("pit_stops",)]
+    assert select(
+        refreshed_database, f"SELECT kind FROM origins {of_race} AND fetchedAt NOT NULL"
+    ) == [("pit_stops",)]
 
 
-SOURCES_AND_ORIGINS = ("sourceId, name, gave, isLoaded FROM sources", "raceId, kind, sourceId FROM origins")
+SOURCES_AND_ORIGINS = (
+    "sourceId, name, gave, isLoaded FROM sources",
+    "raceId, kind, sourceId FROM origins",
+)
 
 
-def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(other, sample_database, tmp_path):
+def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(
+    other, sample_database, tmp_path
+):
     source, further = lacking(tmp_path, "qualifying", races=without_sessions), tmp_path / "further"
     database = tmp_path / "x.db"
     run = run_loader(further, built(source, database), source)
@@ -344,4 +448,6 @@ def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(other, s
         assert f"{further}: not found; expected a folder" in run.stdout
         assert "; what it gave the database before is used\n" in run.stdout
         assert rows_of(database) == rows_of(sample_database)
-        assert [select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS] == before
+        assert [
+            select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS
+        ] == before

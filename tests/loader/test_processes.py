@@ -45,7 +45,9 @@ def test_a_process_that_ends_is_started_again(work, how):
     command = [sys.executable, "-c", PROGRAM.replace("WORK", work)]
     ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert ended.stdout == "; ".join(f"one {how}, {number} in a row" for number in (1, 2, 3)) + "\n"
-    assert ended.stderr.count("ZeroDivisionError: division by zero\n") == (3 if work == "1 / 0" else 0)
+    assert ended.stderr.count("ZeroDivisionError: division by zero\n") == (
+        3 if work == "1 / 0" else 0
+    )
     assert ended.returncode == 0
 
 

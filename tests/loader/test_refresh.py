@@ -1,4 +1,6 @@
-"""racedata.loader.refresh: what an API has that the database lacks is fetched with few requests, or nothing is."""
+"""racedata.loader.refresh: what an API has that the database lacks is fetched with few requests, or
+nothing is.
+"""
 
 import hashlib
 import io
@@ -20,7 +22,17 @@ import pytest
 from support import EXPECTED, ROOT, SAMPLE
 from support.answers import bodies, client
 from support.apis import FAULTS, answers_of, hanging, hurried, refreshed, served
-from support.loads import RECORDS, built, changed, csv_rows, edited, race_ids, rows_of, select, without
+from support.loads import (
+    RECORDS,
+    built,
+    changed,
+    csv_rows,
+    edited,
+    race_ids,
+    rows_of,
+    select,
+    without,
+)
 from support.processes import following, until
 from support.season import LimitedApi, SimulatedTime, follow_source
 
@@ -39,7 +51,8 @@ from racedata.loader.tables import RACE_TABLES
 
 F1DB = EXPECTED / "f1db"  # a cut of a release
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
-NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400  # the time of a refresh, unless it is passed in; in seconds
+# the time of a refresh, unless it is passed in; in seconds
+NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +60,9 @@ def finished(tmp_path_factory):
     """A dump like the sample, whose seasons before 2023 have only the races that were run."""
     with_results = {row["raceId"] for row in csv_rows(SAMPLE, "results")}
     kept = with_results | {*race_ids(SAMPLE, 2023).values()}
-    edits = {name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)}
+    edits = {
+        name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)
+    }
     edits["seasons"] = lambda row: row if row["year"] != "1997" else None
     return edited(SAMPLE, tmp_path_factory.mktemp("finished") / "dump", **edits)
 
@@ -106,13 +121,22 @@ def state(folder):
 # What is fetched.
 
 
-def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_each_list(api, behind, complete):
+def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_each_list(
+    api, behind, complete
+):
     assert rows_of(behind) != rows_of(complete)
     said, requests = refreshed(behind, api.url)
     assert rows_of(behind) == rows_of(complete)
     paths = [path.partition(".json")[0] for path in api.paths]
     assert paths[:5] == ["seasons", "2023/races", "2023/results", "2023/qualifying", "2023/sprint"]
-    endpoints = ("pitstops", "driverstandings", "constructorstandings", "laps", "practice", "sprintqualifying")
+    endpoints = (
+        "pitstops",
+        "driverstandings",
+        "constructorstandings",
+        "laps",
+        "practice",
+        "sprintqualifying",
+    )
     assert sorted(paths[5:]) == sorted([f"2023/18/{endpoint}" for endpoint in endpoints])
     assert requests == len(paths) == 11
     assert said[0] == "2023: fetched the calendar (22 races) and round 18"
@@ -123,10 +147,14 @@ def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_ea
 def like_jolpica(database):
     """What an API over a database answers that has no sprint qualifying and no practice."""
     answer = answers_of(client(database))
-    return lambda path: (404, {}, b"{}") if re.search("sprintqualifying|practice", path) else answer(path)
+    return lambda path: (
+        (404, {}, b"{}") if re.search("sprintqualifying|practice", path) else answer(path)
+    )
 
 
-def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once_per_season(finished, complete, tmp_path):
+def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once_per_season(
+    finished, complete, tmp_path
+):
     before = built(without(finished, tmp_path / "dump", 2021, 10, 12), tmp_path / "racedata.db")
     with served(like_jolpica(complete)) as server:
         refreshed(before, server.url)
@@ -159,7 +187,8 @@ def with_a_penalty(finished, folder, round):
     return built(edited(finished, folder / "penalty", **edits), folder / "penalty.db")
 
 
-@pytest.mark.parametrize("now", [None, 1_698_000_000])  # the latter is on the day of the latest race
+# the latter is on the day of the latest race
+@pytest.mark.parametrize("now", [None, 1_698_000_000])
 def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tmp_path, now):
     database = with_a_penalty(finished, tmp_path, 9)
     said, _ = refreshed(database, api.url, now=now)
@@ -167,7 +196,9 @@ def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tm
     assert rows_of(database) == rows_of(complete)
 
 
-def test_a_result_that_was_changed_after_it_was_fetched_comes_right(api, behind, complete, finished, tmp_path):
+def test_a_result_that_was_changed_after_it_was_fetched_comes_right(
+    api, behind, complete, finished, tmp_path
+):
     with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as before:
         refreshed(behind, before.url)
     assert rows_of(behind) != rows_of(complete)
@@ -205,7 +236,9 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, 
 
 
 def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp_path, finished):
-    """In the API, round 19 is cancelled, the rounds after it move up, and round 17 has another name and date."""
+    """In the API, round 19 is cancelled, the rounds after it move up, and round 17 has another name
+    and date.
+    """
 
     def race(row):
         round = int(row["round"])
@@ -226,7 +259,11 @@ def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp
 def test_two_races_that_swap_their_rounds_keep_their_records(api, complete, tmp_path, finished):
     def race(row):
         swapped = {"9": "18", "18": "9"}
-        return {**row, "round": swapped.get(row["round"], row["round"])} if row["year"] == "2023" else row
+        return (
+            {**row, "round": swapped.get(row["round"], row["round"])}
+            if row["year"] == "2023"
+            else row
+        )
 
     database = built(edited(finished, tmp_path / "dump", races=race), tmp_path / "racedata.db")
     refreshed(database, api.url)
@@ -254,12 +291,17 @@ def test_qualifying_appears_before_the_race_is_run(api, complete, tmp_path, fini
 
 
 def test_a_season_is_refreshed_whole(api, complete, tmp_path, finished):
-    source = without(finished, tmp_path / "dump", 2005, 1, results=lambda row: {**row, "grid": "99"})
+    source = without(
+        finished, tmp_path / "dump", 2005, 1, results=lambda row: {**row, "grid": "99"}
+    )
     database = built(source, tmp_path / "racedata.db")
     said, _ = refreshed(database, api.url, season=2005)
     assert said[0] == "2005: fetched the calendar (2 races) and rounds 1, 7"
     assert {path[:4] for path in api.paths} == {"seas", "2005"}
-    addresses = [f"/ergast/f1/2005/{kind}.json?limit=2000" for kind in ("races", "results", "qualifying", "drivers")]
+    addresses = [
+        f"/ergast/f1/2005/{kind}.json?limit=2000"
+        for kind in ("races", "results", "qualifying", "drivers")
+    ]
     assert bodies(database, addresses) == bodies(complete, addresses)
     # Other seasons are as they were.
     addresses = ["/ergast/f1/2023/results.json"]
@@ -275,17 +317,28 @@ def later(row):
     return moved(row, 2024) if row["year"] == "2021" else row
 
 
-def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(complete, tmp_path, finished):
+def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(
+    complete, tmp_path, finished
+):
     """In the API, the calendar of 2024 is there: the races of 2021, a few years later."""
 
-    gone = {"results": lambda row: None if row["raceId"] in set(race_ids(SAMPLE, 2021).values()) else row}
-    winter = built(edited(finished, tmp_path / "winter", races=later, **gone), tmp_path / "winter.db")
+    gone = {
+        "results": lambda row: (
+            None if row["raceId"] in set(race_ids(SAMPLE, 2021).values()) else row
+        )
+    }
+    winter = built(
+        edited(finished, tmp_path / "winter", races=later, **gone), tmp_path / "winter.db"
+    )
     behind = built(without(finished, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(winter))) as server:
         said, _ = refreshed(behind, server.url)
     assert "2023: fetched the calendar (22 races) and round 18" in said
     assert any(line.startswith("2024: fetched the calendar (2 races) and ") for line in said)
-    addresses = [f"/ergast/f1/{path}.json" for path in ("2024/races", "2023/results", "2023/18/driverstandings")]
+    addresses = [
+        f"/ergast/f1/{path}.json"
+        for path in ("2024/races", "2023/results", "2023/18/driverstandings")
+    ]
     assert bodies(behind, addresses) == bodies(winter, addresses)
 
 
@@ -300,9 +353,15 @@ def test_no_season_between_those_here_and_the_latest_stays_empty(complete, finis
     with served(answers_of(client(complete))) as server:
         said, _ = refreshed(behind, server.url)
         assert said[0].startswith("2005 to 2023: about 273 requests to ")
-        assert [line[:4] for line in said if "fetched the calendar" in line] == ["2005", "2021", "2023"]
+        assert [line[:4] for line in said if "fetched the calendar" in line] == [
+            "2005",
+            "2021",
+            "2023",
+        ]
         paths = [
-            f"/ergast/f1/{year}/{kind}.json?limit=2000" for year in (2005, 2021, 2023) for kind in ("races", "results")
+            f"/ergast/f1/{year}/{kind}.json?limit=2000"
+            for year in (2005, 2021, 2023)
+            for kind in ("races", "results")
         ]
         assert bodies(behind, paths) == bodies(complete, paths)
         # Then, the earlier seasons are left alone.
@@ -319,13 +378,19 @@ def without_calendar(answer, *years):
         if path.startswith("/ergast/f1/seasons.json"):
             envelope = json.loads(body)
             table = envelope["MRData"]["SeasonTable"]["Seasons"]
-            table += [{"season": year} for year in years if year not in {season["season"] for season in table}]
+            table += [
+                {"season": year}
+                for year in years
+                if year not in {season["season"] for season in table}
+            ]
             envelope["MRData"]["total"] = str(len(table))
             body = json.dumps(envelope).encode()
         for year in years:
             if path.startswith(f"/ergast/f1/{year}/races.json"):
                 numbers = {"limit": "100", "offset": "0", "total": "0"}
-                body = json.dumps({"MRData": {**numbers, "RaceTable": {"season": year, "Races": []}}}).encode()
+                body = json.dumps(
+                    {"MRData": {**numbers, "RaceTable": {"season": year, "Races": []}}}
+                ).encode()
                 status = 200
         return status, headers, body
 
@@ -351,7 +416,8 @@ def test_an_api_without_any_races_is_refused(behind, complete):
     with (
         served(without_calendar(answers_of(client(complete)), *years)) as server,
         pytest.raises(
-            LoadError, match=r": no races in any season from 2023 on; expected the calendar of at least one$"
+            LoadError,
+            match=r": no races in any season from 2023 on; expected the calendar of at least one$",
         ),
     ):
         refreshed(behind, server.url)
@@ -363,7 +429,9 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
 
     def without_races(*rounds):
         gone = {ids[round] for round in rounds}
-        edits = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] in gone else row)
+        edits = dict.fromkeys(
+            ("races", *RECORDS), lambda row: None if row["raceId"] in gone else row
+        )
         name = "-".join(map(str, rounds))
         return built(edited(finished, tmp_path / name, **edits), tmp_path / f"{name}.db")
 
@@ -391,9 +459,13 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
 
 @pytest.fixture(scope="module")
 def saturday(finished, tmp_path_factory):
-    """A dump on the Saturday of round 18 of 2023: with practice, qualifying and the sprint, and races to come."""
+    """A dump on the Saturday of round 18 of 2023: with practice, qualifying and the sprint, and
+    races to come.
+    """
     sunday = ("results", "lap_times", "pit_stops", "driver_standings", "constructor_standings")
-    of_race = dict.fromkeys(sunday, lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[18] else row)
+    of_race = dict.fromkeys(
+        sunday, lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[18] else row
+    )
     return edited(finished, tmp_path_factory.mktemp("saturday") / "dump", **of_race)
 
 
@@ -403,9 +475,13 @@ def lacking(saturday, tmp_path):
 
     def lacking(*rounds):
         gone = {race_ids(saturday, 2023)[round] for round in rounds}
-        edits = dict.fromkeys(("races", *RECORDS), lambda row: None if row["raceId"] in gone else row)
+        edits = dict.fromkeys(
+            ("races", *RECORDS), lambda row: None if row["raceId"] in gone else row
+        )
         name = "-".join(map(str, rounds)) or "none"
-        return answers_of(client(built(edited(saturday, tmp_path / name, **edits), tmp_path / f"{name}.db")))
+        return answers_of(
+            client(built(edited(saturday, tmp_path / name, **edits), tmp_path / f"{name}.db"))
+        )
 
     return lacking
 
@@ -419,19 +495,26 @@ def weekend(saturday, tmp_path):
 
 def next_race(database):
     """The name of the next race, as the service answers."""
-    (race,) = client(database).get("/ergast/f1/current/next.json").json["MRData"]["RaceTable"]["Races"]
+    (race,) = (
+        client(database).get("/ergast/f1/current/next.json").json["MRData"]["RaceTable"]["Races"]
+    )
     return race["raceName"]
 
 
-@pytest.mark.parametrize("rounds", [[18], [19], range(10, 23)], ids=["the weekend", "a later race", "all to come"])
+@pytest.mark.parametrize(
+    "rounds", [[18], [19], range(10, 23)], ids=["the weekend", "a later race", "all to come"]
+)
 @pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
-def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(lacking, weekend, rounds, is_alone):
+def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(
+    lacking, weekend, rounds, is_alone
+):
     complete, incomplete = lacking(), lacking(*rounds)
     with served(complete) as server, served(complete) as other:
         addresses = [server.url] if is_alone else [server.url, other.url]
         refreshed(weekend, *addresses)
         before = rows_of(weekend)
-        for now in (NOW + HOUR, NOW + DAY):  # the second time counts as the first, because it was complete meanwhile
+        # the second time counts as the first, because it was complete meanwhile
+        for now in (NOW + HOUR, NOW + DAY):
             server.answer = incomplete
             for minutes in range(0, 60, 20):
                 said, _ = refreshed(weekend, *addresses, now=now + 60 * minutes)
@@ -446,7 +529,9 @@ def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(lacking, week
 
 @pytest.mark.parametrize("rounds", [[19], [18], [18, 20]], ids=str)
 @pytest.mark.parametrize("is_alone", [True, False], ids=["alone", "with another source"])
-def test_a_race_that_is_cancelled_is_gone_at_the_next_daily_look(lacking, weekend, tmp_path, rounds, is_alone):
+def test_a_race_that_is_cancelled_is_gone_at_the_next_daily_look(
+    lacking, weekend, tmp_path, rounds, is_alone
+):
     complete, cancelled = lacking(), lacking(*rounds)
     with served(complete) as server, served(complete) as other:
         addresses = [server.url] if is_alone else [server.url, other.url]
@@ -475,7 +560,9 @@ def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_o
     behind, complete, finished, tmp_path
 ):
     edit = {"races": lambda row: None if row["raceId"] == race_ids(SAMPLE, 2023)[10] else row}
-    incomplete = built(edited(finished, tmp_path / "incomplete", **edit), tmp_path / "incomplete.db")
+    incomplete = built(
+        edited(finished, tmp_path / "incomplete", **edit), tmp_path / "incomplete.db"
+    )
     with served(answers_of(client(incomplete))) as server:
         said, _ = refreshed(behind, server.url)
     lost = "2023 British Grand Prix: missing from the calendar, which is not taken unless that stays so"
@@ -510,7 +597,9 @@ def test_a_note_in_the_future_or_without_meaning_is_not_believed(lacking, weeken
 
 
 @pytest.mark.parametrize("season", [None, 2023])
-def test_an_api_without_results_of_a_race_that_has_results_here_deletes_none(current, complete, behind_file, season):
+def test_an_api_without_results_of_a_race_that_has_results_here_deletes_none(
+    current, complete, behind_file, season
+):
     with served(answers_of(client(behind_file))) as server:
         assert "nothing new" in refreshed(current, server.url, season=season)[0][-1]
     assert rows_of(current) == rows_of(complete)
@@ -523,11 +612,17 @@ SIX = [(2021, 10), (2021, 12), (2005, 1), (2005, 7), (2023, 9), (2023, 18)]
 @pytest.fixture(scope="module")
 def six(tmp_path_factory, finished):
     """A dump of the sample with such a season."""
-    ids = {race_ids(SAMPLE, year)[round]: str(number) for number, (year, round) in enumerate(SIX, 1)}
+    ids = {
+        race_ids(SAMPLE, year)[round]: str(number) for number, (year, round) in enumerate(SIX, 1)
+    }
 
     def race(row):
         if row["raceId"] in ids:
-            return {**moved(row, 2023), "round": ids[row["raceId"]], "name": f"Grand Prix {ids[row['raceId']]}"}
+            return {
+                **moved(row, 2023),
+                "round": ids[row["raceId"]],
+                "name": f"Grand Prix {ids[row['raceId']]}",
+            }
         return None if row["year"] == "2023" else row
 
     records = {table: lambda row: row if row["raceId"] in ids else None for table in RECORDS}
@@ -541,8 +636,14 @@ def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_pat
     winner = {"raceId": race_ids(six, 2023)[1], "positionOrder": "1"}
     other = {"raceId": race_ids(six, 1957)[2]}
     nothing["results"] = lambda row: {**row, **other} if winner.items() <= row.items() else None
-    database, empty = built(six, tmp_path / "racedata.db"), edited(six, tmp_path / "dump", **nothing)
-    addresses = [f"/ergast/f1/2023/{kind}.json?limit=2000" for kind in ("results", "qualifying", "driverstandings")]
+    database, empty = (
+        built(six, tmp_path / "racedata.db"),
+        edited(six, tmp_path / "dump", **nothing),
+    )
+    addresses = [
+        f"/ergast/f1/2023/{kind}.json?limit=2000"
+        for kind in ("results", "qualifying", "driverstandings")
+    ]
     before = bodies(database, addresses)
     with served(answers_of(client(built(empty, tmp_path / "api.db"), max_limit=100))) as server:
         said, _ = refreshed(database, server.url)
@@ -569,7 +670,8 @@ def test_a_fault_at_any_request_changes_nothing(complete, behind, tmp_path, faul
                 refreshed(behind, server.url)
             assert str(caught.value).startswith(f"{server.url}/")
             assert "\n" not in str(caught.value)
-            assert number < len(server.paths) <= number + 2  # a wrong total may show only on the next page
+            # a wrong total may show only on the next page
+            assert number < len(server.paths) <= number + 2
             assert state(behind.parent) == before
 
 
@@ -582,21 +684,26 @@ def test_a_wrong_value_is_refused_with_its_place(api, behind):
         (b'"points":"1e', b'"points":"', "points: '1e"),
     ]:
         api.paths.clear()
-        api.faults = {2: lambda body, wrong=wrong, right=right: (200, {}, body.replace(right, wrong))}
+        api.faults = {
+            2: lambda body, wrong=wrong, right=right: (200, {}, body.replace(right, wrong))
+        }
         with pytest.raises(LoadError, match=r"2023, Austrian Grand Prix") as caught:
             refreshed(behind, api.url)
         assert place in str(caught.value)
         assert state(behind.parent) == before
 
 
-RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"  # so its other facts are compared
+# so its other facts are compared
+RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"
 
 
 def test_an_address_of_a_race_that_is_not_text_is_refused_with_its_place(api, behind):
     changed(behind, RENAMED)
     api.faults = {1: lambda body: (200, {}, with_wrong(body, ["url"], ["x"]))}
     before = state(behind.parent)
-    said = re.escape(f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; expected text of at most 1,000 characters")
+    said = re.escape(
+        f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; expected text of at most 1,000 characters"
+    )
     with pytest.raises(LoadError, match=f"^{said}"):
         refreshed(behind, api.url)
     assert state(behind.parent) == before
@@ -621,7 +728,23 @@ def fields_of(value, path=()):
 
 
 NESTED = json.loads("[" * 900 + "]" * 900)
-WRONG = [None, 1, -1.5, True, [], {}, ["x"], {"x": "y"}, "", "\ud800", "\x00", "x" * 2000, "a\nb", 10**400, NESTED]
+WRONG = [
+    None,
+    1,
+    -1.5,
+    True,
+    [],
+    {},
+    ["x"],
+    {"x": "y"},
+    "",
+    "\ud800",
+    "\x00",
+    "x" * 2000,
+    "a\nb",
+    10**400,
+    NESTED,
+]
 
 
 @pytest.mark.long
@@ -638,7 +761,9 @@ def test_any_wrong_type_in_a_calendar_is_one_line_that_names_the_place_or_is_lef
                 refreshed(behind, api.url)
             except LoadError as error:
                 said = str(error)
-                assert said.startswith(api.url) and ("; expected" in said or "does not have" in said)
+                assert said.startswith(api.url) and (
+                    "; expected" in said or "does not have" in said
+                )
                 assert len(said) < 400 and "\n" not in said
                 assert behind.read_bytes() == content
                 refused += 1
@@ -660,13 +785,43 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
     ("number", "right", "wrong", "said"),
     [
         (0, b'"season":"2021"', b'"season":"20x1"', "expected years"),
-        (1, b'"Austrian Grand Prix"', b'"British Grand Prix"', "two races have the same raceName; expected no two"),
+        (
+            1,
+            b'"Austrian Grand Prix"',
+            b'"British Grand Prix"',
+            "two races have the same raceName; expected no two",
+        ),
         (1, b'"round":"9"', b'"round":"10"', "two races have the same round; expected no two"),
-        (1, b'"round":"9"', b'"round":"x"', "a race named 'Austrian Grand Prix' in round 'x'; expected text"),
-        (1, b'"season":"2023","round":"9"', b'"season":"2022","round":"9"', "a race of season '2022'; expected '2023'"),
-        (2, b'"Austrian Grand Prix"', b'"Styrian Grand Prix"', "'Styrian Grand Prix' in round '9'; the calendar does"),
-        (2, b'"round":"9"', b'"round":"8"', "'Austrian Grand Prix' in round '8'; the calendar does not have that race"),
-        (6, b'"season":"2023","round":"18","url"', b'"season":"2023","round":"8","url"', "round '8'; expected"),
+        (
+            1,
+            b'"round":"9"',
+            b'"round":"x"',
+            "a race named 'Austrian Grand Prix' in round 'x'; expected text",
+        ),
+        (
+            1,
+            b'"season":"2023","round":"9"',
+            b'"season":"2022","round":"9"',
+            "a race of season '2022'; expected '2023'",
+        ),
+        (
+            2,
+            b'"Austrian Grand Prix"',
+            b'"Styrian Grand Prix"',
+            "'Styrian Grand Prix' in round '9'; the calendar does",
+        ),
+        (
+            2,
+            b'"round":"9"',
+            b'"round":"8"',
+            "'Austrian Grand Prix' in round '8'; the calendar does not have that race",
+        ),
+        (
+            6,
+            b'"season":"2023","round":"18","url"',
+            b'"season":"2023","round":"8","url"',
+            "round '8'; expected",
+        ),
     ],
 )
 def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right, wrong, said):
@@ -688,7 +843,10 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
     ("season", "status", "said"),
     [
         ("2022", 1, "no season 2022; it has 1957 to 2023; nothing was changed\n"),
-        *[(text, 2, f"{text!r}; expected a year from 1950 to 2999\n") for text in ("current", "23", "0000", "2023/1")],
+        *[
+            (text, 2, f"{text!r}; expected a year from 1950 to 2999\n")
+            for text in ("current", "23", "0000", "2023/1")
+        ],
     ],
 )
 def test_an_unknown_season_is_refused(api, behind, season, status, said):
@@ -717,10 +875,16 @@ def test_the_service_names_the_api_and_its_licence_and_what_it_gave(api, behind)
     )
 
 
-def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(current, complete, tmp_path, finished):
+def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(
+    current, complete, tmp_path, finished
+):
     corrections = tmp_path / "corrections.csv"
-    corrections.write_text("table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n")
-    edits = {"drivers": lambda row: row | {"number": "61"} if row["driverRef"] == "leclerc" else row}
+    corrections.write_text(
+        "table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n"
+    )
+    edits = {
+        "drivers": lambda row: row | {"number": "61"} if row["driverRef"] == "leclerc" else row
+    }
     erring = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "api.db")
     with served(answers_of(client(erring))) as server:
         options = ["--corrections", str(corrections)]
@@ -738,7 +902,9 @@ def run(database, url, *arguments):
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
-def test_the_command_says_what_it_did_and_ends_with_0_for_new_data_and_for_nothing_new(api, behind, complete):
+def test_the_command_says_what_it_did_and_ends_with_0_for_new_data_and_for_nothing_new(
+    api, behind, complete
+):
     for said in ("new data", "nothing new"):
         ended = run(behind, api.url)
         assert (ended.returncode, ended.stderr) == (0, "")
@@ -773,7 +939,9 @@ def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(current):
     assert len(read_refreshes(current)) == 40
 
 
-def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(api, behind, complete, monkeypatch):
+def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(
+    api, behind, complete, monkeypatch
+):
     refreshed(behind, api.url)
     before = read_refreshes(behind)[api.url]
 
@@ -812,7 +980,10 @@ def test_a_source_without_races_has_no_season():
             "is damaged (it is not as it was built: its",
         ),
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
-        (lambda path: changed(path, "PRAGMA user_version = 9"), "has schema version 9, newer than this program's, 6"),
+        (
+            lambda path: changed(path, "PRAGMA user_version = 9"),
+            "has schema version 9, newer than this program's, 6",
+        ),
     ],
     ids=["no file", "damaged", "empty", "a newer version"],
 )
@@ -858,15 +1029,24 @@ def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_it
         shutil.copy(sample_database, database)
     dump = str(behind_file.parent / "dump")
     with following(database, "--from", api.url, RACEDATA_SOURCE=dump) as follow:
-        assert follow.stdout.readline() == f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}\n"
+        assert (
+            follow.stdout.readline()
+            == f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}\n"
+        )
         assert f"{database}: new data" in follow.stdout.readline()
         assert rows_of(database) == rows_of(complete)
         assert_ends_at_once(follow)
 
 
-def test_follow_goes_on_with_what_it_has_if_a_change_of_the_configured_sources_cannot_be_loaded(api, behind, complete):
-    with following(behind, "--from", api.url, RACEDATA_SOURCE="http://127.0.0.1:1/dump.zip") as follow:
-        assert re.search(r"dump.zip: .*Connection refused; .*; next try at ", follow.stderr.readline())
+def test_follow_goes_on_with_what_it_has_if_a_change_of_the_configured_sources_cannot_be_loaded(
+    api, behind, complete
+):
+    with following(
+        behind, "--from", api.url, RACEDATA_SOURCE="http://127.0.0.1:1/dump.zip"
+    ) as follow:
+        assert re.search(
+            r"dump.zip: .*Connection refused; .*; next try at ", follow.stderr.readline()
+        )
         assert "new data" in follow.stdout.readline()
         assert_ends_at_once(follow)
     assert rows_of(behind) == rows_of(complete)
@@ -875,9 +1055,14 @@ def test_follow_goes_on_with_what_it_has_if_a_change_of_the_configured_sources_c
 def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
     changed(behind, "PRAGMA user_version = 9")
     before = state(behind.parent)
-    with following(behind, "--from", api.url, "--from", str(F1DB), RACEDATA_SOURCE=str(SAMPLE)) as follow:
+    with following(
+        behind, "--from", api.url, "--from", str(F1DB), RACEDATA_SOURCE=str(SAMPLE)
+    ) as follow:
         line = follow.stderr.readline()
-        assert "has schema version 9, newer than this program's, 6; " in line and "; next try at " in line
+        assert (
+            "has schema version 9, newer than this program's, 6; " in line
+            and "; next try at " in line
+        )
         assert_ends_at_once(follow)
     assert (state(behind.parent), api.paths) == (before, [])
 
@@ -886,7 +1071,9 @@ def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_cha
     api, behind, complete, finished, tmp_path
 ):
     def asked(url, kind, is_stored):
-        refresh = Refresh(str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, hurried)
+        refresh = Refresh(
+            str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, hurried
+        )
         expected = Expected(2023, 18, "race", kind, datetime(2023, 10, 22, tzinfo=UTC), is_stored)
         return refresh.has_news(refresh.sources[0], [expected])
 
@@ -924,9 +1111,15 @@ def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
 
 
 @pytest.mark.long(20)
-@pytest.mark.parametrize("start", [datetime(2023, 10, 10, 12), datetime(2023, 10, 22, 12)], ids=["quiet", "race day"])
-def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(behind, behind_file, complete, start):
-    """The results of round 18 are published three hours after its start; those of the rounds after it never."""
+@pytest.mark.parametrize(
+    "start", [datetime(2023, 10, 10, 12), datetime(2023, 10, 22, 12)], ids=["quiet", "race day"]
+)
+def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(
+    behind, behind_file, complete, start
+):
+    """The results of round 18 are published three hours after its start; those of the rounds after
+    it never.
+    """
     time = SimulatedTime(start.replace(tzinfo=UTC), datetime(2023, 11, 8, tzinfo=UTC))
     published = datetime(2023, 10, 22, 22, tzinfo=UTC)
     before, after = answers_of(client(behind_file)), answers_of(client(complete))
@@ -935,7 +1128,9 @@ def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(behind, behind
         assert follow_source(behind, server.url, time) == []
     assert {each.status for each in limited.answered} == {200}
     times = [start.replace(tzinfo=UTC), *(each.time for each in limited.answered), time.end]
-    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(hours=24, minutes=10)
+    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(
+        hours=24, minutes=10
+    )
     laps = [each.time for each in limited.answered if "/2023/18/laps" in each.path]
     assert laps[0] - published < timedelta(minutes=25)
     assert rows_of(behind)["lap_times"] == rows_of(complete)["lap_times"]
@@ -960,7 +1155,9 @@ def test_a_follower_waits_until_another_program_has_replaced_the_database(api, b
     assert rows_of(behind) == rows_of(complete)
 
 
-def test_what_another_refresh_of_the_source_has_stored_meanwhile_is_not_replaced(behind, complete, finished, tmp_path):
+def test_what_another_refresh_of_the_source_has_stored_meanwhile_is_not_replaced(
+    behind, complete, finished, tmp_path
+):
     """While the laps are fetched, there is a penalty, and another program stores it."""
     penalty = with_a_penalty(finished, tmp_path, 18)
     before, after = answers_of(client(complete)), answers_of(client(penalty))
@@ -1016,16 +1213,24 @@ EMPTY = "," * 12
 HOSTILE = {
     "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
     "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),
-    "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace("2025-11-23", "9999-12-31"),
-    "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(",2025,", ",2999,"),
+    "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace(
+        "2025-11-23", "9999-12-31"
+    ),
+    "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(
+        ",2025,", ",2999,"
+    ),
     "column year: '20255'; expected a year": LAS_VEGAS.replace(",2025,", ",20255,"),
     "column time: '25:00'; expected a time": LAS_VEGAS.replace("04:00", "25:00"),
-    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(',"las-vegas"', ',"../../etc"').replace(
-        '"../../etc","../../etc"', '"las-vegas","../../etc"'
+    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(
+        ',"las-vegas"', ',"../../etc"'
+    ).replace('"../../etc","../../etc"', '"las-vegas","../../etc"'),
+    "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace(
+        '"las-vegas","', '"a\x00b","'
     ),
-    "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace('"las-vegas","', '"a\x00b","'),
     "column round: '100'; expected a whole number from 1 to 99": LAS_VEGAS.replace(",22,", ",100,"),
-    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(",22,", f",{10**17},"),
+    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(
+        ",22,", f",{10**17},"
+    ),
     "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
     "column year, round: '2025, 20' is there twice": LAS_VEGAS.replace(",22,", ",20,"),
     "column id: '1145' is there twice": LAS_VEGAS.replace("1147", "1145"),
@@ -1039,7 +1244,9 @@ HOSTILE = {
 
 
 @pytest.mark.long
-def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes_nothing(release, tmp_path):
+def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes_nothing(
+    release, tmp_path
+):
     (tmp_path / "data").mkdir()
     database = built(F1DB, tmp_path / "data" / "racedata.db")
     before = state(database.parent)
@@ -1058,15 +1265,26 @@ def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes
         assert state(database.parent) == before
 
 
-def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(release, tmp_path):
+def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(
+    release, tmp_path
+):
     """A release does not change, so it is not downloaded again without a reason."""
     database, url = built(F1DB, tmp_path / "x.db"), f"{release.url}/f1db-csv.zip"
     without_one = shutil.copytree(F1DB, tmp_path / "cancelled")
     for path in without_one.glob("f1db-races*.csv"):
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        path.write_text("".join(line for line in lines if not line.startswith("1147,")), encoding="utf-8")
+        path.write_text(
+            "".join(line for line in lines if not line.startswith("1147,")), encoding="utf-8"
+        )
     release.answer = answers_of_release(without_one)
-    for hours, races, downloads in ((0, 2, 1), (1, 2, 0), (11, 2, 0), (24, 1, 1), (25, 1, 0), (72, 1, 0)):
+    for hours, races, downloads in (
+        (0, 2, 1),
+        (1, 2, 0),
+        (11, 2, 0),
+        (24, 1, 1),
+        (25, 1, 0),
+        (72, 1, 0),
+    ):
         release.paths.clear()
         refreshed(database, url, now=NOW + hours * HOUR)
         assert select(database, "SELECT count(*) FROM races WHERE year = 2025") == [(races,)]
@@ -1080,7 +1298,9 @@ def origins_of(database, round):
     return {kind: Path(name).name if name.startswith("/") else name for kind, name in found}
 
 
-def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(behind, behind_file, complete):
+def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(
+    behind, behind_file, complete
+):
     with served(answers_of(client(behind_file))) as late:
         said, _ = refreshed(behind, late.url, str(F1DB))
     assert "results                        165 rows (+20)" in said
@@ -1094,8 +1314,17 @@ def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(be
         assert {kind for kind, source in origins.items() if source == "f1db"} == of_f1db
         of_api = {kind for kind, source in origins.items() if source == now.url}
         assert of_api == {"races", *RECORDS, "fastest_laps"} - of_f1db
-        same = ("results", "qualifying", "sprint_results", "pit_stops", "lap_times", "driver_standings")
-        assert {name: rows_of(behind)[name] for name in same} == {name: rows_of(complete)[name] for name in same}
+        same = (
+            "results",
+            "qualifying",
+            "sprint_results",
+            "pit_stops",
+            "lap_times",
+            "driver_standings",
+        )
+        assert {name: rows_of(behind)[name] for name in same} == {
+            name: rows_of(complete)[name] for name in same
+        }
         assert all("nothing new" in line for line in refreshed(behind, now.url, str(F1DB))[0][-1:])
 
 
@@ -1105,25 +1334,34 @@ def test_the_first_source_is_preferred_and_nothing_flips_back_and_forth(api, beh
     assert before[1]["results"] == before[1]["qualifying"] == "f1db"
     assert before[1]["lap_times"] == api.url
     said, _ = refreshed(behind, str(F1DB), api.url)
-    assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [f"{behind}: nothing new"] * 2
+    assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [
+        f"{behind}: nothing new"
+    ] * 2
     assert (rows_of(behind), origins_of(behind, 18)) == before
 
 
 def test_what_a_dump_gave_stays_if_f1db_has_it_too(current, complete):
     refreshed(current, str(F1DB))
     kept = ("results", "qualifying", "sprint_results", "pit_stops", "driver_standings")
-    assert {name: rows_of(current)[name] for name in kept} == {name: rows_of(complete)[name] for name in kept}
+    assert {name: rows_of(current)[name] for name in kept} == {
+        name: rows_of(complete)[name] for name in kept
+    }
 
 
 def test_a_source_that_fails_does_not_keep_the_others_from_being_used(api, behind, complete):
-    with pytest.raises(LoadError, match=r"^http://127\.0\.0\.1:1/ergast/f1/seasons\.json\S+ Connection refused"):
+    with pytest.raises(
+        LoadError, match=r"^http://127\.0\.0\.1:1/ergast/f1/seasons\.json\S+ Connection refused"
+    ):
         refreshed(behind, "http://127.0.0.1:1/ergast/f1", api.url)
     assert rows_of(behind) == rows_of(complete)
 
 
 def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, release, behind):
     url = f"{release.url}/f1db-csv.zip"
-    for expected in (["checksums_sha256.txt", "checksums_sha256.txt", "f1db-csv.zip"], ["checksums_sha256.txt"]):
+    for expected in (
+        ["checksums_sha256.txt", "checksums_sha256.txt", "f1db-csv.zip"],
+        ["checksums_sha256.txt"],
+    ):
         release.paths.clear()
         refreshed(behind, url)
         assert release.paths == expected
@@ -1131,7 +1369,9 @@ def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, 
     release.faults = dict.fromkeys((0, 1), lambda body: (200, {}, b"0" * 64 + b"  f1db-csv.zip"))
     release.paths.clear()
     before = state(behind.parent)
-    with pytest.raises(LoadError, match=f"f1db-csv.zip: its SHA-256 is [0-9a-f]{{64}}; expected {'0' * 64}, as "):
+    with pytest.raises(
+        LoadError, match=f"f1db-csv.zip: its SHA-256 is [0-9a-f]{{64}}; expected {'0' * 64}, as "
+    ):
         refreshed(behind, url)
     assert state(behind.parent) == before
 
@@ -1139,13 +1379,20 @@ def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, 
 def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
     assert f1db_release.CHECKSUMS_SECONDS == 30
     monkeypatch.setattr(f1db_release, "CHECKSUMS_SECONDS", 0.1)
-    with hanging() as server, pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"):
+    with (
+        hanging() as server,
+        pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"),
+    ):
         refreshed(behind, f"{server.url}/f1db-csv.zip")
 
 
-def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_later_one_at_once(behind):
+def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_later_one_at_once(
+    behind,
+):
     """The checksum is wrong until a later release, 40 minutes after the second day has begun."""
-    time = SimulatedTime(datetime(2023, 10, 22, 20, 30, tzinfo=UTC), datetime(2023, 10, 24, tzinfo=UTC))
+    time = SimulatedTime(
+        datetime(2023, 10, 22, 20, 30, tzinfo=UTC), datetime(2023, 10, 24, tzinfo=UTC)
+    )
     later = datetime(2023, 10, 23, 21, 10, tzinfo=UTC)
     content, downloads = zip_of(F1DB), []
 
@@ -1168,13 +1415,17 @@ def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_lat
     assert origins_of(behind, 18)["results"] == "f1db"
 
 
-def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(behind, complete, finished, tmp_path):
+def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(
+    behind, complete, finished, tmp_path
+):
     with served(answers_of(client(with_a_penalty(finished, tmp_path, 9)))) as server:
         refreshed(behind, server.url, now=datetime(2099, 1, 1, tzinfo=UTC).timestamp())
     assert rows_of(behind)["results"] != rows_of(complete)["results"]
     load([str(finished)], str(behind), CORRECTIONS, lambda text: None)
     assert rows_of(behind)["results"] == rows_of(complete)["results"]
-    assert "2099" not in str(select(behind, "SELECT readAt FROM sources UNION ALL SELECT fetchedAt FROM origins"))
+    assert "2099" not in str(
+        select(behind, "SELECT readAt FROM sources UNION ALL SELECT fetchedAt FROM origins")
+    )
 
 
 @pytest.mark.parametrize("limit", [30, 100, 2000])
@@ -1192,12 +1443,20 @@ def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
         said, requests = refreshed(before, server.url)
     about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))
     assert requests <= about
-    assert (", at most 500 in 60 minutes; to load a dump first is quicker" in said[0]) == (about > 499)
+    assert (", at most 500 in 60 minutes; to load a dump first is quicker" in said[0]) == (
+        about > 499
+    )
 
 
-def test_records_of_fewer_drivers_replace_none_unless_a_season_is_named(api, current, complete, finished, tmp_path):
+def test_records_of_fewer_drivers_replace_none_unless_a_season_is_named(
+    api, current, complete, finished, tmp_path
+):
     def one_less(row):
-        return None if row["raceId"] == race_ids(SAMPLE, 2023)[18] and row["positionOrder"] == "20" else row
+        return (
+            None
+            if row["raceId"] == race_ids(SAMPLE, 2023)[18] and row["positionOrder"] == "20"
+            else row
+        )
 
     fewer = built(edited(finished, tmp_path / "fewer", results=one_less), tmp_path / "fewer.db")
     with served(answers_of(client(fewer))) as server:
@@ -1211,10 +1470,15 @@ def test_a_season_that_is_not_here_gets_its_calendar_from_f1db(behind, tmp_path)
     further = shutil.copytree(F1DB, tmp_path / "f1db")
     for path in further.glob("f1db-races*.csv"):
         text = path.read_text(encoding="utf-8")
-        path.write_text(text.replace(",2023,", ",2024,").replace('"2023-', '"2024-'), encoding="utf-8")
+        path.write_text(
+            text.replace(",2023,", ",2024,").replace('"2023-', '"2024-'), encoding="utf-8"
+        )
     refreshed(behind, str(further))
     found = select(behind, "SELECT round, name, time FROM races WHERE year = 2024 ORDER BY round")
-    assert [(round, name) for round, name, _ in found] == [(9, "Austrian Grand Prix"), (18, "United States Grand Prix")]
+    assert [(round, name) for round, name, _ in found] == [
+        (9, "Austrian Grand Prix"),
+        (18, "United States Grand Prix"),
+    ]
     assert origins_of(behind, 18).get("results") is None
 
 
@@ -1223,7 +1487,9 @@ def test_a_season_that_a_dump_lacks_is_refused(behind):
         refreshed(behind, str(F1DB), season=2030)
 
 
-@pytest.mark.parametrize("fault", [FAULTS[name] for name in ("html", "broken off", "an error", "nothing")])
+@pytest.mark.parametrize(
+    "fault", [FAULTS[name] for name in ("html", "broken off", "an error", "nothing")]
+)
 def test_a_fault_at_any_download_changes_nothing_and_the_next_refresh_works(release, behind, fault):
     url = f"{release.url}/f1db-csv.zip"
     for number in range(3):  # the checksums, twice, and the release
@@ -1241,7 +1507,11 @@ def test_a_fault_at_any_download_changes_nothing_and_the_next_refresh_works(rele
 
 def test_what_was_fetched_before_and_not_taken_is_no_news(current, finished, tmp_path):
     def one_less(row):
-        return None if row["raceId"] == race_ids(SAMPLE, 2023)[9] and row["positionOrder"] == "20" else row
+        return (
+            None
+            if row["raceId"] == race_ids(SAMPLE, 2023)[9] and row["positionOrder"] == "20"
+            else row
+        )
 
     fewer = built(edited(finished, tmp_path / "fewer", results=one_less), tmp_path / "fewer.db")
     with served(answers_of(client(fewer))) as server:
@@ -1255,7 +1525,9 @@ def test_a_release_under_another_name_is_the_same_source(api, behind, tmp_path):
     renamed = shutil.make_archive(str(tmp_path / "renamed"), "zip", F1DB)
     refreshed(behind, renamed, api.url)
     said, _ = refreshed(behind, renamed, api.url)
-    assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [f"{behind}: nothing new"] * 2
+    assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [
+        f"{behind}: nothing new"
+    ] * 2
 
 
 def test_a_refresh_leaves_a_loaded_source_its_address(source, tmp_path):
@@ -1291,7 +1563,9 @@ def test_follow_asks_the_preferred_source_last_as_a_refresh_does(api, behind, fo
     assert ["lap_times" in source.kinds for source in sources] == [False, True]
 
 
-def test_an_api_has_news_if_it_has_missing_records_or_other_results(api, behind, complete, followed):
+def test_an_api_has_news_if_it_has_missing_records_or_other_results(
+    api, behind, complete, followed
+):
     (source,), _ = followed(behind, "--from", f"{api.url}/")
     assert {"results", "lap_times"} < {*source.kinds}
     assert source.has_news([expected("results", False)])
@@ -1311,7 +1585,9 @@ def test_a_release_has_news_if_its_checksum_is_new(release, behind, followed):
     assert source.refresh() == ""
 
 
-def test_the_configured_sources_are_loaded_if_there_are_no_others(tmp_path, sample_database, followed, monkeypatch):
+def test_the_configured_sources_are_loaded_if_there_are_no_others(
+    tmp_path, sample_database, followed, monkeypatch
+):
     monkeypatch.setenv("RACEDATA_SOURCE", str(F1DB))
     database = tmp_path / "x.db"
     _, prepare = followed(database, "--from", str(F1DB))
@@ -1327,22 +1603,30 @@ def test_the_configured_sources_are_loaded_if_there_are_no_others(tmp_path, samp
     assert prepare() == ""
 
 
-def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(api, behind, followed, monkeypatch):
+def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(
+    api, behind, followed, monkeypatch
+):
     refreshed(behind, api.url)
     dump = select(behind, "SELECT address FROM sources")[0][0]
     monkeypatch.setenv("RACEDATA_SOURCE", dump)
     assert followed(behind)[1]() == ""
     monkeypatch.setenv("RACEDATA_SOURCE", f"{F1DB} {dump}")
     line = followed(behind)[1]()
-    assert line.endswith(f" from {F1DB} and {dump}; before, it was from {dump}: RACEDATA_SOURCE has changed")
+    assert line.endswith(
+        f" from {F1DB} and {dump}; before, it was from {dump}: RACEDATA_SOURCE has changed"
+    )
     assert origins_of(behind, 18)["lap_times"] == api.url
     assert followed(behind)[1]() == ""
     monkeypatch.setenv("RACEDATA_SOURCE", "")
     assert followed(behind)[1]() == ""
 
 
-@pytest.mark.parametrize("content", [b"", b"?", None], ids=["empty", "no database", "a newer version"])
-def test_a_file_that_cannot_be_understood_is_never_replaced(database, followed, monkeypatch, content):
+@pytest.mark.parametrize(
+    "content", [b"", b"?", None], ids=["empty", "no database", "a newer version"]
+)
+def test_a_file_that_cannot_be_understood_is_never_replaced(
+    database, followed, monkeypatch, content
+):
     if content is None:
         changed(database, "PRAGMA user_version = 9")
     else:
@@ -1351,7 +1635,9 @@ def test_a_file_that_cannot_be_understood_is_never_replaced(database, followed, 
     monkeypatch.setenv("RACEDATA_SOURCE", str(F1DB))
     _, prepare = followed(database)
     for _ in range(2):
-        with pytest.raises(LoadError, match=r"is not an SQLite database|has schema version 9, newer than"):
+        with pytest.raises(
+            LoadError, match=r"is not an SQLite database|has schema version 9, newer than"
+        ):
             prepare()
     assert state(database.parent) == before
 

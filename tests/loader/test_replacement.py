@@ -1,4 +1,6 @@
-"""racedata.loader.replacement: a load ends with the old database or a complete new one, and a line says with which."""
+"""racedata.loader.replacement: a load ends with the old database or a complete new one, and a line
+says with which.
+"""
 
 import errno
 import fcntl
@@ -16,7 +18,17 @@ from contextlib import closing, contextmanager, suppress
 
 import pytest
 from support import ROOT, SAMPLE, spoiling
-from support.loads import LOAD, assert_refused, built, changed, edit, is_whole, refused, rows_of, run_loader
+from support.loads import (
+    LOAD,
+    assert_refused,
+    built,
+    changed,
+    edit,
+    is_whole,
+    refused,
+    rows_of,
+    run_loader,
+)
 from support.processes import until
 
 from racedata.database import REPLACE
@@ -28,7 +40,9 @@ from racedata.loader.errors import LoadError
 def small_disk(folder, size):
     """A folder that takes so many bytes."""
     folder.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", folder], capture_output=True
+    )
     if mounted.returncode:
         pytest.skip(f"mount: {mounted.stderr.decode().strip()}")
     try:
@@ -41,14 +55,18 @@ def small_disk(folder, size):
 def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, tmp_path):
     with small_disk(tmp_path / "small", sample_database.stat().st_size + 50_000) as folder:
         database = shutil.copy(sample_database, folder / "racedata.db")
-        assert_refused(source, database, f"{database}: database or disk is full; free some space in {folder}")
+        assert_refused(
+            source, database, f"{database}: database or disk is full; free some space in {folder}"
+        )
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
 def test_a_full_disk_of_temporary_files_is_named(source, database, tmp_path):
     with small_disk(tmp_path / "small", 100_000) as folder:
         said = f"{folder}: no space left for temporary files; TMPDIR names another folder"
-        assert_refused(f"{source} {SAMPLE}", database, said, env={**os.environ, "TMPDIR": str(folder)})
+        assert_refused(
+            f"{source} {SAMPLE}", database, said, env={**os.environ, "TMPDIR": str(folder)}
+        )
 
 
 def with_many_lap_times(source):
@@ -56,7 +74,9 @@ def with_many_lap_times(source):
     path = source / "lap_times.csv"
     header, *rows = path.read_text().splitlines()
     rows = [row.removeprefix("67,") for row in rows if row.startswith("67,")]
-    path.write_text("\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)]))
+    path.write_text(
+        "\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)])
+    )
     return source
 
 
@@ -85,7 +105,10 @@ def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number)
     with refused(database), stopped_loader(source, database) as process:
         process.send_signal(number)
         process.send_signal(signal.SIGCONT)
-        assert process.communicate(timeout=20) == ("", "racedata load: interrupted; nothing was changed\n")
+        assert process.communicate(timeout=20) == (
+            "",
+            "racedata load: interrupted; nothing was changed\n",
+        )
         assert process.returncode == 1
 
 
@@ -108,13 +131,17 @@ except KeyboardInterrupt:
 
 
 def test_a_signal_to_end_is_obeyed_even_if_it_arrives_where_python_swallows_exceptions():
-    ended = subprocess.run([sys.executable, "-c", IN_DEL], capture_output=True, text=True, timeout=60)
+    ended = subprocess.run(
+        [sys.executable, "-c", IN_DEL], capture_output=True, text=True, timeout=60
+    )
     assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(("size", "turns"), [("source", 40), ("dump", 15)])
-def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(request, database, tmp_path, size, turns):
+def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(
+    request, database, tmp_path, size, turns
+):
     source = shutil.copytree(request.getfixturevalue(size), tmp_path / "killed")
     old = database.read_bytes()
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
@@ -125,7 +152,9 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
     kills = 0
     while kills < turns:
         database.write_bytes(old)
-        process = subprocess.Popen([*LOAD, source, "--database", database], env=UNMEASURED, stdout=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [*LOAD, source, "--database", database], env=UNMEASURED, stdout=subprocess.DEVNULL
+        )
         try:
             process.wait(timeout=random.uniform(0, seconds))
         except subprocess.TimeoutExpired:
@@ -133,7 +162,10 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
             process.wait()
             kills += 1
         assert database.read_bytes() == old or (is_whole(database) and rows_of(database) == new)
-        assert set(database.parent.iterdir()) <= {database, database.with_name(".racedata.db.loading")}
+        assert set(database.parent.iterdir()) <= {
+            database,
+            database.with_name(".racedata.db.loading"),
+        }
     # The next load removes what the last killed one left.
     built(source, database)
     assert rows_of(database) == new
@@ -144,16 +176,30 @@ def test_a_kill_at_any_moment_leaves_the_old_database_or_a_complete_new_one(requ
 def test_ctrl_c_at_any_moment_is_one_line_that_says_what_has_happened(source, database):
     old = database.read_bytes()
     edit(with_many_lap_times(source) / "circuits.csv", "Spielberg", "Zeltweg")
-    command = ["make", "load-data", f"SOURCE={source}", f"DATABASE={database}", f"PYTHON={sys.executable}"]
+    command = [
+        "make",
+        "load-data",
+        f"SOURCE={source}",
+        f"DATABASE={database}",
+        f"PYTHON={sys.executable}",
+    ]
     began = time.monotonic()
-    subprocess.run(command, cwd=ROOT, env=UNMEASURED, stdout=subprocess.DEVNULL, check=True, timeout=60)
+    subprocess.run(
+        command, cwd=ROOT, env=UNMEASURED, stdout=subprocess.DEVNULL, check=True, timeout=60
+    )
     seconds = time.monotonic() - began
     outcomes = Counter()
-    # At least 30 times, and until one is in the middle: on a busy machine, the moments are far from random.
-    while sum(outcomes.values()) < 30 or "racedata load: interrupted; nothing was changed\n" not in outcomes:
+    # At least 30 times, and until one is in the middle: on a busy machine, the moments are far from
+    # random.
+    while (
+        sum(outcomes.values()) < 30
+        or "racedata load: interrupted; nothing was changed\n" not in outcomes
+    ):
         database.write_bytes(old)
         options = {"cwd": ROOT, "env": UNMEASURED, "text": True, "start_new_session": True}
-        with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options) as process:
+        with subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, **options
+        ) as process:
             time.sleep(random.uniform(0, seconds))
             os.killpg(process.pid, signal.SIGINT)
             said = "".join(line for line in process.stderr if not line.startswith("make: "))
@@ -215,7 +261,11 @@ def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, datab
     edit(source / "circuits.csv", "Spielberg", "Zeltweg")
     with open("/dev/full", "w") as full:
         run = subprocess.run(
-            [*LOAD, source, "--database", database], stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
+            [*LOAD, source, "--database", database],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
         )
     said = "racedata load: stdout: No space left on device; the new database is in place\n"
     assert (run.returncode, run.stderr) == (1, said)
@@ -277,7 +327,14 @@ def somebodys_database(path):
 
 
 @pytest.mark.parametrize(
-    "make", [os.mkdir, os.mkfifo, spoiling.loop, lambda path: path.write_text("Dear diary"), somebodys_database]
+    "make",
+    [
+        os.mkdir,
+        os.mkfifo,
+        spoiling.loop,
+        lambda path: path.write_text("Dear diary"),
+        somebodys_database,
+    ],
 )
 def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     path = tmp_path / "racedata.db"
@@ -285,12 +342,21 @@ def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
     before = path.lstat()
     run = run_loader(source, path)
     assert (run.returncode, run.stderr.count("\n")) == (1, 1)
-    assert f"{path}: exists and is not a racedata database; remove it, or name another file" in run.stderr
+    assert (
+        f"{path}: exists and is not a racedata database; remove it, or name another file"
+        in run.stderr
+    )
     after = path.lstat()
-    assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (before.st_ino, before.st_mode, before.st_mtime_ns)
+    assert (after.st_ino, after.st_mode, after.st_mtime_ns) == (
+        before.st_ino,
+        before.st_mode,
+        before.st_mtime_ns,
+    )
 
 
-def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(tmp_path, monkeypatch):
+def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(
+    tmp_path, monkeypatch
+):
     database = tmp_path / "racedata" / "racedata.db"
     refused = PermissionError(errno.EACCES, "Permission denied", str(database.parent))
     said = f"{database.parent}: Permission denied; let user {os.geteuid()} write {tmp_path}"
@@ -320,7 +386,11 @@ def lacks_a_table(path):
 def test_a_database_that_cannot_be_read_is_replaced_only_on_request(source, database, spoil, fault):
     spoil(database)
     what_to_do = REPLACE.replace("FILE", str(database))
-    said = f"{database} {fault}; {what_to_do}; nothing was changed" if fault else "no such table: origins"
+    said = (
+        f"{database} {fault}; {what_to_do}; nothing was changed"
+        if fault
+        else "no such table: origins"
+    )
     assert_refused(source, database, said)
     assert_refused("", database, said)
     if fault:  # without a source, there is nothing to build it from

@@ -30,7 +30,9 @@ def test_a_part_is_as_of_the_day_it_was_fetched_or_of_the_latest_results_its_sou
 
 
 def test_a_part_of_a_source_without_results_is_as_of_those_of_the_base() -> None:
-    assert part_of("sessions only", None, {"base": "2023-10-22", "other": "2023-07-09"}) == loaded("sessions only")
+    assert part_of("sessions only", None, {"base": "2023-10-22", "other": "2023-07-09"}) == loaded(
+        "sessions only"
+    )
     assert part_of("sessions only", None, {}) == loaded("sessions only", "")
 
 
@@ -47,7 +49,9 @@ def test_a_further_source_of_a_load_replaces_nothing() -> None:
         (loaded("other", "2023-10-23"), loaded("dump", "2023-10-22"), False),
     ],
 )
-def test_what_a_refresh_fetched_replaces_a_load_without_later_results(new: Part, old: Part, replaces: bool) -> None:
+def test_what_a_refresh_fetched_replaces_a_load_without_later_results(
+    new: Part, old: Part, replaces: bool
+) -> None:
     assert is_fresher(new, old) == replaces
 
 
@@ -68,7 +72,9 @@ def test_a_refresh_replaces_records_of_its_source_and_of_less_preferred_ones(
     assert rule(fetched(source), loaded(old)) == replaces
 
 
-def test_a_calendar_replaces_another_only_if_each_of_its_parts_may_replace_each_of_the_others() -> None:
+def test_a_calendar_replaces_another_only_if_each_of_its_parts_may_replace_each_of_the_others() -> (
+    None
+):
     rule = by_preference(["api", "f1db"], "f1db", replaces_others=False)
     new, own, preferred = [fetched("f1db")], fetched("f1db"), fetched("api")
     assert may_replace_calendar(rule, new, [own])

@@ -1,4 +1,6 @@
-"""racedata.loader.schedule: a source is looked at when it may have news, and asked only for what it may have."""
+"""racedata.loader.schedule: a source is looked at when it may have news, and asked only for what it
+may have.
+"""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -65,7 +67,11 @@ def test_a_source_is_asked_for_what_is_missing_and_for_results_that_penalties_ma
     results_are_stored, age, asked
 ):
     stored = [records("sprint_results", True, "sprint"), records("pit_stops", results_are_stored)]
-    missing = [records("qualifying", False, "quali"), records("results", results_are_stored), records("lap_times")]
+    missing = [
+        records("qualifying", False, "quali"),
+        records("results", results_are_stored),
+        records("lap_times"),
+    ]
     assert [each.kind for each in to_ask([*stored, *missing], START + age)] == asked
 
 
@@ -89,12 +95,20 @@ def test_the_records_of_a_sprint_weekend_are_expected_after_their_sessions(sampl
         ("sprint", "sprint_results", "21 22:00", True),
         *(
             ("race", kind, "22 19:00", True)
-            for kind in ("results", "pit_stops", "lap_times", "driver_standings", "constructor_standings")
+            for kind in (
+                "results",
+                "pit_stops",
+                "lap_times",
+                "driver_standings",
+                "constructor_standings",
+            )
         ),
     ]
 
 
-def test_a_session_without_a_time_is_expected_at_noon_and_one_without_a_date_on_the_day_of_the_race(database):
+def test_a_session_without_a_time_is_expected_at_noon_and_one_without_a_date_on_the_day_of_the_race(
+    database,
+):
     of_race = "raceId = (SELECT raceId FROM races WHERE year = 2023 AND round = 22)"
     changed(
         database,
@@ -104,7 +118,11 @@ def test_a_session_without_a_time_is_expected_at_noon_and_one_without_a_date_on_
         f"DELETE FROM sessions WHERE {of_race} AND session IN ('fp3', 'quali')",
     )
     with closing(open_read_only(database)) as db:
-        starts = {each.session: f"{each.starts:%d %H:%M}" for each in expected_records(db) if each.round == 22}
+        starts = {
+            each.session: f"{each.starts:%d %H:%M}"
+            for each in expected_records(db)
+            if each.round == 22
+        }
     assert starts == {"fp1": "24 12:00", "fp2": "26 12:00", "quali": "26 12:00", "race": "26 12:00"}
 
 

@@ -1,4 +1,6 @@
-"""racedata.loader.sources: an address is that of one sort of source, and a new sort is known at once."""
+"""racedata.loader.sources: an address is that of one sort of source, and a new sort is known at
+once.
+"""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +15,16 @@ from racedata.loader import sources
 from racedata.loader.build import load
 from racedata.loader.errors import Progress
 from racedata.loader.schedule import Expected
-from racedata.loader.sources import FROM_DEFAULT, PUBLISHED, Brought, Known, Pace, Source, Wanted, source_at
+from racedata.loader.sources import (
+    FROM_DEFAULT,
+    PUBLISHED,
+    Brought,
+    Known,
+    Pace,
+    Source,
+    Wanted,
+    source_at,
+)
 from racedata.loader.sources.source import Fill
 
 INVENTED = "https://invented.example.org/"
@@ -45,7 +56,9 @@ def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(
 ) -> None:
     monkeypatch.setattr(sources, "SORTS", (InventedSource, *sources.SORTS))
     database = tmp_path / "racedata.db"
-    assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(f" from {INVENTED}")
+    assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(
+        f" from {INVENTED}"
+    )
     said, requests = refreshed(database, INVENTED)
     assert (said[-1], requests) == (f"{database}: nothing new after a question", 0)
     notes = Known(database, INVENTED).notes()

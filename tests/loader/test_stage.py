@@ -1,4 +1,6 @@
-"""racedata.loader.stage: the tables that a reader fills, with the columns that tables.py and schema.sql say."""
+"""racedata.loader.stage: the tables that a reader fills, with the columns that tables.py and
+schema.sql say.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -19,7 +21,9 @@ def staged():
 
 
 def test_columns_that_a_reader_does_not_name_are_unknown(staged):
-    staged.insert("drivers", ["driverId", "driverRef", "forename", "surname"], [[1], ["a"], ["A"], ["B"]])
+    staged.insert(
+        "drivers", ["driverId", "driverRef", "forename", "surname"], [[1], ["a"], ["A"], ["B"]]
+    )
     assert staged.db.execute("SELECT * FROM dump.drivers").fetchall() == [
         (1, "a", None, None, "A", "B", None, None, None)
     ]

@@ -41,7 +41,9 @@ def working(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
             process.kill()
 
 
-def test_the_folder_of_a_killed_program_is_removed_and_that_of_a_running_one_stays(tmp_path: Path) -> None:
+def test_the_folder_of_a_killed_program_is_removed_and_that_of_a_running_one_stays(
+    tmp_path: Path,
+) -> None:
     with working(tmp_path) as (_, running), working(tmp_path) as (process, killed):
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -105,7 +107,9 @@ for _ in range(200):
         (folder / "stage.db").write_text("x")
         assert (folder / "stage.db").read_text() == "x"
 """
-    programs = [subprocess.Popen([sys.executable, "-c", code, tmp_path], cwd=ROOT) for _ in range(4)]
+    programs = [
+        subprocess.Popen([sys.executable, "-c", code, tmp_path], cwd=ROOT) for _ in range(4)
+    ]
     assert [program.wait(timeout=120) for program in programs] == [0, 0, 0, 0]
     assert [*tmp_path.iterdir()] == []
 
@@ -119,12 +123,18 @@ def test_a_load_removes_what_killed_loads_and_conversions_have_left(tmp_path: Pa
     database.write_bytes(old)
     convert = "import sys; from racedata.loader.build import provide; provide(sys.argv[1])"
     for command, left in (
-        ([*LOAD, SAMPLE, SAMPLE, "--database", data / "other.db"], lambda: [*temporary.glob("racedata-*/stage.db")]),
+        (
+            [*LOAD, SAMPLE, SAMPLE, "--database", data / "other.db"],
+            lambda: [*temporary.glob("racedata-*/stage.db")],
+        ),
         ([sys.executable, "-c", convert, database], lambda: [*data.glob(".racedata.db.????????")]),
     ):
-        # It is killed as soon as its folder exists. A very fast one has ended by then, and is started again.
+        # It is killed as soon as its folder exists. A very fast one has ended by then, and is
+        # started again.
         while not left():
-            with subprocess.Popen(command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL) as process:
+            with subprocess.Popen(
+                command, cwd=ROOT, env=environ, stdout=subprocess.DEVNULL
+            ) as process:
                 until(lambda process=process, left=left: bool(left()) or process.poll() is not None)
                 process.kill()
             if not left():

@@ -21,10 +21,15 @@ GRAMMAR = Grammar(
     "/ergast/f1",
     {
         "races": Rules(frozenset({"circuits", "drivers"}), endings=ENDINGS),
-        "results": Rules(frozenset({"circuits", "constructors", "drivers", "grid", "fastest", "results", "status"})),
+        "results": Rules(
+            frozenset(
+                {"circuits", "constructors", "drivers", "grid", "fastest", "results", "status"}
+            )
+        ),
         "laps": Rules(frozenset({"drivers", "laps"}), needs_season=True),
         "drivers": Rules(
-            frozenset({"drivers", "grid", "driverstandings"}), only_beside={"driverstandings": frozenset({"drivers"})}
+            frozenset({"drivers", "grid", "driverstandings"}),
+            only_beside={"driverstandings": frozenset({"drivers"})},
         ),
         "seasons": Rules(frozenset({"drivers"})),
         "sprintqualifying": Rules(frozenset({"drivers", "sprintqualifying"})),
@@ -41,10 +46,20 @@ def read(path):
 def test_behind_season_and_round_names_and_values_come_in_pairs_and_the_last_name_is_the_endpoint():
     assert read("/2023/18/results") == ("results", 2023, 18, {})
     assert read("/drivers/alonso/results") == ("results", None, None, {"drivers": "alonso"})
-    assert read("/2023/grid/1/drivers/alonso/results") == ("results", 2023, None, {"grid": 1, "drivers": "alonso"})
+    assert read("/2023/grid/1/drivers/alonso/results") == (
+        "results",
+        2023,
+        None,
+        {"grid": 1, "drivers": "alonso"},
+    )
     assert read("/2023/laps/3") == ("laps", 2023, None, {"laps": 3})
     assert read("/drivers/alonso") == ("drivers", None, None, {"drivers": "alonso"})
-    assert read("/circuits/spa/results/1") == ("results", None, None, {"circuits": "spa", "results": "1"})
+    assert read("/circuits/spa/results/1") == (
+        "results",
+        None,
+        None,
+        {"circuits": "spa", "results": "1"},
+    )
 
 
 @pytest.mark.parametrize(
@@ -72,7 +87,10 @@ def test_the_path_is_the_request_s_in_lower_case_and_names_its_endpoint(path, ca
         ("/2023/9/FP1", "2023/9/practice/1"),
         ("/fp3/drivers/fp1/practice.json", "practice/3/drivers/fp1/practice"),
         ("/drivers/fp2", "drivers/fp2"),
-        ("/sprint-qualifying/2/drivers/sprint/sprintqualifying", "sprintqualifying/2/drivers/sprint/sprintqualifying"),
+        (
+            "/sprint-qualifying/2/drivers/sprint/sprintqualifying",
+            "sprintqualifying/2/drivers/sprint/sprintqualifying",
+        ),
     ],
 )
 def test_other_spellings_are_the_same_address_but_a_value_is_no_name(path, canonical):
@@ -100,7 +118,8 @@ def test_the_ending_is_not_a_part_of_the_path(path, canonical, ending):
 @pytest.mark.parametrize("path", ["/results", "/2023/18/laps", "/drivers/a", "/grid/1/seasons"])
 def test_only_races_have_calendars(path):
     with pytest.raises(
-        UnknownAddress, match=r"does not accept the ending \.ics, which is only for races\. Try .*/races\.ics"
+        UnknownAddress,
+        match=r"does not accept the ending \.ics, which is only for races\. Try .*/races\.ics",
     ):
         GRAMMAR.parse(f"{path}.ics")
 
@@ -136,7 +155,9 @@ UNREADABLE = """
 KELVIN = "/2023/\u212aarts"  # lower() makes a k of it
 
 
-@pytest.mark.parametrize("path", [*UNREADABLE.split(), "/drivers/a b/results", "/results.json\n", KELVIN])
+@pytest.mark.parametrize(
+    "path", [*UNREADABLE.split(), "/drivers/a b/results", "/results.json\n", KELVIN]
+)
 def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_the_grammar(path):
     with pytest.raises(UnknownAddress, match="four digits") as unknown:
         GRAMMAR.parse(path)
@@ -146,7 +167,10 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("/grid/fish/results", "'fish' is not a value of the filter grid; accepted is a number of at most 18 digits."),
+        (
+            "/grid/fish/results",
+            "'fish' is not a value of the filter grid; accepted is a number of at most 18 digits.",
+        ),
         ("/fish/1/results", "'fish' is not a filter."),
         ("/races/x!y", "'races' is not a filter."),
         ("/2023.xml", "'.xml' is not an ending; accepted are .json, .csv, and .ics for races."),
@@ -176,7 +200,10 @@ def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(pa
             "Try /ergast/f1/2023/18/laps.json.",
         ),
         ("/laps", "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json."),
-        ("/drivers/alonso/laps/3", "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json."),
+        (
+            "/drivers/alonso/laps/3",
+            "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json.",
+        ),
         (
             "/driverstandings/1/grid/1/drivers",
             "drivers does not accept the filter grid with driverstandings; accepted with it: season, round, drivers.",
@@ -196,12 +223,30 @@ def test_what_the_grammar_cannot_read_comes_before_what_the_endpoint_does_not_ta
 
 
 def test_a_filter_may_stand_beside_those_it_goes_with():
-    assert read("/2023/driverstandings/1/drivers/hamilton")[3] == {"driverstandings": "1", "drivers": "hamilton"}
+    assert read("/2023/driverstandings/1/drivers/hamilton")[3] == {
+        "driverstandings": "1",
+        "drivers": "hamilton",
+    }
     assert read("/grid/1/drivers")[3] == {"grid": 1}
 
 
 WORDS = st.sampled_from(
-    [*FILTERS, "fp1", "shootout", "races", "seasons", "2023", "current", "last", "1", "r", "", "fish", "é", "a" * 300]
+    [
+        *FILTERS,
+        "fp1",
+        "shootout",
+        "races",
+        "seasons",
+        "2023",
+        "current",
+        "last",
+        "1",
+        "r",
+        "",
+        "fish",
+        "é",
+        "a" * 300,
+    ]
 )
 
 

@@ -62,7 +62,9 @@ def test_any_origin_may_read_every_answer_and_its_headers(sample, address, statu
     assert sample.get(address, status=status).headers["Access-Control-Allow-Origin"] == "*"
 
 
-@pytest.mark.parametrize("address", ["/", "/openapi.json", "/healthz", "/ergast/f1/2023.json", "/none"])
+@pytest.mark.parametrize(
+    "address", ["/", "/openapi.json", "/healthz", "/ergast/f1/2023.json", "/none"]
+)
 def test_every_answer_has_nosniff_and_sets_no_cookie(sample, address):
     headers = sample.get(address, status="*").headers
     assert headers["X-Content-Type-Options"] == "nosniff"
@@ -72,7 +74,10 @@ def test_every_answer_has_nosniff_and_sets_no_cookie(sample, address):
 def test_base_path_and_series_are_settings(sample_database):
     app = client(sample_database, base_path="/API", series="F2")
     answer = app.get("/api/f2/2023/18.json").json["MRData"]
-    assert (answer["series"], answer["url"]) == ("F2", "http://localhost:80/API/F2/2023/18/races.json")
+    assert (answer["series"], answer["url"]) == (
+        "F2",
+        "http://localhost:80/API/F2/2023/18/races.json",
+    )
     app.get("/ergast/f1/2023", status=404)
     assert client(sample_database, base_path="").get("/f1/2023/18").json["MRData"]["total"] == "1"
 
@@ -89,9 +94,7 @@ def test_a_fault_of_ours_is_500_without_details(sample_database, caplog):
 
 def started(**environ):
     """`racedata serve` up to the point at which it would listen."""
-    code = (
-        "import os; from racedata.service import server, settings as s; server.application(s.Settings.read(os.environ))"
-    )
+    code = "import os; from racedata.service import server, settings as s; server.application(s.Settings.read(os.environ))"
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 
@@ -99,18 +102,31 @@ TO_RUN = f"{COMMAND} load tracinginsights f1db"
 SAMPLE = f"Only a sample, with results up to 2023-10-22. To load everything, run: {TO_RUN}"
 
 
-def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(sample_database, other_database):
+def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(
+    sample_database, other_database
+):
     for path, notices in [(sample_database, [SAMPLE]), (other_database, [])]:
         ended, app = started(RACEDATA_DATABASE=str(path)), client(path)
         assert ended.returncode == 0
         assert ended.stderr.splitlines() == notices
         assert re.findall('<p id="sample">(.*)</p>', app.get("/").text) == notices
-        assert [value for key, value in app.get("/healthz").json.items() if key == "sample"] == notices
+        assert [
+            value for key, value in app.get("/healthz").json.items() if key == "sample"
+        ] == notices
 
 
-SLOW = ["/2023/18/laps?limit=101", "/2023/18/laps?offset=1&%6cimit=0002000", "/2023/18/laps.csv?limit=" + "9" * 4000]
+SLOW = [
+    "/2023/18/laps?limit=101",
+    "/2023/18/laps?offset=1&%6cimit=0002000",
+    "/2023/18/laps.csv?limit=" + "9" * 4000,
+]
 SLOW += ["/current.ics", "/2023.IC%53?sessions=race"]
-FAST = ["/2023/18/laps", "/2023/18/laps?offset=2000", "/2023/18/laps?limit=100", "/2023/18/laps?LIMIT=999"]
+FAST = [
+    "/2023/18/laps",
+    "/2023/18/laps?offset=2000",
+    "/2023/18/laps?limit=100",
+    "/2023/18/laps?LIMIT=999",
+]
 FAST += ["/2023/18/laps?limit=", "/2023/18/laps.csv", "/none?limit=200", "/../../healthz?limit=200"]
 
 

@@ -1,4 +1,6 @@
-"""racedata.service.caching: a cached answer equals a new one, its compression, and what HTTP says about its age."""
+"""racedata.service.caching: a cached answer equals a new one, its compression, and what HTTP says
+about its age.
+"""
 
 import random
 import subprocess
@@ -59,14 +61,27 @@ PATHS = """
 METHODS = st.sampled_from(["GET", "HEAD", "POST"])
 CODINGS = st.sampled_from(["", "gzip", "gzip, br", "identity", "gzip;q=0"])
 QUERIES = st.sampled_from(
-    ["", "limit=2", "limit=3", "limit=2&offset=1", "offset=1&limit=2", "limit=x", "offset=99", "limit=02", "other=1"]
+    [
+        "",
+        "limit=2",
+        "limit=3",
+        "limit=2&offset=1",
+        "offset=1&limit=2",
+        "limit=x",
+        "offset=99",
+        "limit=02",
+        "other=1",
+    ]
 )
 REQUESTS = st.tuples(SCHEMES, HOSTS, st.sampled_from(PATHS.split()), QUERIES, CODINGS, METHODS)
 
 
 @given(st.lists(REQUESTS, max_size=25))
 def test_no_request_gets_the_answer_of_another(sample_database, requests):
-    apps = [without_cache(sample_database), create_app(settings_of(cache_size=32), shared_database(sample_database))]
+    apps = [
+        without_cache(sample_database),
+        create_app(settings_of(cache_size=32), shared_database(sample_database)),
+    ]
     for scheme, host, path, query, coding, method in requests:
         environ = {
             "wsgi.url_scheme": scheme,
@@ -79,7 +94,11 @@ def test_no_request_gets_the_answer_of_another(sample_database, requests):
         # The last is cached, if it is a 200.
         made, *others = [request(webtest.TestApp(app), **environ) for app in (*apps, apps[-1])]
         for other in others:
-            assert (other.status, other.body, dict(other.headers)) == (made.status, made.body, dict(made.headers))
+            assert (other.status, other.body, dict(other.headers)) == (
+                made.status,
+                made.body,
+                dict(made.headers),
+            )
 
 
 shared_database = lru_cache(Snapshot.read)
@@ -93,7 +112,9 @@ def without_cache(path):
 @pytest.mark.parametrize("coding", ["identity", "gzip"])
 def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database, coding):
     settings = settings_of(burst_limit="off", sustained_limit="3/day")
-    app = webtest.TestApp(create_app(settings, shared_database(sample_database), store_for(settings)))
+    app = webtest.TestApp(
+        create_app(settings, shared_database(sample_database), store_for(settings))
+    )
     answers = [raw(app, ADDRESS, coding) for _ in range(5)]
     assert [answer.status_int for answer in answers] == [200, 200, 200, 429, 429]
     left = [answer.headers["RateLimit"].split(";")[1] for answer in answers]
@@ -104,23 +125,37 @@ def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database
 def etags(database, **settings):
     """Of an answer, and of the page."""
     app = webtest.TestApp(create_app(settings_of(**settings), database))
-    return [app.get(address).headers["ETag"] for address in (f"{settings_of(**settings).base_address}/2023/18", "/")]
+    return [
+        app.get(address).headers["ETag"]
+        for address in (f"{settings_of(**settings).base_address}/2023/18", "/")
+    ]
 
 
-SHAPING = [{"base_path": "/api"}, {"series": "f2"}, {"base_url": "https://example.org/f1"}, {"finish_times": "gap"}]
+SHAPING = [
+    {"base_path": "/api"},
+    {"series": "f2"},
+    {"base_url": "https://example.org/f1"},
+    {"finish_times": "gap"},
+]
 SHAPING += [{"max_limit": 50}]
 ON_THE_PAGE = [{"burst_limit": "off"}, {"sustained_limit": "off"}]
 
 
-@pytest.mark.parametrize("change", [*SHAPING, *ON_THE_PAGE, {"max_age": 5}, {"cache_size": 0}, {"port": 80}])
-def test_an_etag_changes_with_each_setting_that_affects_the_answer_and_no_other(sample_database, change):
+@pytest.mark.parametrize(
+    "change", [*SHAPING, *ON_THE_PAGE, {"max_age": 5}, {"cache_size": 0}, {"port": 80}]
+)
+def test_an_etag_changes_with_each_setting_that_affects_the_answer_and_no_other(
+    sample_database, change
+):
     database = shared_database(sample_database)
     changed = [tag != default for tag, default in zip(etags(database, **change), etags(database))]
     assert changed == [change in SHAPING, change in SHAPING or change in ON_THE_PAGE]
 
 
 def test_the_etag_changes_with_the_database(sample_database, other_database):
-    assert {*etags(shared_database(other_database))}.isdisjoint(etags(shared_database(sample_database)))
+    assert {*etags(shared_database(other_database))}.isdisjoint(
+        etags(shared_database(sample_database))
+    )
 
 
 @pytest.mark.parametrize("cache_size", [0, 32])
@@ -130,7 +165,9 @@ def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(data, ca
     known = app.get(ADDRESS)
     data.queries = 0
     for method in (app.get, app.head):
-        answer = method(ADDRESS, headers={"If-None-Match": form.format(known.headers["ETag"])}, status=304)
+        answer = method(
+            ADDRESS, headers={"If-None-Match": form.format(known.headers["ETag"])}, status=304
+        )
         assert answer.body == b""
         for name in ("ETag", "Last-Modified", "Cache-Control", "Access-Control-Allow-Origin"):
             assert answer.headers[name] == known.headers[name]
@@ -140,11 +177,18 @@ def test_a_conditional_request_costs_no_query_and_is_304_without_a_body(data, ca
 @pytest.mark.parametrize("header", ['"other"', "nonsense", "", "W/", '"', '"*"', 'W/"*"'])
 def test_a_client_with_another_answer_gets_this_one(sample, header):
     for _ in range(2):
-        assert sample.get(ADDRESS, headers={"If-None-Match": header}, status=200).json["MRData"]["total"] == "20"
+        assert (
+            sample.get(ADDRESS, headers={"If-None-Match": header}, status=200).json["MRData"][
+                "total"
+            ]
+            == "20"
+        )
 
 
 @pytest.mark.parametrize(("days", "status"), [(-1, 200), (0, 304), (1, 200)])
-def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the_answer(sample, days, status):
+def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the_answer(
+    sample, days, status
+):
     known = sample.get(ADDRESS)
     since = parsedate_to_datetime(known.headers["Last-Modified"]) + timedelta(days)
     headers = {"If-Modified-Since": format_datetime(since, usegmt=True)}
@@ -156,14 +200,23 @@ def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the
 
 
 @pytest.mark.parametrize(
-    "date", ["", "yesterday", "Mon, 99 Foo 2023 08:00:00 GMT", "Mon, 27 Nov 99999 08:00:00 GMT", "0", "\x00"]
+    "date",
+    [
+        "",
+        "yesterday",
+        "Mon, 99 Foo 2023 08:00:00 GMT",
+        "Mon, 27 Nov 99999 08:00:00 GMT",
+        "0",
+        "\x00",
+    ],
 )
 def test_a_date_that_is_none_is_ignored(sample, date):
     sample.get(ADDRESS, headers={"If-Modified-Since": date}, status=200)
 
 
 @pytest.mark.parametrize(
-    "address", ["/ergast/f1/nothing", "/ergast/f1/1997/last/results", f"{ADDRESS}?limit=x", "/nothing"]
+    "address",
+    ["/ergast/f1/nothing", "/ergast/f1/1997/last/results", f"{ADDRESS}?limit=x", "/nothing"],
 )
 def test_errors_are_not_cached_and_match_nothing(sample, address):
     tag = sample.get(ADDRESS).headers["ETag"]
@@ -179,11 +232,20 @@ def test_last_modified_is_when_the_database_was_built(sample):
 
 @pytest.mark.parametrize(("max_age", "header"), [(300, "public, max-age=300"), (0, "no-cache")])
 def test_how_long_an_answer_may_be_reused_is_a_setting(sample_database, max_age, header):
-    app = webtest.TestApp(create_app(settings_of(max_age=max_age), shared_database(sample_database)))
+    app = webtest.TestApp(
+        create_app(settings_of(max_age=max_age), shared_database(sample_database))
+    )
     assert app.get(ADDRESS).headers["Cache-Control"] == header
 
 
-FORMS = ["/2023/18", "/2023/18.json", "/2023/18/", "/2023/18/races", "/Ergast/F1/2023/18/RACES.json", "/2023/18?a=b"]
+FORMS = [
+    "/2023/18",
+    "/2023/18.json",
+    "/2023/18/",
+    "/2023/18/races",
+    "/Ergast/F1/2023/18/RACES.json",
+    "/2023/18?a=b",
+]
 
 
 def test_all_forms_of_an_address_share_one_cached_answer(data):
@@ -192,13 +254,17 @@ def test_all_forms_of_an_address_share_one_cached_answer(data):
     data.queries = 0
     for form in FORMS:
         path, _, query = form.removeprefix("/Ergast/F1").partition("?")
-        answer = request(app, PATH_INFO=f"/ergast/f1{path}", QUERY_STRING=query, HTTP_HOST="localhost:80")
+        answer = request(
+            app, PATH_INFO=f"/ergast/f1{path}", QUERY_STRING=query, HTTP_HOST="localhost:80"
+        )
         assert answer.body == first.body
     assert app.get("/ergast/f1/2023/18?limit=100&offset=0").body == first.body
     assert data.queries == 0
 
 
-@pytest.mark.parametrize("page", ["2023/18/results?offset=20", "2023/18/results?limit=0", "2023/18/sprint/99?offset=1"])
+@pytest.mark.parametrize(
+    "page", ["2023/18/results?offset=20", "2023/18/results?limit=0", "2023/18/sprint/99?offset=1"]
+)
 def test_a_page_without_records_is_not_cached_because_there_are_infinitely_many(data, page):
     app = client_over(data)
     for _ in range(2):
@@ -225,8 +291,12 @@ def raw(app, address, coding, **environ):
 
 @pytest.mark.parametrize("address", [LAPS, "/", "/openapi.json"])
 @pytest.mark.parametrize("cache_size", [0, 32])
-def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(sample_database, address, cache_size):
-    app = webtest.TestApp(create_app(settings_of(cache_size=cache_size), shared_database(sample_database)))
+def test_a_client_that_accepts_gzip_gets_the_same_answer_compressed(
+    sample_database, address, cache_size
+):
+    app = webtest.TestApp(
+        create_app(settings_of(cache_size=cache_size), shared_database(sample_database))
+    )
     for _ in range(2):
         plain = raw(app, address, "identity")
         assert len(plain.body) == int(plain.headers["Content-Length"])
@@ -255,7 +325,11 @@ def test_an_answer_that_fits_into_a_packet_with_its_headers_is_not_compressed(sa
         address = f"/ergast/f1/2023/18/laps?limit={limit}"
         sent = raw(sample, address, "gzip")
         codings[len(raw(sample, address, "identity").body)] = sent.headers.get("Content-Encoding")
-        assert len(sent.body) + sum(len(f"{name}: {value}\r\n") for name, value in sent.headers.items()) < 1448
+        assert (
+            len(sent.body)
+            + sum(len(f"{name}: {value}\r\n") for name, value in sent.headers.items())
+            < 1448
+        )
     assert {length < SMALL for length, coding in codings.items() if coding is None} == {True}
     assert {length < SMALL for length, coding in codings.items() if coding == "gzip"} == {False}
 
@@ -276,16 +350,35 @@ def test_both_forms_have_vary_and_one_weak_etag_and_so_has_their_304(sample, add
 def test_a_range_is_ignored(sample):
     for coding in ("", "gzip"):
         whole = raw(sample, LAPS, coding)
-        answer = raw(sample, LAPS, coding, HTTP_RANGE="bytes=0-9", HTTP_IF_RANGE=whole.headers["ETag"])
+        answer = raw(
+            sample, LAPS, coding, HTTP_RANGE="bytes=0-9", HTTP_IF_RANGE=whole.headers["ETag"]
+        )
         assert answer.status == "200 OK"
         assert (answer.body, dict(answer.headers)) == (whole.body, dict(whole.headers))
 
 
 ACCEPTED = ["gzip", "x-gzip", " GZIP ; Q=0.001 ,", "*", "gzip, *;q=0", "gzip;q=0.5, identity;q=0.5"]
 ACCEPTED += ["identity;q=0, gzip;q=0.1", "a;q=b;c, gzip"]
-REFUSED = ["", "br, deflate", "gzip;q=0", "gzip;q=0.000, *", "*;q=0", "identity", "gzip;q=0, identity;q=0"]
+REFUSED = [
+    "",
+    "br, deflate",
+    "gzip;q=0",
+    "gzip;q=0.000, *",
+    "*;q=0",
+    "identity",
+    "gzip;q=0, identity;q=0",
+]
 REFUSED += ["gzip;q=0.5, identity", "gzip;q=0.5, *"]
-MALFORMED = ["gzip;q=", "gzip;q=2", "gzip;q=1.001", "gzip;q=-1", "gzip;q=0.0001", "gzip;level=9", "gzip q=1", "gzip;"]
+MALFORMED = [
+    "gzip;q=",
+    "gzip;q=2",
+    "gzip;q=1.001",
+    "gzip;q=-1",
+    "gzip;q=0.0001",
+    "gzip;level=9",
+    "gzip q=1",
+    "gzip;",
+]
 MALFORMED += ["gzip\x00", "gz\u0131p"]
 
 
@@ -295,7 +388,9 @@ def test_gzip_is_sent_if_accept_encoding_accepts_it_and_does_not_prefer_the_plai
 
 
 CODING = st.sampled_from(["gzip", "GZIP", "identity", "*", "br", "deflate", "x-other"])
-WEIGHT = st.sampled_from(["", ";q=1", ";q=0", " ; q=0.3", ";Q=0.7", ";q=1.000", ";q=0.", ";q=0.000"])
+WEIGHT = st.sampled_from(
+    ["", ";q=1", ";q=0", " ; q=0.3", ";Q=0.7", ";q=1.000", ";q=0.", ";q=0.000"]
+)
 
 
 @given(st.lists(st.tuples(CODING, WEIGHT), unique_by=lambda item: item[0].lower()))
@@ -304,7 +399,9 @@ def test_webob_accepts_the_same_codings(items):
     weights = dict(create_accept_encoding_header(field).acceptable_offers(["gzip", "identity"]))
     if not {"identity", "*"} & {coding for coding, _ in items}:
         weights["identity"] = 0  # WebOb takes 1 for identity if it is not listed
-    assert prefers_gzip(field) == ("gzip" in weights and weights["gzip"] >= weights.get("identity", 0))
+    assert prefers_gzip(field) == (
+        "gzip" in weights and weights["gzip"] >= weights.get("identity", 0)
+    )
 
 
 @given(st.text())
@@ -344,9 +441,19 @@ print(size, memory("self") - before)
         ("limit=2000", 3_600, ["gzip"]),
     ],
 )
-def test_the_cache_takes_no_more_memory_than_the_setting_says(sample_database, query, requests, codings):
+def test_the_cache_takes_no_more_memory_than_the_setting_says(
+    sample_database, query, requests, codings
+):
     environ = {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"}
-    arguments = [sys.executable, "-c", GROWTH, sample_database, "/ergast/f1/2023/18/laps", query, str(requests)]
+    arguments = [
+        sys.executable,
+        "-c",
+        GROWTH,
+        sample_database,
+        "/ergast/f1/2023/18/laps",
+        query,
+        str(requests),
+    ]
     arguments += codings
     done = subprocess.run(arguments, env=environ, capture_output=True, text=True, check=True)
     size, grown = map(float, done.stdout.split())
@@ -361,7 +468,10 @@ def named(path):
 
 def body(number, size):
     """What the cache holds of a body of `size` bytes, which differs from that of any other number."""
-    return Body(compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5), number)
+    return Body(
+        compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5),
+        number,
+    )
 
 
 def taken(cache):

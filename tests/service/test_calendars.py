@@ -1,4 +1,6 @@
-"""racedata.service.calendars: what readers of calendars find, and what a subscriber sees when the data changes."""
+"""racedata.service.calendars: what readers of calendars find, and what a subscriber sees when the
+data changes.
+"""
 
 import warnings
 from datetime import UTC, date, datetime, timedelta
@@ -34,12 +36,18 @@ def events(app, address):
     assert all(len(line) <= 75 for line in answer.body.split(b"\r\n"))
     assert answer.body.count(b"\r\n") == answer.body.count(b"\n")
     found = {str(event["UID"]): event for event in Calendar.from_ical(answer.body).events}
-    in_home_assistant = {event.uid: event for event in IcsCalendarStream.calendar_from_ics(answer.text).events}
+    in_home_assistant = {
+        event.uid: event for event in IcsCalendarStream.calendar_from_ics(answer.text).events
+    }
     assert found.keys() == in_home_assistant.keys()
     assert answer.body.count(b"BEGIN:VEVENT") == len(found)
     for uid, other in in_home_assistant.items():
         event = found[uid]
-        assert (event.start, event.end, event["SUMMARY"]) == (other.dtstart, other.dtend, other.summary)
+        assert (event.start, event.end, event["SUMMARY"]) == (
+            other.dtstart,
+            other.dtend,
+            other.summary,
+        )
         assert (event["LOCATION"], event.categories) == (other.location, other.categories)
     return found
 
@@ -54,7 +62,9 @@ def test_a_weekend_has_an_event_for_each_session(sample):
         assert event["UID"] == f"f1/2023/united-states-grand-prix/{slug}@racedata"
         assert (event.start, event.end) == (starts, starts + timedelta(minutes=minutes))
         assert event["SUMMARY"] == f"United States Grand Prix: {name}"
-        assert (event["LOCATION"], (event["GEO"].latitude, event["GEO"].longitude)) == (*AUSTIN.values(),)
+        assert (event["LOCATION"], (event["GEO"].latitude, event["GEO"].longitude)) == (
+            *AUSTIN.values(),
+        )
         assert (event["URL"], event.categories) == (race["url"], ["F1", name])
         assert event["DTSTAMP"].dt == event["LAST-MODIFIED"].dt == built_at
 
@@ -63,11 +73,16 @@ def test_a_calendar_names_itself_its_sources_and_when_to_fetch_it_again(sample, 
     calendar = Calendar.from_ical(sample.get("/ergast/f1/2023.ics").body)
     assert calendar["PRODID"] == f"-//racedata//racedata {__version__}//EN"
     assert calendar["DESCRIPTION"] == calendar["X-WR-CALDESC"]
-    assert calendar["DESCRIPTION"] == f"Data: sample (CC BY-NC-SA 4.0). Served by racedata {__version__}."
+    assert (
+        calendar["DESCRIPTION"]
+        == f"Data: sample (CC BY-NC-SA 4.0). Served by racedata {__version__}."
+    )
     assert calendar["REFRESH-INTERVAL"].params == {"VALUE": "DURATION"}
     assert calendar["REFRESH-INTERVAL"].dt == timedelta(hours=6)
     assert calendar["X-PUBLISHED-TTL"] == "PT6H"
-    described = Calendar.from_ical(client(several_sources).get("/ergast/f1/2023.ics").body)["DESCRIPTION"]
+    described = Calendar.from_ical(client(several_sources).get("/ergast/f1/2023.ics").body)[
+        "DESCRIPTION"
+    ]
     assert "f1db (CC BY 4.0), https://example.org/f1 (no licence stated). " in described
 
 
@@ -80,8 +95,14 @@ def test_a_calendar_names_itself_its_sources_and_when_to_fetch_it_again(sample, 
         ("2023.ics?sessions=race,qualifying", "F1 2023 (qualifying + race)"),
         ("2023/18.ics", "F1 2023 round 18"),
         ("2023/grid/1/races.ics", "F1 2023 grid 1"),
-        ("current/last/drivers/Alonso/results/1/races.ics", "F1 last race Fernando Alonso results 1"),
-        ("circuits/monza/constructors/none/races.ics", "F1 Autodromo Nazionale di Monza constructors none"),
+        (
+            "current/last/drivers/Alonso/results/1/races.ics",
+            "F1 last race Fernando Alonso results 1",
+        ),
+        (
+            "circuits/monza/constructors/none/races.ics",
+            "F1 Autodromo Nazionale di Monza constructors none",
+        ),
     ],
 )
 def test_the_name_of_a_calendar_follows_from_its_address(sample, address, name):
@@ -94,12 +115,23 @@ def test_the_sessions_are_those_of_the_schema():
     sessions = {*named("ScheduledRace")["properties"]} - {*named("Race")["properties"]}
     assert {*BY_KEY} == {*sessions, ""}
     assert {session.group for session in BY_KEY.values()} == {*SESSION_GROUPS}
-    assert OPENAPI["components"]["parameters"]["sessions"]["schema"]["items"]["enum"] == [*SESSION_GROUPS]
+    assert OPENAPI["components"]["parameters"]["sessions"]["schema"]["items"]["enum"] == [
+        *SESSION_GROUPS
+    ]
 
 
 @pytest.mark.parametrize(
     "address",
-    ["", "/races", "/2023", "/1957", "/current/next", "/circuits/monaco/races", "/2021/grid/1/races", "/2030"],
+    [
+        "",
+        "/races",
+        "/2023",
+        "/1957",
+        "/current/next",
+        "/circuits/monaco/races",
+        "/2021/grid/1/races",
+        "/2030",
+    ],
 )
 def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
     """Also the base address, and a calendar without any."""
@@ -108,7 +140,9 @@ def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
         for session in [race.get(name) for name in BY_KEY] + [race]:
             if session and "date" in session:
                 day, time = session["date"], session.get("time")
-                starts.append(datetime.fromisoformat(f"{day}T{time}") if time else date.fromisoformat(day))
+                starts.append(
+                    datetime.fromisoformat(f"{day}T{time}") if time else date.fromisoformat(day)
+                )
     found = [event.start for event in events(sample, f"{address}.ics").values()]
     assert found == starts
 
@@ -136,7 +170,9 @@ def test_sessions_can_be_chosen(sample, sessions, slugs):
 def test_limit_and_offset_count_races(sample):
     found = events(sample, "/2023.ics?limit=2&offset=1&sessions=race")
     races = sample.get("/ergast/f1/2023.json?limit=2&offset=1").json["MRData"]["RaceTable"]["Races"]
-    assert [event["SUMMARY"] for event in found.values()] == [f"{race['raceName']}: Race" for race in races]
+    assert [event["SUMMARY"] for event in found.values()] == [
+        f"{race['raceName']}: Race" for race in races
+    ]
 
 
 @pytest.mark.parametrize(
@@ -152,7 +188,12 @@ def test_limit_and_offset_count_races(sample):
     ],
 )
 def test_in_winter_the_calendar_of_current_has_both_seasons(database, address, seasons):
-    app = client(changed(database, "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"))
+    app = client(
+        changed(
+            database,
+            "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18",
+        )
+    )
     assert {uid.split("/")[1] for uid in events(app, address)} == seasons
     assert app.get("/ergast/f1/current.ics").headers["X-Total-Count"] == "22"
     assert app.get("/ergast/f1/current.json").json["MRData"]["total"] == "4"
@@ -171,7 +212,10 @@ def test_a_subscriber_sees_events_move_get_a_time_and_go_but_none_twice(database
     def starts(*changes):
         if changes:
             changed(database, *changes)
-        return {uid: event.start for uid, event in events(client(database), "/2023.ics?limit=30").items()}
+        return {
+            uid: event.start
+            for uid, event in events(client(database), "/2023.ics?limit=30").items()
+        }
 
     changes = [
         "UPDATE sessions SET time = NULL WHERE RACE(2023/18) AND session = 'quali'",

@@ -23,7 +23,8 @@ def test_a_season_without_results_has_no_last_round(catalogue, path):
 
 
 WINTER = "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"
-# Seasons and rounds of addresses with `current` while 2023 has races to come, and in the winter after its last race.
+# Seasons and rounds of addresses with `current` while 2023 has races to come, and in the winter
+# after its last race.
 CURRENT = {
     "": ((2023, None), (2024, None)),
     "/races": ((2023, None), (2024, None)),
@@ -55,17 +56,22 @@ def test_in_winter_current_is_the_next_season_in_lists_of_races(catalogue, datab
     "statement",
     [
         "DELETE FROM races WHERE year = 2023 AND round > 18",  # no later season
-        "UPDATE races SET year = 2024, round = round - 19 WHERE year = 2023 AND round > 19",  # a race is to come
+        # a race is to come
+        "UPDATE races SET year = 2024, round = round - 19 WHERE year = 2023 AND round > 19",
     ],
 )
-def test_current_is_one_season_if_it_has_a_race_to_come_or_no_later_one_is_known(database, statement):
+def test_current_is_one_season_if_it_has_a_race_to_come_or_no_later_one_is_known(
+    database, statement
+):
     sessions = "DELETE FROM sessions WHERE raceId IN (SELECT raceId FROM races WHERE year = 2023 AND round > 18)"
     other = Catalogue(Snapshot.read(changed(database, sessions, statement)))
     assert other.select(GRAMMAR.parse("/current")).season == 2023
 
 
 def test_ids_are_numbers_and_fastest_0_is_no_filter(catalogue):
-    filters = catalogue.select(GRAMMAR.parse("/2023/18/drivers/LECLERC/grid/0/fastest/0/results/r")).filters
+    filters = catalogue.select(
+        GRAMMAR.parse("/2023/18/drivers/LECLERC/grid/0/fastest/0/results/r")
+    ).filters
     assert set(filters) == {"race", "drivers", "grid", "results"}
     assert catalogue.drivers[filters["drivers"]]["driverId"] == "leclerc"
     assert (filters["grid"], filters["results"]) == (0, "R")

@@ -1,6 +1,8 @@
-"""racedata.service.resources: the whole answer of each endpoint, pages of it, and what is not there.
+"""racedata.service.resources: the whole answer of each endpoint, pages of it, and what is not
+there.
 
-tests/expected has answers of every endpoint over the sample, laid out to be read and compared with the CSV files.
+tests/expected has answers of every endpoint over the sample, laid out to be read and compared with
+the CSV files.
 """
 
 import csv
@@ -64,11 +66,19 @@ def test_the_answer_is_utf8_and_not_escaped(sample):
 
 def test_an_offset_of_any_size_is_an_empty_page(sample):
     answer = sample.get(f"/ergast/f1/2023/18/laps.json?offset={'9' * 4000}").json["MRData"]
-    assert (answer["offset"], answer["total"], answer["RaceTable"]["Races"]) == ("9" * 4000, "1014", [])
+    assert (answer["offset"], answer["total"], answer["RaceTable"]["Races"]) == (
+        "9" * 4000,
+        "1014",
+        [],
+    )
 
 
 def test_a_fastest_lap_without_its_number_has_its_rank_and_time(database):
-    app = client(changed(database, "UPDATE results SET fastestLap = NULL WHERE RACE(2023/18) AND DRIVER(norris)"))
+    app = client(
+        changed(
+            database, "UPDATE results SET fastestLap = NULL WHERE RACE(2023/18) AND DRIVER(norris)"
+        )
+    )
     answer = app.get("/ergast/f1/2023/18/drivers/norris/results")
     (result,) = races(answer)[0]["Results"]
     assert result["FastestLap"] == {
@@ -139,20 +149,43 @@ def test_healthz_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it
     release, api = "https://example.org/f1db.zip", "https://example.org/f1"
     facts = {"checksum": None, "readAt": AT}
     assert others == [
-        {"name": "f1db", "address": release, "licence": "CC BY 4.0", **facts, "gave": "practice of 2 races"},
+        {
+            "name": "f1db",
+            "address": release,
+            "licence": "CC BY 4.0",
+            **facts,
+            "gave": "practice of 2 races",
+        },
         {"name": api, "address": api, "licence": None, **facts, "gave": ""},
     ]
 
 
-def test_healthz_says_when_each_source_was_asked_and_since_when_it_is_followed_even_if_it_gave_nothing(several_sources):
+def test_healthz_says_when_each_source_was_asked_and_since_when_it_is_followed_even_if_it_gave_nothing(
+    several_sources,
+):
     app = client(several_sources)
     f1db = {"refreshedAt": AT, "followedSince": AT, "release": "0"}
-    noted = {"f1db": f1db, "/home/somebody/\udcff": {"refreshedAt": AT}, "later": {"followedSince": AT}}
+    noted = {
+        "f1db": f1db,
+        "/home/somebody/\udcff": {"refreshedAt": AT},
+        "later": {"followedSince": AT},
+    }
     refreshes_path(several_sources).write_text(json.dumps(noted))
     sample, f1db, api, other, later = app.get("/healthz").json["sources"]
-    assert (sample.get("refreshedAt"), f1db["refreshedAt"], api.get("refreshedAt")) == (None, AT, None)
-    assert (sample.get("followedSince"), f1db["followedSince"], api.get("followedSince")) == (None, AT, None)
-    assert (other, later) == ({"name": "?", "refreshedAt": AT}, {"name": "later", "followedSince": AT})
+    assert (sample.get("refreshedAt"), f1db["refreshedAt"], api.get("refreshedAt")) == (
+        None,
+        AT,
+        None,
+    )
+    assert (sample.get("followedSince"), f1db["followedSince"], api.get("followedSince")) == (
+        None,
+        AT,
+        None,
+    )
+    assert (other, later) == (
+        {"name": "?", "refreshedAt": AT},
+        {"name": "later", "followedSince": AT},
+    )
 
 
 @pytest.mark.parametrize(
@@ -178,7 +211,10 @@ def test_healthz_answers_at_once_whatever_is_in_the_file_of_refreshes(several_so
 
 def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
     data = Counted.read(str(several_sources))
-    app, refreshes = webtest.TestApp(create_app(settings_of(), data)), refreshes_path(several_sources)
+    app, refreshes = (
+        webtest.TestApp(create_app(settings_of(), data)),
+        refreshes_path(several_sources),
+    )
 
     def queries():
         data.queries = 0
@@ -223,16 +259,25 @@ WRONG_BY_ENDING = {
 def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_the_others(
     sample_database, endpoint, ending
 ):
-    data, settings = Counted.read(sample_database), settings_of(burst_limit="off", sustained_limit="99/day")
+    data, settings = (
+        Counted.read(sample_database),
+        settings_of(burst_limit="off", sustained_limit="99/day"),
+    )
     app = webtest.TestApp(create_app(settings, data, store_for(settings)))
     address, sent = f"/ergast/f1/2023/18/{endpoint.name}{ending}", 0
 
     def ask(query="", **environ):
         nonlocal sent
         sent += 1
-        answer = request(app, PATH_INFO=address, QUERY_STRING=query, HTTP_ACCEPT="text/html", **environ)
+        answer = request(
+            app, PATH_INFO=address, QUERY_STRING=query, HTTP_ACCEPT="text/html", **environ
+        )
         assert answer.headers["RateLimit"].startswith(f'"sustained";r={99 - sent};')
-        assert answer.headers["Access-Control-Allow-Origin"] == answer.headers["Access-Control-Expose-Headers"] == "*"
+        assert (
+            answer.headers["Access-Control-Allow-Origin"]
+            == answer.headers["Access-Control-Expose-Headers"]
+            == "*"
+        )
         headers = {name.lower(): value for name, value in answer.headers.items()}
         del headers["ratelimit"]  # which changes with each request
         return answer, headers
@@ -249,7 +294,10 @@ def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_t
         assert of_answer == {**headers, **form, "content-length": str(len(answer.body))}
         head, of_head = ask(HTTP_ACCEPT_ENCODING=coding, REQUEST_METHOD="HEAD")
         assert (head.body, of_head) == (b"", of_answer)
-        assert ask(HTTP_IF_NONE_MATCH=headers["etag"], HTTP_ACCEPT_ENCODING=coding)[0].status_int == 304
+        assert (
+            ask(HTTP_IF_NONE_MATCH=headers["etag"], HTTP_ACCEPT_ENCODING=coding)[0].status_int
+            == 304
+        )
     assert data.queries == 0
     for query, message in {**WRONG, **WRONG_BY_ENDING[ending]}.items():
         problem, _ = ask(query)

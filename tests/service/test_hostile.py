@@ -1,4 +1,6 @@
-"""A real gunicorn under malformed, truncated and ambiguous requests: it refuses them and answers the next good one."""
+"""A real gunicorn under malformed, truncated and ambiguous requests: it refuses them and answers
+the next good one.
+"""
 
 import time
 from collections.abc import Iterator
@@ -6,7 +8,16 @@ from pathlib import Path
 
 import pytest
 from support import ROOT
-from support.hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
+from support.hostile import (
+    GOOD,
+    GOOD_KEEP_ALIVE,
+    MALFORMED,
+    SMUGGLED,
+    TRUNCATED,
+    UNUSUAL,
+    send,
+    statuses,
+)
 from support.processes import OFF, Gunicorn, service, until
 
 
@@ -61,8 +72,8 @@ def test_an_unusual_request_is_answered_or_refused(running: Gunicorn, name: str)
 @pytest.mark.parametrize("name", SMUGGLED)
 def test_a_request_with_an_ambiguous_body_is_refused(running: Gunicorn, name: str) -> None:
     answer = send(running.address, SMUGGLED[name], end=True)
-    # 405: the method; 501: an unknown transfer coding (RFC 9112, section 6.1). With an underscore it is another header,
-    # so the body is not ambiguous and the second request is a request.
+    # 405: the method; 501: an unknown transfer coding (RFC 9112, section 6.1). With an underscore
+    # it is another header, so the body is not ambiguous and the second request is a request.
     assert set(statuses(answer)) <= ({405, 200} if b"_" in SMUGGLED[name] else {400, 405, 501})
     assert_still_works(running, answer)
 
@@ -75,13 +86,17 @@ def test_a_malformed_request_after_a_good_one_is_refused(running: Gunicorn, name
     assert_still_works(running, answer)
 
 
-def test_malformed_requests_add_one_short_line_per_second_to_the_log(running: Gunicorn, log: Path) -> None:
+def test_malformed_requests_add_one_short_line_per_second_to_the_log(
+    running: Gunicorn, log: Path
+) -> None:
     length = len(log.read_text())
     began = time.monotonic()
     for _ in range(200):
         assert statuses(send(running.address, MALFORMED["7,000 bytes above 127"])) == [400]
     seconds = time.monotonic() - began
     lines = log.read_text()[length:].splitlines()
-    assert all("Invalid request from ip=127.0.0.1: Invalid HTTP request line" in line for line in lines)
+    assert all(
+        "Invalid request from ip=127.0.0.1: Invalid HTTP request line" in line for line in lines
+    )
     assert all(len(line) <= 200 for line in lines)
     assert len(lines) <= seconds + 1

@@ -28,7 +28,9 @@ def described(sample):
     return Description(sample)
 
 
-def test_the_description_has_the_addresses_of_every_endpoint_and_the_routes_outside_the_base(sample, described):
+def test_the_description_has_the_addresses_of_every_endpoint_and_the_routes_outside_the_base(
+    sample, described
+):
     assert set(described.paths) == {*ADDRESSES, *OUTSIDE}
     routes = {route.path for route in inspect_routes(sample.app)}
     assert routes == {*OUTSIDE, *(f"{BASE}/{endpoint.name}" for endpoint in ENDPOINTS)}
@@ -41,7 +43,9 @@ def test_every_filter_of_every_endpoint_is_described(described):
         assert filters == {"season", "round", *endpoint.rules.filters}
 
 
-def test_clients_find_the_records_of_a_driver_a_constructor_and_a_circuit_in_a_season(sample, described):
+def test_clients_find_the_records_of_a_driver_a_constructor_and_a_circuit_in_a_season(
+    sample, described
+):
     for path, total in [
         ("/{season}/drivers/{driverId}/results", "2"),
         ("/{season}/constructors/{constructorId}/sprint", "4"),
@@ -61,7 +65,8 @@ def schemas_in(item):
 
 
 def test_every_schema_of_an_object_spells_its_own_properties(described):
-    # Generators of clients ignore properties beside a `$ref`, and make `Any` of what they cannot combine.
+    # Generators of clients ignore properties beside a `$ref`, and make `Any` of what they cannot
+    # combine.
     for schema in schemas_in(described.document["components"]["schemas"]):
         assert "$ref" not in schema or {*schema} <= {"$ref", "description"}, schema
         assert not {"allOf", "anyOf", "oneOf", "unevaluatedProperties"} & {*schema}, schema
@@ -90,7 +95,9 @@ def test_examples_of_the_description_are_real_answers(sample, described, endpoin
 GAPS = [(path, "gap") for path, name in ADDRESSES.items() if name in ("results", "sprint")]
 
 
-@pytest.mark.parametrize(("path", "finish_times"), [*((path, "total") for path in ADDRESSES), *GAPS])
+@pytest.mark.parametrize(
+    ("path", "finish_times"), [*((path, "total") for path in ADDRESSES), *GAPS]
+)
 def test_every_answer_of_the_sample_is_as_described(sample_database, described, path, finish_times):
     app = client(sample_database, finish_times=finish_times)
     for season in SEASONS if "{season}" in path else [None]:
@@ -130,7 +137,9 @@ def test_a_conditional_request_is_answered_as_described(sample, described, path)
     address = path if path in OUTSIDE else BASE + described.address(path, season=2023, round=18)
     answer = sample.get(address)
     described.hold(answer, path)
-    described.hold(sample.get(address, headers={"If-None-Match": answer.headers["ETag"]}, status=304), path)
+    described.hold(
+        sample.get(address, headers={"If-None-Match": answer.headers["ETag"]}, status=304), path
+    )
     assert sample.head(address).headers["ETag"] == answer.headers["ETag"]
 
 
@@ -140,7 +149,9 @@ def test_limited_and_refused_answers_are_as_described(sample_database, described
     for path in ("/{season}/{round}/laps", "/{season}/{round}/laps", "/{season}"):
         answer = app.get(BASE + described.address(path, season=2023, round=18), status="*")
         described.hold(answer, path)
-        assert {"RateLimit", "RateLimit-Policy"} <= set(described.response(path, answer.status_int)["headers"])
+        assert {"RateLimit", "RateLimit-Policy"} <= set(
+            described.response(path, answer.status_int)["headers"]
+        )
     assert answer.status_int == 429
 
 
@@ -150,7 +161,9 @@ def test_health_is_as_described(several_sources, described):
     described.hold(client(several_sources).get("/healthz"), "/healthz")
 
 
-@pytest.mark.parametrize(("settings", "limit"), [({}, 100), ({"max_limit": 50}, 50), ({"max_limit": 500}, 100)])
+@pytest.mark.parametrize(
+    ("settings", "limit"), [({}, 100), ({"max_limit": 50}, 50), ({"max_limit": 500}, 100)]
+)
 def test_the_default_and_the_largest_limit_are_as_described(sample_database, settings, limit):
     app = client(sample_database, **settings)
     parameter = app.get("/openapi.json").json["components"]["parameters"]["limit"]
@@ -163,6 +176,10 @@ def test_the_description_names_the_base_address_of_the_service(sample, sample_da
     assert sample.get("/openapi.json").json["servers"][0]["url"] == "/ergast/f1"
     moved = client(sample_database, base_path="", series="racing")
     assert moved.get("/openapi.json").json["servers"][0]["url"] == "/racing"
-    public = client(sample_database, base_url="https://example.org/api/ergast/f1").get("/openapi.json").json
+    public = (
+        client(sample_database, base_url="https://example.org/api/ergast/f1")
+        .get("/openapi.json")
+        .json
+    )
     assert public["servers"][0]["url"] == "https://example.org/api/ergast/f1"
     assert public["paths"]["/healthz"]["servers"][0]["url"] == "https://example.org/api"

@@ -1,6 +1,8 @@
-"""The application over the sample and a full dump, compared with a second implementation of the interface.
+"""The application over the sample and a full dump, compared with a second implementation of the
+interface.
 
-The addresses are random, or visit every record, or every cell of the table of endpoints and filters.
+The addresses are random, or visit every record, or every cell of the table of endpoints and
+filters.
 """
 
 import csv
@@ -74,13 +76,17 @@ class Pair:
     """The application over a database and the second implementation over the same dump."""
 
     def __init__(self, database, folder, finish_times="total"):
-        self.app = client(database, burst_limit="off", sustained_limit="off", finish_times=finish_times)
+        self.app = client(
+            database, burst_limit="off", sustained_limit="off", finish_times=finish_times
+        )
         self.oracle = Oracle(folder, finish_times=finish_times)
 
     def answer(self, path, limit=100, offset=0):
         """The status and MRData of an address, if both give the same answer, byte for byte."""
         address = f"{path}?limit={limit}&offset={offset}"
-        answer = self.app.get(f"/ergast/f1{address}", headers={"Host": "localhost"}, expect_errors=True)
+        answer = self.app.get(
+            f"/ergast/f1{address}", headers={"Host": "localhost"}, expect_errors=True
+        )
         status, expected = self.oracle.answer(unquote(path), limit, offset)
         assert answer.status_int == status, f"{address}: {answer.text}"
         if status == 200:
@@ -112,7 +118,9 @@ def full(dump_database, dump):
 
 
 class Addresses:
-    """Random addresses: most filters speak of one row of the dump, so that many answers are not empty."""
+    """Random addresses: most filters speak of one row of the dump, so that many answers are not
+    empty.
+    """
 
     def __init__(self, oracle):
         self.rows = oracle.rows
@@ -120,11 +128,21 @@ class Addresses:
         self.entries = oracle.entries
 
     def facts(self, endpoint):
-        """What filters can say about one row of the endpoint's table, and about the same driver in the race."""
+        """What filters can say about one row of the endpoint's table, and about the same driver in
+        the race.
+        """
         others = random.choice([self.rows["results"], self.rows["entries"]])
         row = random.choice(self.rows.get(endpoint) or others or self.rows["results"])
-        entries = self.entries[row["raceId"], row.get("driverId")] or random.choices(self.rows["results"])
-        facts = {**entries[0]["facts"], **row["facts"], "races": "1", "seasons": "1950", "pits": "1"}
+        entries = self.entries[row["raceId"], row.get("driverId")] or random.choices(
+            self.rows["results"]
+        )
+        facts = {
+            **entries[0]["facts"],
+            **row["facts"],
+            "races": "1",
+            "seasons": "1950",
+            "pits": "1",
+        }
         for word in FORMS.keys() - facts.keys():
             facts[word] = random.choice("1112345") if word != "sprint" else random.choice("123rw")
         return facts
@@ -138,20 +156,43 @@ class Addresses:
         if kind < 0.9:
             return self.facts(random.choice(ENDPOINTS))[word]
         return random.choice(
-            ["0", "1", "007", "2", "11", "9" * 18, "9" * 19, "nobody", "r", "W", "x", "1.5", "-1", "a-b_c"]
+            [
+                "0",
+                "1",
+                "007",
+                "2",
+                "11",
+                "9" * 18,
+                "9" * 19,
+                "nobody",
+                "r",
+                "W",
+                "x",
+                "1.5",
+                "-1",
+                "a-b_c",
+            ]
         )
 
     def season_and_round(self, facts, required):
-        year = random.choices([facts["season"], "current", "1949", "2026", "0999", "20233"], [60, 9, 1, 1, 0.2, 0.2])[0]
-        round = random.choices([facts["round"], "last", "next", "99", "0", "01"], [60, 9, 9, 2, 0.2, 0.2])[0]
-        return random.choices([[], [year], [year, round], [round]], [2, 15, 17, 0.1] if required else [8, 4, 4, 0.1])[0]
+        year = random.choices(
+            [facts["season"], "current", "1949", "2026", "0999", "20233"], [60, 9, 1, 1, 0.2, 0.2]
+        )[0]
+        round = random.choices(
+            [facts["round"], "last", "next", "99", "0", "01"], [60, 9, 9, 2, 0.2, 0.2]
+        )[0]
+        return random.choices(
+            [[], [year], [year, round], [round]], [2, 15, 17, 0.1] if required else [8, 4, 4, 0.1]
+        )[0]
 
     def address(self):
         endpoint = random.choice(ENDPOINTS)
         facts = self.facts(endpoint)
         segments = self.season_and_round(facts, endpoint in OF_A_SEASON)
         beside_standings = BESIDE_STANDINGS[endpoint] or ACCEPTED[endpoint]
-        [words] = random.choices([ACCEPTED[endpoint], beside_standings, [*FORMS, "pits"]], [5, 2, 1])
+        [words] = random.choices(
+            [ACCEPTED[endpoint], beside_standings, [*FORMS, "pits"]], [5, 2, 1]
+        )
         count = random.choice([0, 0, 1, 1, 1, 2, 2, 3, 4])
         for word in random.choices(sorted(words), k=count):
             zero = word in ("fastest", "grid") and random.random() < 0.15
@@ -159,7 +200,9 @@ class Addresses:
         if segments and random.random() < 0.02:
             segments.pop()
         if segments or random.random() < 0.9:
-            segments.append(random.choice(SPELLINGS[endpoint]) if random.random() < 0.2 else endpoint)
+            segments.append(
+                random.choice(SPELLINGS[endpoint]) if random.random() < 0.2 else endpoint
+            )
         if random.random() < 0.25:
             segments.append(self.value(endpoint, facts))
         path = "".join(f"/{segment}" for segment in segments)
@@ -169,7 +212,14 @@ class Addresses:
     def page(self):
         """A limit and an offset."""
         return random.choices(
-            [(100, 0), (random.randint(1, 40), random.randint(0, 60)), (0, 0), (5000, 3), (7, 10**6)], [10, 10, 1, 1, 1]
+            [
+                (100, 0),
+                (random.randint(1, 40), random.randint(0, 60)),
+                (0, 0),
+                (5000, 3),
+                (7, 10**6),
+            ],
+            [10, 10, 1, 1, 1],
         )[0]
 
 
@@ -197,7 +247,9 @@ def test_random_addresses_over_a_full_dump_have_the_answers_of_the_second_implem
 
 
 def compare_every_record(pair, folder):
-    """Compares all pages of every table as a whole, by season and by round, and counts their records."""
+    """Compares all pages of every table as a whole, by season and by round, and counts their
+    records.
+    """
     races = pair.oracle.calendar
     seasons = dict.fromkeys(race["year"] for race in races)
     for endpoint in ENDPOINTS:
@@ -207,7 +259,10 @@ def compare_every_record(pair, folder):
         by_season = sum(pair.total(f"/{season}/{endpoint}") for season in seasons)
         assert by_season == rows or endpoint not in {"races"} | FILES.keys() - STANDINGS
         if endpoint in {"races"} | FILES.keys():
-            assert sum(pair.total(f"/{race['year']}/{race['round']}/{endpoint}") for race in races) == rows
+            assert (
+                sum(pair.total(f"/{race['year']}/{race['round']}/{endpoint}") for race in races)
+                == rows
+            )
     for constructor in pair.oracle.constructors.values():
         pair.answer(f"/constructors/{constructor['id']}")
         pair.answer(f"/constructors/{constructor['id']}/qualifying", 2000)
@@ -223,7 +278,8 @@ def test_every_record_of_a_full_dump_is_served_as_the_second_implementation_has_
 
 
 def part_of_the_sample(folder):
-    """A random part of the sample in `folder`: tables, races and places of laps are absent, rows in another order.
+    """A random part of the sample in `folder`: tables, races and places of laps are absent, rows in
+    another order.
 
     Some drivers have only entered a race.
     """
@@ -247,21 +303,34 @@ def part_of_the_sample(folder):
         if file.stem == "results":
             rows = [row for row in rows if row.split(",")[1] not in absent]
             # Some fastest laps without their number, as f1db has them.
-            rows = [re.sub(r"^((?:[^,]*,){13})\d+", r"\1", row) if random.random() < 0.3 else row for row in rows]
+            rows = [
+                re.sub(r"^((?:[^,]*,){13})\d+", r"\1", row) if random.random() < 0.3 else row
+                for row in rows
+            ]
         if file.stem == "lap_times":
-            rows = [re.sub(r"^(\d+,\d+,\d+),\d+", r"\1,", row) if random.random() < 0.1 else row for row in rows]
+            rows = [
+                re.sub(r"^(\d+,\d+,\d+),\d+", r"\1,", row) if random.random() < 0.1 else row
+                for row in rows
+            ]
         random.shuffle(rows)
         file.write_text("\n".join([header, *rows, ""]), encoding="utf-8")
     rows = csv_rows(folder, "results")
-    ids = {name: sorted({row[name] for row in rows}) for name in ("raceId", "driverId", "constructorId")}
+    ids = {
+        name: sorted({row[name] for row in rows})
+        for name in ("raceId", "driverId", "constructorId")
+    }
     of_results = {",".join(row[name] for name in ids) for row in rows}
     entries = {",".join(map(random.choice, ids.values())) for _ in range(30)} - of_results
-    (folder / "entries.csv").write_text("\n".join([",".join(ids), *sorted(entries), ""]), encoding="utf-8")
+    (folder / "entries.csv").write_text(
+        "\n".join([",".join(ids), *sorted(entries), ""]), encoding="utf-8"
+    )
     return folder
 
 
 @pytest.mark.parametrize("finish_times", ["total", "gap"])
-def test_random_addresses_over_a_random_part_of_the_sample_have_the_same_answers(finish_times, tmp_path):
+def test_random_addresses_over_a_random_part_of_the_sample_have_the_same_answers(
+    finish_times, tmp_path
+):
     folder = part_of_the_sample(tmp_path / "part")
     pair = Pair(built(folder, tmp_path / "racedata.db"), folder, finish_times)
     compare_random_addresses(pair, 200)
@@ -277,7 +346,11 @@ def winter(tmp_path_factory):
     def move(row):
         if row["year"] != "2023" or int(row["round"]) <= 18:
             return row
-        dates = {name: value.replace("2023-", "2024-") for name, value in row.items() if name.endswith("date")}
+        dates = {
+            name: value.replace("2023-", "2024-")
+            for name, value in row.items()
+            if name.endswith("date")
+        }
         return row | dates | {"year": "2024", "round": str(int(row["round"]) - 18)}
 
     source = edited(SAMPLE, folder / "source", races=move)
@@ -290,7 +363,12 @@ def test_in_winter_current_is_the_next_season_in_lists_of_races_and_the_last_one
     for path in ("/current", "/current/races", "/current/circuits/rodriguez/races"):
         head, found = winter.table(path)
         assert head["season"] == "2024" and {race["season"] for race in found} == {"2024"}
-    for path in ("/current/last", "/current/results", "/current/driverstandings", "/current/drivers/alonso/races"):
+    for path in (
+        "/current/last",
+        "/current/results",
+        "/current/driverstandings",
+        "/current/drivers/alonso/races",
+    ):
         head, found = winter.table(path)
         assert head["season"] == "2023" and {race["season"] for race in found} == {"2023"}
     assert winter.table("/current/next")[0] == {"season": "2024", "round": "1"}
@@ -307,7 +385,11 @@ def test_filters_of_laps_pit_stops_and_qualifying_must_all_match_the_same_result
     folder = shutil.copytree(SAMPLE, tmp_path / "dump")
     race = race_ids(folder, 2023)[18]
     driver = next(row["driverId"] for row in csv_rows(folder, "pit_stops") if row["raceId"] == race)
-    row = next(row for row in csv_rows(folder, "results") if (row["raceId"], row["driverId"]) == (race, driver))
+    row = next(
+        row
+        for row in csv_rows(folder, "results")
+        if (row["raceId"], row["driverId"]) == (race, driver)
+    )
     with (folder / "results.csv").open("a", encoding="utf-8") as file:
         csv.DictWriter(file, list(row)).writerow(
             row | {"resultId": "99999", "number": "99", "grid": "77", "statusId": "2"}
@@ -322,15 +404,24 @@ def test_filters_of_laps_pit_stops_and_qualifying_must_all_match_the_same_result
 @pytest.mark.parametrize("status", ODD_ADDRESSES)
 def test_odd_addresses_have_the_status_of_the_first_rule_that_applies(status, sample):
     assert {
-        path: sample.answer(path)[0] for path in ODD_ADDRESSES[status].split() if sample.answer(path)[0] != status
+        path: sample.answer(path)[0]
+        for path in ODD_ADDRESSES[status].split()
+        if sample.answer(path)[0] != status
     } == {}
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_each_cell_of_the_table_is_accepted_or_refused_alone_and_behind_season_and_round(endpoint, sample):
-    # Facts about one driver in the race at Austin, so that every filter that is accepted finds a record: the endpoint's
-    # own, else those of the result.
-    driver = {"season": "2023", "round": "18", "drivers": "max_verstappen", "constructors": "red_bull"}
+def test_each_cell_of_the_table_is_accepted_or_refused_alone_and_behind_season_and_round(
+    endpoint, sample
+):
+    # Facts about one driver in the race at Austin, so that every filter that is accepted finds a
+    # record: the endpoint's own, else those of the result.
+    driver = {
+        "season": "2023",
+        "round": "18",
+        "drivers": "max_verstappen",
+        "constructors": "red_bull",
+    }
     values = {}
     for table in (*FILES, "results", *FILES.keys() & {endpoint}):
         rows = (row["facts"] for row in sample.oracle.rows[table])
@@ -341,7 +432,11 @@ def test_each_cell_of_the_table_is_accepted_or_refused_alone_and_behind_season_a
         agreed, answer = sample.answer(path)
         assert agreed == status, path
         assert status != 200 or answer["total"] != "0", path
-        return "" if status == 200 else sample.app.get(f"/ergast/f1{path}", status=status).json["detail"]
+        return (
+            ""
+            if status == 200
+            else sample.app.get(f"/ergast/f1{path}", status=status).json["detail"]
+        )
 
     for start in ("", "/2023", "/2023/18"):
         lacks_season = endpoint in OF_A_SEASON and not start
@@ -363,13 +458,20 @@ def test_a_driver_beside_a_place_of_constructors_only_needs_a_row_in_the_list_of
     assert seasons_of(sample.table(path)[1]) == ["2023"]
 
 
-def test_the_standings_of_a_season_echo_the_round_of_their_list_even_if_a_filter_leaves_no_row(sample):
+def test_the_standings_of_a_season_echo_the_round_of_their_list_even_if_a_filter_leaves_no_row(
+    sample,
+):
     head, lists = sample.table("/2023/drivers/nobody/driverstandings")
-    assert (list(head.items()), lists) == ([("season", "2023"), ("driverId", "nobody"), ("round", "22")], [])
+    assert (list(head.items()), lists) == (
+        [("season", "2023"), ("driverId", "nobody"), ("round", "22")],
+        [],
+    )
     assert sample.table("/1957/constructorstandings") == ({"season": "1957"}, [])
 
 
-def test_an_id_alone_is_looked_up_in_the_whole_table_and_beside_a_season_among_those_with_a_result(sample):
+def test_an_id_alone_is_looked_up_in_the_whole_table_and_beside_a_season_among_those_with_a_result(
+    sample,
+):
     assert sample.table("/drivers/frentzen")[1][0]["familyName"] == "Frentzen"
     assert sample.total("/1997/drivers/frentzen") == 0
     assert sample.total("/drivers/frentzen/seasons") == 0

@@ -48,7 +48,9 @@ def test_the_page_says_in_which_seasons_and_races_there_are_records_of_each_kind
 
 
 def test_the_page_says_none_of_a_kind_without_records(database):
-    text = words_of(client(changed(database, "DELETE FROM coverage WHERE kind = 'practice'")).get("/").text)
+    text = words_of(
+        client(changed(database, "DELETE FROM coverage WHERE kind = 'practice'")).get("/").text
+    )
     assert "Practice none none " in text
 
 
@@ -88,8 +90,11 @@ def test_every_link_of_the_page_works_and_those_of_endpoints_have_data(sample_da
 def test_every_link_of_the_page_has_data_in_a_full_dump(dump_database):
     app = client(dump_database)
     for link in links_of(app.get("/").text):
-        # After a season's last race there is no next. The dump has no practice and no sprint qualifying.
-        if link.startswith(BASE) and not re.search("csv$|ics$|/next|practice|sprintqualifying", link):
+        # After a season's last race there is no next. The dump has no practice and no sprint
+        # qualifying.
+        if link.startswith(BASE) and not re.search(
+            "csv$|ics$|/next|practice|sprintqualifying", link
+        ):
             assert app.get(link, status=200).json["MRData"]["total"] != "0", link
 
 
@@ -118,7 +123,11 @@ def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
 
 def test_the_page_says_what_current_last_and_next_are_now(sample):
     text = words_of(sample.get("/").text)
-    for sentence in ("has results: 2023.", "of a season that has results: 2023/18.", "The race after it: 2023/19."):
+    for sentence in (
+        "has results: 2023.",
+        "of a season that has results: 2023/18.",
+        "The race after it: 2023/19.",
+    ):
         assert sentence in text
 
 
@@ -128,9 +137,17 @@ def test_the_links_of_the_page_are_to_the_race_that_has_most_and_to_its_winner(s
     assert f"{BASE}/drivers/max_verstappen/circuits/americas/results.json" in links
 
 
-def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_only_its_qualifying(tmp_path):
+def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_only_its_qualifying(
+    tmp_path,
+):
     source = shutil.copytree(SAMPLE, tmp_path / "source")
-    for optional in ("sprint_results", "lap_times", "pit_stops", "driver_standings", "constructor_standings"):
+    for optional in (
+        "sprint_results",
+        "lap_times",
+        "pit_stops",
+        "driver_standings",
+        "constructor_standings",
+    ):
         (source / f"{optional}.csv").unlink()
     head, *rows = (source / "results.csv").read_text(encoding="utf-8").splitlines(keepends=True)
     of_1957 = [row for row in rows if row.split(",")[1] == "5"]
@@ -141,20 +158,27 @@ def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_on
 
 def test_the_page_loads_nothing(sample):
     html = sample.get("/").text
-    assert not re.search(r"<script |<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html)
+    assert not re.search(
+        r"<script |<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html
+    )
 
 
 @pytest.mark.parametrize("address", ["/", "/2023", "/2023/18"])
 def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(sample, address):
     answer = sample.get(address)
-    policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
+    policy = dict(
+        part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; ")
+    )
     assert policy.keys() - {"style-src", "script-src", "img-src"} == {
         name for name, value in policy.items() if value == "'none'"
     }
     assert {"default-src", "base-uri", "form-action", "frame-ancestors"} <= policy.keys()
     for tag in ("style", "script"):
         for text in re.findall(f"<{tag}>(.*?)</{tag}>", answer.text, re.S):
-            assert policy[f"{tag}-src"] == f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+            assert (
+                policy[f"{tag}-src"]
+                == f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+            )
     assert not re.search(r"<[^>]* (style|on\w+)=", answer.text)
     assert answer.headers["Referrer-Policy"] == "no-referrer"
 
@@ -172,7 +196,9 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     app, refreshes = webtest.TestApp(create_app(Settings(), data)), refreshes_path(database)
     built = datetime.fromisoformat(data.build()["builtAt"])
     before = app.get("/")
-    assert f"Data updated {built:%a} {built.day} {built:%b %Y, %H:%M} UTC . F" in words_of(before.text)
+    assert f"Data updated {built:%a} {built.day} {built:%b %Y, %H:%M} UTC . F" in words_of(
+        before.text
+    )
 
     def note(**times):
         refreshes.write_text(json.dumps({name: {"refreshedAt": at} for name, at in times.items()}))
@@ -202,7 +228,10 @@ def test_the_page_has_a_link_to_each_season_by_decade(sample):
     [
         ({}, "4 requests per second and 500 requests per hour"),
         ({"burst_limit": "off"}, "Each client may send 500 requests per hour."),
-        ({"burst_limit": "1/second", "sustained_limit": "off"}, "Each client may send 1 request per second."),
+        (
+            {"burst_limit": "1/second", "sustained_limit": "off"},
+            "Each client may send 1 request per second.",
+        ),
         ({"burst_limit": "off", "sustained_limit": "off"}, "None."),
     ],
 )
@@ -213,8 +242,14 @@ def test_the_page_says_the_limits(sample_database, limits, text):
 @pytest.mark.parametrize(
     ("name", "shown"),
     [
-        ("https://example.org/<b>?key=1", '<a href="https://example.org/&lt;b&gt;">https://example.org/&lt;b&gt;</a>'),
-        ("HTTP://example.org/data.zip#key=1", '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>'),
+        (
+            "https://example.org/<b>?key=1",
+            '<a href="https://example.org/&lt;b&gt;">https://example.org/&lt;b&gt;</a>',
+        ),
+        (
+            "HTTP://example.org/data.zip#key=1",
+            '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>',
+        ),
         ("/home/somebody/Downloads/data.zip", "data.zip"),
         ("C:\\Users\\somebody\\dump\\", "dump"),
         ("data/<b>&/", "&lt;b&gt;&amp;"),

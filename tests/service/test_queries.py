@@ -1,4 +1,6 @@
-"""racedata.service.queries: which rows filters match, how pages are cut, and that indexes carry every query."""
+"""racedata.service.queries: which rows filters match, how pages are cut, and that indexes carry
+every query.
+"""
 
 import itertools
 import shutil
@@ -48,7 +50,9 @@ EXAMPLES = {name: PARAMETERS[name]["example"] for name in FILTERS}
 
 def addresses(endpoint):
     """The endpoint behind each front, with each set of filters that it takes."""
-    for front in ["/2023", "/2023/18"] if endpoint.rules.needs_season else ["", "/2023", "/2023/18"]:
+    for front in (
+        ["/2023", "/2023/18"] if endpoint.rules.needs_season else ["", "/2023", "/2023/18"]
+    ):
         for count in range(len(endpoint.rules.filters) + 1):
             for names in itertools.combinations(sorted(endpoint.rules.filters), count):
                 filters = "".join(f"/{name}/{EXAMPLES[name]}" for name in names)
@@ -66,7 +70,8 @@ def test_every_set_of_filters_is_answered(data, catalogue, endpoint):
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database, endpoint):
-    # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small ones of the sample.
+    # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small
+    # ones of the sample.
     data = Recorded.read(full_database)
     resource = endpoint(data, Catalogue(data), Settings(), None, None)
     checked = set()
@@ -76,12 +81,16 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database,
         for sql, values in data.queries.copy().items():
             if sql not in checked and " WHERE " in sql:  # else all rows are needed
                 steps = [row["detail"] for row in data.rows(f"EXPLAIN QUERY PLAN {sql}", values)]
-                assert not [step for step in steps if step.split()[:2] in [["SCAN", name] for name in LARGE]], sql
+                assert not [
+                    step for step in steps if step.split()[:2] in [["SCAN", name] for name in LARGE]
+                ], sql
             checked.add(sql)
     assert len(checked) > len(endpoint.rules.filters)
 
 
-RECORD_TABLES = [table for table in vars(queries).values() if isinstance(table, queries.RecordTable)]
+RECORD_TABLES = [
+    table for table in vars(queries).values() if isinstance(table, queries.RecordTable)
+]
 
 
 @pytest.mark.parametrize("table", RECORD_TABLES, ids=lambda table: table.name)
@@ -95,11 +104,15 @@ def test_a_page_of_numbered_rows_is_the_page_that_counting_finds(data, catalogue
     expected = data.rows(sql, (*filters.values(), limit, offset))
     total, rows = table.page(data, filters, limit, offset)
     assert [tuple(row) for row in rows] == [tuple(row) for row in expected]
-    assert total == data.row(f"SELECT count(*) FROM {table.name}{where}", tuple(filters.values()))[0]
+    assert (
+        total == data.row(f"SELECT count(*) FROM {table.name}{where}", tuple(filters.values()))[0]
+    )
 
 
 def instructions(data, filters, offset):
-    """How many times SQLite's virtual machine asked to go on for 30 timings: a tenth of its instructions."""
+    """How many times SQLite's virtual machine asked to go on for 30 timings: a tenth of its
+    instructions.
+    """
     count = 0
 
     def instruction():
@@ -117,7 +130,10 @@ def test_a_page_of_timings_costs_the_same_wherever_it_begins(data, catalogue):
     instructions(data, race, 0)  # makes SQLite read the schema
     first = instructions(data, race, 0)
     assert first > 10
-    assert [abs(instructions(data, race, offset) - first) <= 1 for offset in (500, 980)] == [True, True]
+    assert [abs(instructions(data, race, offset) - first) <= 1 for offset in (500, 980)] == [
+        True,
+        True,
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -135,11 +151,18 @@ def renumbered(sample_database, tmp_path_factory):
 
 
 @pytest.mark.parametrize("table", [queries.LAPS, queries.PITSTOPS], ids=lambda table: table.name)
-@pytest.mark.parametrize("filters", [{}, {"circuits": "americas"}, {"drivers": "leclerc"}, {"grid": 6}, {"laps": 11}])
+@pytest.mark.parametrize(
+    "filters", [{}, {"circuits": "americas"}, {"drivers": "leclerc"}, {"grid": 6}, {"laps": 11}]
+)
 @given(numbers=st.tuples(st.integers(0, 2100), st.integers(0, 2100)))
-def test_a_page_of_a_season_has_the_rows_of_its_races_in_the_order_of_rounds(renumbered, table, filters, numbers):
+def test_a_page_of_a_season_has_the_rows_of_its_races_in_the_order_of_rounds(
+    renumbered, table, filters, numbers
+):
     data, catalogue = renumbered
-    filters = {name: catalogue.ids[name][value] if name in catalogue.ids else value for name, value in filters.items()}
+    filters = {
+        name: catalogue.ids[name][value] if name in catalogue.ids else value
+        for name, value in filters.items()
+    }
     limit, offset = numbers
     expected = [
         tuple(row)
@@ -157,7 +180,9 @@ def test_a_page_of_a_season_costs_the_same_wherever_it_begins(renumbered):
     season = {"season": 2023}
     instructions(data, season, 0)
     first = instructions(data, season, 0)
-    assert [abs(instructions(data, season, offset) - first) <= 2 for offset in (500, 1000, 1284)] == [True] * 3
+    assert [
+        abs(instructions(data, season, offset) - first) <= 2 for offset in (500, 1000, 1284)
+    ] == [True] * 3
 
 
 def test_the_example_is_the_latest_of_the_races_with_most_kinds_of_records(data):

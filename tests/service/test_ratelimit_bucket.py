@@ -10,20 +10,27 @@ from racedata.service.ratelimit.bucket import Limit, take, whole_seconds
 
 
 class Model:
-    """A token bucket as one would explain it: a number of tokens, and the time at which they were counted."""
+    """A token bucket as one would explain it: a number of tokens, and the time at which they were
+    counted.
+    """
 
     def __init__(self, limit):
         self.limit, self.tokens, self.now = limit, Fraction(limit.quota), NOW
 
     def refill(self, now):
-        self.tokens = min(Fraction(self.limit.quota), self.tokens + Fraction(now - self.now, self.limit.interval))
+        self.tokens = min(
+            Fraction(self.limit.quota), self.tokens + Fraction(now - self.now, self.limit.interval)
+        )
         self.now = now
 
 
 LIMITS = st.builds(Limit, st.just("limit"), st.integers(1, 40), st.sampled_from([1, 7, 60, 3600]))
 
 
-@given(st.lists(LIMITS, min_size=1, max_size=2), st.lists(st.integers(0, 3 * SECOND) | st.integers(0, 10**10)))
+@given(
+    st.lists(LIMITS, min_size=1, max_size=2),
+    st.lists(st.integers(0, 3 * SECOND) | st.integers(0, 10**10)),
+)
 def test_the_bucket_decides_like_the_model(limits, pauses):
     now, full_at = NOW, [0] * len(limits)
     models = [Model(limit) for limit in limits]
@@ -46,7 +53,9 @@ def test_the_bucket_decides_like_the_model(limits, pauses):
 
 
 @given(st.lists(LIMITS, min_size=1, max_size=2), st.integers(0, 100), st.integers(0, SECOND))
-def test_a_request_is_allowed_after_the_wait_in_whole_seconds_and_refused_a_second_earlier(limits, requests, pause):
+def test_a_request_is_allowed_after_the_wait_in_whole_seconds_and_refused_a_second_earlier(
+    limits, requests, pause
+):
     now, full_at = NOW, [0] * len(limits)
     for _ in range(requests):
         now += pause

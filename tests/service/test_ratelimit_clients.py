@@ -1,4 +1,6 @@
-"""racedata.service.ratelimit.clients: which IP address a request comes from, and which addresses share a bucket."""
+"""racedata.service.ratelimit.clients: which IP address a request comes from, and which addresses
+share a bucket.
+"""
 
 from ipaddress import ip_address
 
@@ -18,7 +20,8 @@ PROXIES = TrustedProxies.parse("127.0.0.1, 10.0.0.0/8,unix,fd00::/8")
         ("203.0.113.9", "198.51.100.1", "203.0.113.9"),  # not a proxy: not trusted
         ("127.0.0.1", "", "127.0.0.1"),
         ("127.0.0.1", "198.51.100.1", "198.51.100.1"),
-        ("127.0.0.1", "192.0.2.1, 198.51.100.1", "198.51.100.1"),  # the client wrote the left one itself
+        # the client wrote the left one itself
+        ("127.0.0.1", "192.0.2.1, 198.51.100.1", "198.51.100.1"),
         ("127.0.0.1", "192.0.2.1, 198.51.100.1 ,10.1.2.3", "198.51.100.1"),
         ("127.0.0.1", "10.1.2.3,10.1.2.4", "10.1.2.3"),
         ("127.0.0.1", "198.51.100.1, garbage", "127.0.0.1"),
@@ -35,7 +38,9 @@ PROXIES = TrustedProxies.parse("127.0.0.1, 10.0.0.0/8,unix,fd00::/8")
         ("", "198.51.100.1", "198.51.100.1"),  # a unix socket
     ],
 )
-def test_the_client_is_the_first_address_from_the_right_that_is_not_a_trusted_proxy(peer, forwarded_for, client):
+def test_the_client_is_the_first_address_from_the_right_that_is_not_a_trusted_proxy(
+    peer, forwarded_for, client
+):
     assert PROXIES.client(peer, forwarded_for) == ip_address(client)
 
 
@@ -46,11 +51,15 @@ def test_an_untrusted_unix_socket_is_one_client():
 
 
 def test_an_ipv6_client_is_its_64():
-    same, other = ["2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:2::1%eth0"], "2001:db8:1:3::1"
+    same, other = (
+        ["2001:db8:1:2::1", "2001:db8:1:2:ffff::9", "2001:db8:1:2::1%eth0"],
+        "2001:db8:1:3::1",
+    )
     assert len({bucket_key(ip_address(text)) for text in same}) == 1
     assert bucket_key(ip_address(other)) != bucket_key(ip_address(same[0]))
     assert bucket_key(ip_address("198.51.100.1")) != bucket_key(ip_address("198.51.100.2"))
-    assert bucket_key(ip_address("117.110.105.120")) != bucket_key(None)  # its four bytes are the ASCII text "unix"
+    # its four bytes are the ASCII text "unix"
+    assert bucket_key(ip_address("117.110.105.120")) != bucket_key(None)
 
 
 @given(st.text())

@@ -1,4 +1,6 @@
-"""racedata.service.ratelimit.local_store under threads, processes, kills and more clients than it has room for."""
+"""racedata.service.ratelimit.local_store under threads, processes, kills and more clients than it
+has room for.
+"""
 
 import ast
 import subprocess
@@ -40,7 +42,9 @@ def test_several_threads_get_no_more_than_one_would():
 
 
 def run(code):
-    """What `code` prints, run in a process of its own, which may fork: this one has threads of other tests."""
+    """What `code` prints, run in a process of its own, which may fork: this one has threads of
+    other tests.
+    """
     prelude = """
 import itertools, os, signal
 from racedata.service.ratelimit.bucket import Limit
@@ -49,7 +53,9 @@ clock = lambda: 10**12
 store = LocalStore([Limit("burst", 40, 1), Limit("sustained", 500, 3600)], clients=4096, clock=clock)
 allowed = lambda client, requests: sum(store.take(client).refused_by is None for _ in range(requests))
 """
-    done = subprocess.run([sys.executable, "-c", prelude + code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", prelude + code], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
     assert (done.returncode, done.stderr) == (0, "")
     return ast.literal_eval(done.stdout)
 
@@ -70,7 +76,8 @@ print([sum(each) for each in zip(*counts)])
 
 
 def test_a_process_killed_at_any_step_blocks_nobody_and_takes_from_both_buckets_or_from_neither():
-    # The child dies at its nth access to the shared memory, for each possible n, while it holds the mutex.
+    # The child dies at its nth access to the shared memory, for each possible n, while it holds the
+    # mutex.
     deaths, tokens_before = run("""
 class Deadly:
     def __init__(self, memory, steps):
@@ -120,5 +127,6 @@ def test_memory_is_bounded_and_the_bucket_that_is_full_the_soonest_makes_room():
     for number in range(20_000):
         assert store.take(number.to_bytes(4, "big")).refused_by is None
     assert len(store._memory) == size
-    # The clock stands still, so no bucket has refilled; the clients with one request made room, not these with four.
+    # The clock stands still, so no bucket has refilled; the clients with one request made room, not
+    # these with four.
     assert [store.take(client).refused_by for client in heavy] == [BURST] * 8

@@ -1,4 +1,6 @@
-"""racedata.service.ratelimit.middleware in the application: which requests count, the headers, and 429."""
+"""racedata.service.ratelimit.middleware in the application: which requests count, the headers, and
+429.
+"""
 
 import tracemalloc
 
@@ -15,7 +17,9 @@ from racedata.service.snapshot import Snapshot
 def app(sample_database):
     """The application with default limits on a clock that stands still, `app.clock`."""
     store = local_store(clients=64)
-    wsgi_app = create_app(settings_of(trusted_proxies="127.0.0.1"), Snapshot.read(sample_database), store)
+    wsgi_app = create_app(
+        settings_of(trusted_proxies="127.0.0.1"), Snapshot.read(sample_database), store
+    )
     app = webtest.TestApp(wsgi_app, {"REMOTE_ADDR": "203.0.113.9"})
     app.clock = store.clock
     return app
@@ -92,10 +96,16 @@ def test_every_request_under_the_base_address_counts(app, method, address, heade
         ("GET", "/healthz", {}),
         ("GET", "/", {}),
         ("GET", "/ergast/f1x", {}),
-        ("OPTIONS", ADDRESS, {"Origin": "https://example.org", "Access-Control-Request-Method": "GET"}),
+        (
+            "OPTIONS",
+            ADDRESS,
+            {"Origin": "https://example.org", "Access-Control-Request-Method": "GET"},
+        ),
     ],
 )
-def test_requests_outside_the_base_address_and_preflights_do_not_count(app, method, address, headers):
+def test_requests_outside_the_base_address_and_preflights_do_not_count(
+    app, method, address, headers
+):
     for _ in range(9):
         answer = app.request(address, method=method, headers=headers, expect_errors=True)
         assert answer.status_int in (200, 404)
@@ -106,7 +116,9 @@ def test_requests_outside_the_base_address_and_preflights_do_not_count(app, meth
 def test_behind_a_trusted_proxy_each_client_has_its_own_bucket(app):
     for client in ("198.51.100.1", "198.51.100.2"):
         environ = {"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": client}
-        statuses = [app.get(ADDRESS, extra_environ=environ, expect_errors=True).status_int for _ in range(5)]
+        statuses = [
+            app.get(ADDRESS, extra_environ=environ, expect_errors=True).status_int for _ in range(5)
+        ]
         assert statuses == [200, 200, 200, 200, 429]
 
 
@@ -126,7 +138,10 @@ def test_long_forwarding_headers_take_no_memory(app):
 
 def test_the_client_is_found_at_the_end_of_a_long_header(app):
     for _ in range(4):
-        environ = {"REMOTE_ADDR": "127.0.0.1", "HTTP_X_FORWARDED_FOR": "203.0.113.9, " * 1000 + "198.51.100.7"}
+        environ = {
+            "REMOTE_ADDR": "127.0.0.1",
+            "HTTP_X_FORWARDED_FOR": "203.0.113.9, " * 1000 + "198.51.100.7",
+        }
         app.get(ADDRESS, extra_environ=environ, status=200)
     environ["HTTP_X_FORWARDED_FOR"] = "198.51.100.7"
     app.get(ADDRESS, extra_environ=environ, status=429)

@@ -1,4 +1,6 @@
-"""racedata.service.ratelimit.redis_store with a Redis that fails. tests/system/test_redis.py has a real one."""
+"""racedata.service.ratelimit.redis_store with a Redis that fails. tests/system/test_redis.py has a
+real one.
+"""
 
 import socket
 import threading
@@ -16,13 +18,16 @@ FULL = b"*3\r\n:%d\r\n:0\r\n:0\r\n" % NOW  # the buckets are full: the request i
 
 @pytest.fixture
 def patient(monkeypatch):
-    """A timeout that no call meets on a busy machine; what is slow is said by the clock of the test."""
+    """A timeout that no call meets on a busy machine; what is slow is said by the clock of the
+    test.
+    """
     monkeypatch.setattr(RedisStore, "TIMEOUT", 20)
 
 
 @pytest.fixture
 def in_one_timeout(monkeypatch):
-    """A context that ends within one timeout: it must not wait again for each read, connection or attempt.
+    """A context that ends within one timeout: it must not wait again for each read, connection or
+    attempt.
 
     The timeout is longer here, so that a busy machine does not make one look like two.
     """
@@ -39,7 +44,11 @@ def in_one_timeout(monkeypatch):
 
 
 def outages(caplog):
-    return [record.message for record in caplog.records if record.message.startswith("limit store unavailable")]
+    return [
+        record.message
+        for record in caplog.records
+        if record.message.startswith("limit store unavailable")
+    ]
 
 
 def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logged(caplog):
@@ -120,12 +129,16 @@ def test_if_a_reply_does_not_end_each_request_is_decided_in_one_timeout_and_its_
                 threads.submit(take)
         for _ in range(20):
             if open and not closed.acquire(timeout=1):
-                store.take(b"a")  # closes one that was just being opened when the others were closed
+                # closes one that was just being opened when the others were closed
+                store.take(b"a")
         assert not open
     assert len(decisions) == requests
     (outage,) = outages(caplog)
     if never_end is drip:
-        assert outage == "limit store unavailable, each machine counts on its own: TimeoutError: no answer within 2 s"
+        assert (
+            outage
+            == "limit store unavailable, each machine counts on its own: TimeoutError: no answer within 2 s"
+        )
 
 
 def test_of_a_reply_of_four_gigabytes_little_is_read_before_the_timeout():
@@ -137,14 +150,23 @@ def test_of_a_reply_of_four_gigabytes_little_is_read_before_the_timeout():
         while True:
             sent.append(connection.send(bytes(1 << 16)))
 
-    with fake_redis(send) as fake, redis_store(fake.url) as store, ThreadPoolExecutor(store.THREADS) as threads:
+    with (
+        fake_redis(send) as fake,
+        redis_store(fake.url) as store,
+        ThreadPoolExecutor(store.THREADS) as threads,
+    ):
         list(threads.map(store.take, [b"a"] * store.THREADS))
     assert sum(sent) < 100_000_000  # bytes; over 300 MB with the READ_SIZE of redis-py
 
 
-def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(caplog, in_one_timeout):
+def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(
+    caplog, in_one_timeout
+):
     end = threading.Event()
-    with fake_redis(lambda connection, command: connection.sendall(FULL)) as fake, redis_store(fake.url) as store:
+    with (
+        fake_redis(lambda connection, command: connection.sendall(FULL)) as fake,
+        redis_store(fake.url) as store,
+    ):
         for _ in range(store.THREADS):
             store._executor.submit(end.wait)
         with in_one_timeout():
@@ -155,7 +177,9 @@ def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_drop
     assert len(outages(caplog)) == 1
 
 
-def test_if_redis_is_slow_for_five_requests_in_a_row_the_local_store_decides_until_an_answer_is_fast(patient, caplog):
+def test_if_redis_is_slow_for_five_requests_in_a_row_the_local_store_decides_until_an_answer_is_fast(
+    patient, caplog
+):
     caplog.set_level("INFO", "racedata")
     clock, delay = Clock(0), 0.24
 
@@ -230,9 +254,15 @@ def test_a_connection_that_redis_has_closed_is_replaced(patient, caplog):
 
 
 def test_the_options_of_redis_py_may_be_in_the_url():
-    with redis_store("redis://127.0.0.1:1/0?db=3&client_name=racedata&socket_keepalive=yes") as store:
+    with redis_store(
+        "redis://127.0.0.1:1/0?db=3&client_name=racedata&socket_keepalive=yes"
+    ) as store:
         options = store._redis.get_connection_kwargs()
-    assert (options["db"], options["client_name"], options["socket_keepalive"]) == (3, "racedata", True)
+    assert (options["db"], options["client_name"], options["socket_keepalive"]) == (
+        3,
+        "racedata",
+        True,
+    )
 
 
 URLS = "redis://host:port redis://host:70000 redis://[::1 redis://:pa#ss@host redis://host?db=zero"

@@ -12,14 +12,18 @@ from racedata.service.settings import SettingError
 
 def test_limits_are_settings_and_either_or_both_may_be_off():
     minute = store_for(settings_of(burst_limit="off", sustained_limit="20/minute"))
-    assert [(limit.name, limit.quota, limit.window) for limit in minute.limits] == [("sustained", 20, 60)]
+    assert [(limit.name, limit.quota, limit.window) for limit in minute.limits] == [
+        ("sustained", 20, 60)
+    ]
     assert store_for(settings_of(burst_limit="off", sustained_limit="off")) is None
     both = store_for(settings_of(burst_limit="9/hour", sustained_limit="1000/day"))
     assert [(limit.quota, limit.window) for limit in both.limits] == [(9, 3600), (1000, 86400)]
 
 
 def test_a_redis_url_that_cannot_be_used_is_refused_without_its_password():
-    with pytest.raises(SettingError, match=r"^RACEDATA_LIMIT_STORE: expected a URL such as redis://") as refused:
+    with pytest.raises(
+        SettingError, match=r"^RACEDATA_LIMIT_STORE: expected a URL such as redis://"
+    ) as refused:
         store_for(settings_of(limit_store="redis://:secret@127.0.0.1?db=zero"))
     assert "secret" not in str(refused.value)
     with pytest.raises(SettingError) as refused:
@@ -27,8 +31,12 @@ def test_a_redis_url_that_cannot_be_used_is_refused_without_its_password():
     assert "sec" not in str(refused.value)
 
 
-def test_a_redis_url_without_the_redis_package_is_refused_with_the_command_that_installs_it(monkeypatch):
+def test_a_redis_url_without_the_redis_package_is_refused_with_the_command_that_installs_it(
+    monkeypatch,
+):
     monkeypatch.setitem(sys.modules, "redis", None)
     monkeypatch.delitem(sys.modules, "racedata.service.ratelimit.redis_store", raising=False)
-    with pytest.raises(SettingError, match=re.escape(f"run {sys.executable} -m pip install 'racedata-f1[redis]'")):
+    with pytest.raises(
+        SettingError, match=re.escape(f"run {sys.executable} -m pip install 'racedata-f1[redis]'")
+    ):
         store_for(settings_of(limit_store="redis://127.0.0.1"))

@@ -1,4 +1,6 @@
-"""The application over a full dump gives recorded answers of Ergast and Jolpica, but for the differences named."""
+"""The application over a full dump gives recorded answers of Ergast and Jolpica, but for the
+differences named.
+"""
 
 import json
 
@@ -12,17 +14,29 @@ def ergast(address):
     """Ergast named a schema in its envelope and had an address of its own."""
     return [
         ("/MRData/xmlns", "http://ergast.com/mrd/1.5", ""),
-        ("/MRData/url", f"http://ergast.com/api/f1/{address}", f"http://testserver/ergast/f1/{address}"),
+        (
+            "/MRData/url",
+            f"http://ergast.com/api/f1/{address}",
+            f"http://testserver/ergast/f1/{address}",
+        ),
     ]
 
 
 def article(place, name):
     """The later service links to the circuits' articles by https, the dump by http."""
-    return [(f"{place}/Circuit/url", f"https://en.wikipedia.org/wiki/{name}", f"http://en.wikipedia.org/wiki/{name}")]
+    return [
+        (
+            f"{place}/Circuit/url",
+            f"https://en.wikipedia.org/wiki/{name}",
+            f"http://en.wikipedia.org/wiki/{name}",
+        )
+    ]
 
 
 def lapped(position, times, gaps):
-    """The later service calls lapped cars so, from a position on, and gives them times of their own."""
+    """The later service calls lapped cars so, from a position on, and gives them times of their
+    own.
+    """
     for number, (millis, gap) in enumerate(zip(times.split(), gaps.split()), position - 1):
         yield f"{RACE}/Results/{number}/status", "Lapped", "+1 Lap"
         yield f"{RACE}/Results/{number}/Time", {"millis": millis, "time": gap}, None
@@ -30,10 +44,14 @@ def lapped(position, times, gaps):
 
 GAPS = "+24.633 +31.384 +42.140 +42.777 +46.569 +49.703 +56.653 +59.873"
 
-# Every difference there is between what was recorded and what the dump says, with the address asked.
+# Every difference there is between what was recorded and what the dump says, with the address
+# asked.
 RECORDED = {
     "2023-7-races": ("2023/7/races.json?limit=30", ergast("2023/7/races.json")),
-    "2023-18-laps-limit-30-offset-45": ("2023/18/laps.json?limit=30&offset=45", ergast("2023/18/laps.json")),
+    "2023-18-laps-limit-30-offset-45": (
+        "2023/18/laps.json?limit=30&offset=45",
+        ergast("2023/18/laps.json"),
+    ),
     "2023-99-results": ("2023/99/results.json?limit=30", ergast("2023/99/results.json")),
     "2023-13-qualifying": ("2023/13/qualifying.json?limit=30", article(RACE, "Circuit_Zandvoort")),
     "2023-9-results": (
@@ -83,7 +101,9 @@ def test_a_recorded_answer_is_given_again_but_for_the_differences_named(gaps, re
 
 
 def test_recorded_sprints_are_given_again_but_for_the_differences_named(gaps, recorded):
-    recording = json.loads((recorded / "2023-sprint-first-30-rows.json").read_text(encoding="utf-8"))
+    recording = json.loads(
+        (recorded / "2023-sprint-first-30-rows.json").read_text(encoding="utf-8")
+    )
     races = recording["MRData"]["RaceTable"]["Races"]
     assert [race["round"] for race in races] == list(SPRINTS)
     for expected in races:

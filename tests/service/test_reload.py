@@ -63,14 +63,18 @@ def later(service):
 def town(service):
     """A fact that differs between the two databases, and the ETag."""
     answer = service.get("/ergast/f1/2023/9.json", status=200)
-    return answer.json["MRData"]["RaceTable"]["Races"][0]["Circuit"]["Location"]["locality"], answer.headers["ETag"]
+    return answer.json["MRData"]["RaceTable"]["Races"][0]["Circuit"]["Location"][
+        "locality"
+    ], answer.headers["ETag"]
 
 
 def rejected(service):
     return service.get("/healthz", status=200).json.get("refused")
 
 
-def test_a_new_file_is_served_after_the_next_check_with_another_etag(service, path, other_database, caplog):
+def test_a_new_file_is_served_after_the_next_check_with_another_etag(
+    service, path, other_database, caplog
+):
     before = town(service)
     replace(path, other_database)
     assert town(service) == before
@@ -78,11 +82,15 @@ def test_a_new_file_is_served_after_the_next_check_with_another_etag(service, pa
     after = town(service)
     assert (before[0], after[0]) == ("Spielberg", "Zeltweg")
     assert after[1] != before[1]
-    assert [record.message for record in caplog.records] == [f"{path} has changed; the new data is served"]
+    assert [record.message for record in caplog.records] == [
+        f"{path} has changed; the new data is served"
+    ]
     assert not [name for name in open_files("self") if str(path) in name]
 
 
-def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_data(service, path, other_database):
+def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_data(
+    service, path, other_database
+):
     app = service.app
     begun, changed = threading.Event(), threading.Event()
     old = app.app
@@ -149,7 +157,13 @@ def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_serve
 
 @pytest.mark.parametrize(
     "spoil",
-    [spoiling.cut_off, spoiling.emptied, spoiling.overwritten, spoiling.bytes_changed, spoiling.flipped],
+    [
+        spoiling.cut_off,
+        spoiling.emptied,
+        spoiling.overwritten,
+        spoiling.bytes_changed,
+        spoiling.flipped,
+    ],
 )
 def test_writing_into_the_served_file_changes_no_answer(service, path, sample_database, spoil):
     good = sample_database.read_bytes()
@@ -166,7 +180,9 @@ def test_writing_into_the_served_file_changes_no_answer(service, path, sample_da
     assert rejected(service) is None
 
 
-def test_a_database_written_into_the_served_file_is_served_once_it_is_whole(service, path, other_database):
+def test_a_database_written_into_the_served_file_is_served_once_it_is_whole(
+    service, path, other_database
+):
     before = town(service)
     content = other_database.read_bytes()
     path.write_bytes(content[:-1])
@@ -190,7 +206,9 @@ def test_a_link_may_be_switched_to_a_bad_file_and_back(sample_database, tmp_path
         assert bool(rejected(service)) is is_rejected
 
 
-def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(service, path, other_database, caplog):
+def test_a_file_that_cannot_be_read_for_a_moment_is_served_when_it_can(
+    service, path, other_database, caplog
+):
     before = town(service)
     replace(path, other_database)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -218,10 +236,14 @@ def large_database(sample_database, tmp_path):
     return path
 
 
-def test_a_file_for_which_there_is_no_memory_now_is_served_when_there_is(service, path, large_database, caplog):
+def test_a_file_for_which_there_is_no_memory_now_is_served_when_there_is(
+    service, path, large_database, caplog
+):
     before = town(service)
     status = Path("/proc/self/status").read_text()
-    (used,) = [int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData:")]
+    (used,) = [
+        int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmData:")
+    ]
     soft, hard = resource.getrlimit(resource.RLIMIT_DATA)
     os.replace(large_database, path)
     resource.setrlimit(resource.RLIMIT_DATA, (used + 10_000_000, hard))

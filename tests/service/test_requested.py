@@ -1,4 +1,6 @@
-"""racedata.service.requested: the forms of an address, the page and the host of a request, and what is refused."""
+"""racedata.service.requested: the forms of an address, the page and the host of a request, and what
+is refused.
+"""
 
 import http.client
 import json
@@ -35,15 +37,22 @@ def test_an_address_of_no_endpoint_is_404_and_says_what_is_accepted(sample, addr
 )
 def test_the_url_is_made_from_the_request_without_its_query(sample, host, scheme, url):
     environ = {"HTTP_HOST": host, "wsgi.url_scheme": scheme}
-    assert sample.get("/ergast/f1/2023/18?limit=1", extra_environ=environ).json["MRData"]["url"] == url
+    assert (
+        sample.get("/ergast/f1/2023/18?limit=1", extra_environ=environ).json["MRData"]["url"] == url
+    )
 
 
 def test_the_url_begins_with_the_setting_if_there_is_one(sample_database):
     app = client(sample_database, base_url="https://api.example.org/f1")
-    assert app.get("/ergast/f1/2023").json["MRData"]["url"] == "https://api.example.org/f1/2023/races.json"
+    assert (
+        app.get("/ergast/f1/2023").json["MRData"]["url"]
+        == "https://api.example.org/f1/2023/races.json"
+    )
 
 
-@pytest.mark.parametrize("host", ["a b", "a/b", "a:b", "a:80:80", "ü", 'a"', "[::1", "<script>", "a@b", "a,b"])
+@pytest.mark.parametrize(
+    "host", ["a b", "a/b", "a:b", "a:80:80", "ü", 'a"', "[::1", "<script>", "a@b", "a,b"]
+)
 def test_a_host_that_cannot_be_one_is_400(sample, host):
     environ = {"HTTP_HOST": host.encode().decode("latin-1")}
     assert "Host" in sample.get("/ergast/f1/2023", extra_environ=environ, status=400).json["detail"]
@@ -67,9 +76,13 @@ def test_an_http_1_1_request_without_a_host_is_400(sample, path):
 
 @pytest.mark.parametrize("host", ["other.example", "example.org"])
 @pytest.mark.parametrize("authority", ["example.org", "Example.org:8080", "[::1]:8000"])
-def test_an_address_in_absolute_form_has_its_own_host_and_the_host_header_is_ignored(sample, host, authority):
+def test_an_address_in_absolute_form_has_its_own_host_and_the_host_header_is_ignored(
+    sample, host, authority
+):
     environ = {"RAW_URI": f"HTTP://{authority}/ergast/f1/2023/18?limit=1", "HTTP_HOST": host}
-    url = request(sample, PATH_INFO="/ergast/f1/2023/18", QUERY_STRING="limit=1", **environ).json["MRData"]["url"]
+    url = request(sample, PATH_INFO="/ergast/f1/2023/18", QUERY_STRING="limit=1", **environ).json[
+        "MRData"
+    ]["url"]
     assert url == f"http://{authority}/ergast/f1/2023/18/races.json"
 
 
@@ -77,9 +90,17 @@ def test_an_address_in_absolute_form_has_its_own_host_and_the_host_header_is_ign
     ("target", "host", "wrong"),
     [
         ("http:///ergast/f1/2023", "example.org", "The host in the address is ''"),
-        ("http://user@example.org/ergast/f1/2023", "example.org", "The host in the address is 'user@example.org'"),
+        (
+            "http://user@example.org/ergast/f1/2023",
+            "example.org",
+            "The host in the address is 'user@example.org'",
+        ),
         ("http://<b>/ergast/f1/2023", "example.org", "The host in the address is '<b>'"),
-        ("http://example.org:x?limit=1", "example.org", "The host in the address is 'example.org:x'"),
+        (
+            "http://example.org:x?limit=1",
+            "example.org",
+            "The host in the address is 'example.org:x'",
+        ),
         ("ftp://example.org/ergast/f1/2023", "example.org", "The host in the address is ''"),
         ("http://example.org/ergast/f1/2023", "", "The Host header is ''"),
         ("http://example.org/ergast/f1/2023", "a b", "The Host header is 'a b'"),
@@ -89,7 +110,10 @@ def test_an_absolute_form_with_a_wrong_host_anywhere_is_400(sample, target, host
     environ = {"RAW_URI": target, "HTTP_HOST": host, "SERVER_PROTOCOL": "HTTP/1.1"}
     answer = request(sample, PATH_INFO="/ergast/f1/2023", **environ)
     assert answer.status_int == 400
-    assert answer.json["detail"] == f"{wrong}; expected a host name or an IP address, with an optional port."
+    assert (
+        answer.json["detail"]
+        == f"{wrong}; expected a host name or an IP address, with an optional port."
+    )
 
 
 def test_gunicorn_passes_on_the_host_of_an_address_in_absolute_form(sample_database, tmp_path):
@@ -103,13 +127,30 @@ def test_gunicorn_passes_on_the_host_of_an_address_in_absolute_form(sample_datab
     assert url == "http://example.org:81/ergast/f1/2023/18/races.json"
 
 
-NO_NUMBERS = ["-1", "x", "", "1.0", "1e3", "%20 1", "+5", "1_0", "٣", "0x10", "null", "1,2", "9" * 5000, "1;DROP"]
+NO_NUMBERS = [
+    "-1",
+    "x",
+    "",
+    "1.0",
+    "1e3",
+    "%20 1",
+    "+5",
+    "1_0",
+    "٣",
+    "0x10",
+    "null",
+    "1,2",
+    "9" * 5000,
+    "1;DROP",
+]
 
 
 @pytest.mark.parametrize("address", ["2023/races", "2023/18/laps"])
 @pytest.mark.parametrize("parameter", ["limit", "offset"])
 @pytest.mark.parametrize("value", NO_NUMBERS)
-def test_a_page_that_is_no_number_is_400_with_parameter_value_and_what_is_accepted(sample, address, parameter, value):
+def test_a_page_that_is_no_number_is_400_with_parameter_value_and_what_is_accepted(
+    sample, address, parameter, value
+):
     problem = sample.get(f"/ergast/f1/{address}", {parameter: value}, status=400)
     said = f"{parameter} is {value[:50]!r}; accepted is a whole number from 0, such as "
     assert problem.json["detail"].startswith(said)
@@ -121,10 +162,21 @@ def test_a_parameter_given_twice_is_400(sample):
 
 
 def test_unknown_parameters_are_ignored(sample):
-    assert sample.get("/ergast/f1/2023?callback=x&limit=1").json == sample.get("/ergast/f1/2023?limit=1").json
+    assert (
+        sample.get("/ergast/f1/2023?callback=x&limit=1").json
+        == sample.get("/ergast/f1/2023?limit=1").json
+    )
 
 
-USED = {None: "100", "0": "0", "1": "1", "007": "7", "2000": "2000", "2001": "2000", "9" * 4000: "2000"}
+USED = {
+    None: "100",
+    "0": "0",
+    "1": "1",
+    "007": "7",
+    "2000": "2000",
+    "2001": "2000",
+    "9" * 4000: "2000",
+}
 
 
 @pytest.mark.parametrize(("asked", "used"), USED.items())
@@ -151,15 +203,23 @@ def test_parsing_long_requests_takes_no_memory(sample_database, change):
     assert growth < 1_000_000  # the requests have 2.4 MB
 
 
-WORDS = st.sampled_from(["ergast", "f1", "2023", "1957", "18", "races", "results", "laps", "sprint", "..", ""])
+WORDS = st.sampled_from(
+    ["ergast", "f1", "2023", "1957", "18", "races", "results", "laps", "sprint", "..", ""]
+)
 ENDINGS = st.sampled_from(["", "", ".json", ".csv", ".ics", ".CSV", ".xml", "."])
 SEGMENTS = st.one_of(WORDS, st.from_regex("[0-9]{1,20}", fullmatch=True), st.text(max_size=12))
 STARTS = st.sampled_from(["/", "/ergast/f1/"])
 PATHS = st.tuples(STARTS, st.lists(SEGMENTS, max_size=6).map("/".join), ENDINGS).map("".join)
-VALUES = st.one_of(st.integers().map(str), st.text(max_size=8), st.just("9" * 400), st.just("race,sprint"))
-PARAMETERS = st.tuples(st.sampled_from(["limit", "offset", "sessions", "callback", "x"]), VALUES).map("=".join)
+VALUES = st.one_of(
+    st.integers().map(str), st.text(max_size=8), st.just("9" * 400), st.just("race,sprint")
+)
+PARAMETERS = st.tuples(
+    st.sampled_from(["limit", "offset", "sessions", "callback", "x"]), VALUES
+).map("=".join)
 QUERIES = st.one_of(st.text(max_size=40), st.lists(PARAMETERS, max_size=4).map("&".join))
-HOSTS = st.one_of(st.just("example.org"), st.sampled_from(["[::1]:80", "a:b", "a b"]), st.text(max_size=20))
+HOSTS = st.one_of(
+    st.just("example.org"), st.sampled_from(["[::1]:80", "a:b", "a b"]), st.text(max_size=20)
+)
 
 
 def as_wsgi(text):

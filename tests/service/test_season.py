@@ -17,7 +17,10 @@ HOSTILE = "</title><script>alert(1)</script>\"'&<!--"
 def test_the_page_of_a_season_has_its_races_with_their_winners_and_links(sample):
     html = sample.get("/2023").text
     text = words_of(html)
-    assert "racedata Season 2023 ← 2021 Races and their winners Round Race Winner 1 Bahrain Grand Prix" in text
+    assert (
+        "racedata Season 2023 ← 2021 Races and their winners Round Race Winner 1 Bahrain Grand Prix"
+        in text
+    )
     race = "18 United States Grand Prix Sun 22 Oct 2023 , Circuit of the Americas Max Verstappen Red Bull 19 Mexico"
     assert race in text
     assert "Race results 40 JSON CSV" in text
@@ -26,17 +29,27 @@ def test_the_page_of_a_season_has_its_races_with_their_winners_and_links(sample)
 
 
 def test_a_win_with_a_shared_car_has_both_drivers(sample):
-    assert "5 British Grand Prix Sat 20 Jul 1957 , Aintree Tony Brooks Vanwall Stirling Moss Vanwall 6" in words_of(
-        sample.get("/1957").text
+    assert (
+        "5 British Grand Prix Sat 20 Jul 1957 , Aintree Tony Brooks Vanwall Stirling Moss Vanwall 6"
+        in words_of(sample.get("/1957").text)
     )
 
 
 def test_the_page_of_a_race_has_its_results_and_its_records_with_links(sample):
     html = sample.get("/2023/18").text
     text = words_of(html)
-    assert "United States Grand Prix 2023 Round 18 of 2023. Circuit of the Americas, Austin, USA" in text
-    assert "Sun 22 Oct 2023, 19:00 UTC. ← Qatar Grand Prix Season 2023 Mexico City Grand Prix → Result" in text
-    assert "Pos Driver Grid Laps Time Points 1 Max Verstappen Red Bull 6 56 1:35:21.362 25 2 Lando Norris" in text
+    assert (
+        "United States Grand Prix 2023 Round 18 of 2023. Circuit of the Americas, Austin, USA"
+        in text
+    )
+    assert (
+        "Sun 22 Oct 2023, 19:00 UTC. ← Qatar Grand Prix Season 2023 Mexico City Grand Prix → Result"
+        in text
+    )
+    assert (
+        "Pos Driver Grid Laps Time Points 1 Max Verstappen Red Bull 6 56 1:35:21.362 25 2 Lando Norris"
+        in text
+    )
     assert "R Fernando Alonso Aston Martin 0 49 Undertray 0" in text
     assert "Lap timings 1,014 JSON CSV" in text
     links = {*links_of(html)}
@@ -53,11 +66,16 @@ def test_a_link_that_has_only_a_part_of_the_records_says_so(sample_database):
 
 def test_the_page_of_a_race_without_results_has_its_sessions(sample):
     text = words_of(sample.get("/2023/19").text)
-    assert "No results are loaded. Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, 18:30" in text
+    assert (
+        "No results are loaded. Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, 18:30"
+        in text
+    )
     assert "All records" not in text
 
 
-@pytest.mark.parametrize("settings", [{}, {"base_path": "", "series": "2023"}, {"base_path": "/2023"}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"base_path": "", "series": "2023"}, {"base_path": "/2023"}]
+)
 def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_database, settings):
     app = client(sample_database, **settings)
     base = Settings(**settings).base_address
@@ -123,7 +141,11 @@ def test_names_cannot_change_the_page(database):
     for address in ("/", "/2023", "/2023/18", "/2023/19", "/1957/5"):
         html = app.get(address).text
         assert HOSTILE in words_of(html)
-        assert html.count("<script") == html.count("</title><script") + (address == "/") == (address == "/")
+        assert (
+            html.count("<script")
+            == html.count("</title><script") + (address == "/")
+            == (address == "/")
+        )
         assert html.count("</title>") == 1
 
 
@@ -151,10 +173,15 @@ def test_a_page_is_made_once_and_is_the_same_with_and_without_gzip(sample_databa
 
 def test_a_page_answers_only_the_methods_that_endpoints_answer(sample):
     get, head, options = (
-        request(sample, PATH_INFO="/2023", REQUEST_METHOD=name) for name in ("GET", "HEAD", "OPTIONS")
+        request(sample, PATH_INFO="/2023", REQUEST_METHOD=name)
+        for name in ("GET", "HEAD", "OPTIONS")
     )
     assert (head.status_int, head.body, head.content_length) == (200, b"", len(get.body))
-    assert (options.status_int, options.body, options.headers["Allow"]) == (200, b"", "GET, HEAD, OPTIONS")
+    assert (options.status_int, options.body, options.headers["Allow"]) == (
+        200,
+        b"",
+        "GET, HEAD, OPTIONS",
+    )
     assert request(sample, PATH_INFO="/2023", REQUEST_METHOD="POST").status_int == 405
 
 

@@ -19,7 +19,13 @@ def milliseconds(text):
 
 
 def test_what_is_unknown_is_left_out_and_what_is_zero_is_not():
-    assert serializers.known(a=None, b=0, c="", d={}, e="x", f=1) == {"b": "0", "c": "", "d": {}, "e": "x", "f": "1"}
+    assert serializers.known(a=None, b=0, c="", d={}, e="x", f=1) == {
+        "b": "0",
+        "c": "",
+        "d": {},
+        "e": "x",
+        "f": "1",
+    }
 
 
 @pytest.mark.parametrize(
@@ -65,9 +71,13 @@ def test_a_time_says_its_milliseconds_exactly(time, winner):
         (2025, "sq", "SprintQualifying"),
     ],
 )
-def test_the_session_that_sets_the_grid_of_the_sprint_is_called_after_its_season(year, session, name):
+def test_the_session_that_sets_the_grid_of_the_sprint_is_called_after_its_season(
+    year, session, name
+):
     rows = {session: {"date": "2023-07-01", "time": "10:00:00"}}
-    assert serializers.schedule(year, rows, False) == {name: {"date": "2023-07-01", "time": "10:00:00Z"}}
+    assert serializers.schedule(year, rows, False) == {
+        name: {"date": "2023-07-01", "time": "10:00:00Z"}
+    }
 
 
 def test_a_sprint_is_there_even_if_its_time_is_unknown():

@@ -1,4 +1,6 @@
-"""racedata.service.server: a real gunicorn that starts and answers, or says in one line why it cannot."""
+"""racedata.service.server: a real gunicorn that starts and answers, or says in one line why it
+cannot.
+"""
 
 import os
 import re
@@ -24,7 +26,9 @@ OK = b"HTTP/1.1 200 OK"
 def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
     """`command` in the project's folder, finished."""
     environ = {"PATH": os.environ["PATH"], **environ}
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60
+    )
 
 
 def with_open_files(number: int) -> list[str]:
@@ -34,7 +38,8 @@ def with_open_files(number: int) -> list[str]:
 
 @contextmanager
 def running(command: list[str], ready: str = "offset=45", **environ: str) -> Iterator[list[str]]:
-    """Runs `command` in the project's folder during the block, which is entered after it has printed a `ready` line.
+    """Runs `command` in the project's folder during the block, which is entered after it has
+    printed a `ready` line.
 
     Yields the lines it has printed: at first up to this one, after the block all of them.
     """
@@ -57,13 +62,21 @@ def running(command: list[str], ready: str = "offset=45", **environ: str) -> Ite
 
 @pytest.fixture
 def one_worker(sample_database: Path) -> dict[str, str]:
-    return {"PORT": str(free_port()), "RACEDATA_DATABASE": str(sample_database), "WEB_CONCURRENCY": "1"}
+    return {
+        "PORT": str(free_port()),
+        "RACEDATA_DATABASE": str(sample_database),
+        "WEB_CONCURRENCY": "1",
+    }
 
 
 @pytest.mark.parametrize(
     ("variable", "value", "line"),
     [
-        ("RACEDATA_SERIES", "f 1", "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n"),
+        (
+            "RACEDATA_SERIES",
+            "f 1",
+            "racedata: RACEDATA_SERIES='f 1': expected letters, digits, - and _, such as f1\n",
+        ),
         ("PORT", "http", "racedata: PORT='http': expected a whole number from 1 to 65535\n"),
         (
             "RACEDATA_DATABASE",
@@ -72,7 +85,9 @@ def one_worker(sample_database: Path) -> dict[str, str]:
         ),
     ],
 )
-def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable: str, value: str, line: str) -> None:
+def test_gunicorn_ends_with_one_line_if_it_cannot_start(
+    variable: str, value: str, line: str
+) -> None:
     ended = run(SERVE, **{variable: value})
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
 
@@ -93,13 +108,17 @@ def test_a_second_service_on_the_same_port_does_not_start(one_worker: dict[str, 
     assert second.returncode == 3
     line = f"racedata: HOST=127.0.0.1 PORT={one_worker['PORT']}: cannot listen there: Address already in use"
     assert line in second.stderr.splitlines()
-    assert len(second.stderr.splitlines()) <= 3  # the others are gunicorn's "Starting", and that it is only a sample
+    # the others are gunicorn's "Starting", and that it is only a sample
+    assert len(second.stderr.splitlines()) <= 3
 
 
 def test_a_client_that_connects_while_it_starts_is_answered(one_worker: dict[str, str]) -> None:
     for _ in range(5):
         process = subprocess.Popen(
-            SERVE, cwd=ROOT, env={"PATH": os.environ["PATH"], **one_worker}, stderr=subprocess.DEVNULL
+            SERVE,
+            cwd=ROOT,
+            env={"PATH": os.environ["PATH"], **one_worker},
+            stderr=subprocess.DEVNULL,
         )
         try:
             answer = b""
@@ -130,7 +149,9 @@ def test_it_does_not_start_with_more_workers_than_open_files_allow(
 def test_more_connections_than_open_files_cause_no_errors(one_worker: dict[str, str]) -> None:
     address = ("127.0.0.1", int(one_worker["PORT"]))
     with running(with_open_files(120), **one_worker) as lines, ExitStack() as stack:
-        connections = [stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(150)]
+        connections = [
+            stack.enter_context(socket.create_connection(address, timeout=20)) for _ in range(150)
+        ]
         for connection in connections:
             connection.sendall(HEALTH)
         answers = []
@@ -155,7 +176,9 @@ server.serve(arguments.settings, arguments.gunicorn_options)
 """
 
 
-def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker: dict[str, str], tmp_path: Path) -> None:
+def test_a_worker_that_is_told_to_stop_while_it_starts_stops(
+    one_worker: dict[str, str], tmp_path: Path
+) -> None:
     (tmp_path / "early.py").write_text(EARLY)
     log, command = tmp_path / "log", [sys.executable, str(tmp_path / "early.py")]
     del one_worker["PORT"]

@@ -1,4 +1,5 @@
-"""The whole service under real traffic: rate limits over several workers, workers that end, new databases.
+"""The whole service under real traffic: rate limits over several workers, workers that end, new
+databases.
 
 The environment variable SERVICE_SECONDS makes the floods longer.
 """
@@ -16,12 +17,25 @@ import pytest
 from support.answers import bodies
 from support.hostile import GOOD_KEEP_ALIVE
 from support.processes import OFF, open_files, service, until
-from support.traffic import ADDRESS, FOUR_WORKERS, SECONDS, Client, assert_limited, assert_served, run, traffic
+from support.traffic import (
+    ADDRESS,
+    FOUR_WORKERS,
+    SECONDS,
+    Client,
+    assert_limited,
+    assert_served,
+    run,
+    traffic,
+)
 
 
-def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_theirs(sample_database, tmp_path):
+def test_four_workers_allow_a_flooding_client_no_more_than_its_limit_and_others_theirs(
+    sample_database, tmp_path
+):
     flood = Client(ADDRESS, SECONDS, connections=64)
-    others = [Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 16)]
+    others = [
+        Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 16)
+    ]
     with service(sample_database, tmp_path / "log", **FOUR_WORKERS) as running:
         run(running.address, flood, *others)
     assert_limited(flood, quota=4, per_second=4)
@@ -37,7 +51,9 @@ def test_the_sustained_limit_holds_over_four_workers_too(sample_database, tmp_pa
     assert_limited(flood, quota=20, per_second=20 / 60)
 
 
-def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(sample_database, tmp_path):
+def test_workers_killed_during_a_flood_give_no_new_tokens_and_nothing_hangs(
+    sample_database, tmp_path
+):
     flood = Client(ADDRESS, 2 * SECONDS, connections=64)
     killed = 0
     with (
@@ -82,7 +98,9 @@ def end_one_worker(running, turn):
 
 
 @pytest.mark.parametrize("replace_workers", [reload_service, end_one_worker])
-def test_no_request_is_dropped_while_workers_are_replaced(sample_database, tmp_path, replace_workers):
+def test_no_request_is_dropped_while_workers_are_replaced(
+    sample_database, tmp_path, replace_workers
+):
     seconds = SECONDS + 2
     clients = [
         Client(ADDRESS, seconds, connections=8),
@@ -163,10 +181,15 @@ def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
         assert not [name for name in files if "racedata.db" in name]
     assert_served(*ended_clients)
     for path in paths:
-        assert set().union(*(each.bodies for each in ended_clients if each.path == path)) == expected[path]
+        assert (
+            set().union(*(each.bodies for each in ended_clients if each.path == path))
+            == expected[path]
+        )
 
 
-def test_a_request_during_a_change_of_the_database_takes_one_token(sample_database, other_database, tmp_path):
+def test_a_request_during_a_change_of_the_database_takes_one_token(
+    sample_database, other_database, tmp_path
+):
     databases = [sample_database, other_database]
     path = shutil.copy(sample_database, tmp_path / "racedata.db")
     numbers = itertools.count()
@@ -181,7 +204,9 @@ def test_a_request_during_a_change_of_the_database_takes_one_token(sample_databa
         "RACEDATA_TRUSTED_PROXIES": "127.0.0.1",
         "RACEDATA_BURST_LIMIT": "1/second",
     }
-    clients = Client("/ergast/f1/2023/9/results.json", SECONDS + 1, connections=8, headers=new_client)
+    clients = Client(
+        "/ergast/f1/2023/9/results.json", SECONDS + 1, connections=8, headers=new_client
+    )
     swaps = 0
     with (
         service(path, tmp_path / "log", **settings) as running,

@@ -19,7 +19,9 @@ def test_an_empty_environment_gives_the_defaults():
 def test_every_default_is_a_value_its_own_setting_accepts():
     for variable, name in VARIABLES.items():
         (default,) = (each.metadata["default"] for each in fields(Settings) if each.name == name)
-        assert repr(getattr(Settings.read({variable: default}), name)) == repr(getattr(Settings(), name))
+        assert repr(getattr(Settings.read({variable: default}), name)) == repr(
+            getattr(Settings(), name)
+        )
 
 
 TAKEN = {
@@ -62,16 +64,25 @@ def test_a_setting_takes(variable, value):
 
 
 def test_rates_and_proxies_are_parsed():
-    texts = {"burst_limit": "off", "sustained_limit": "9/day", "trusted_proxies": "127.0.0.1, 10.0.0.0/8,unix"}
+    texts = {
+        "burst_limit": "off",
+        "sustained_limit": "9/day",
+        "trusted_proxies": "127.0.0.1, 10.0.0.0/8,unix",
+    }
     settings = Settings.read({}, texts)
     (limit,) = settings.rate_limits
     assert (limit.name, limit.quota, limit.window) == ("sustained", 9, 86_400)
-    assert [str(each) for each in settings.trusted_proxies.networks] == ["127.0.0.1/32", "10.0.0.0/8"]
+    assert [str(each) for each in settings.trusted_proxies.networks] == [
+        "127.0.0.1/32",
+        "10.0.0.0/8",
+    ]
     assert settings.trusted_proxies.unix
 
 
 @pytest.mark.parametrize(("variable", "value"), each(WRONG))
-def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_what_is_accepted(variable, value):
+def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_what_is_accepted(
+    variable, value
+):
     with pytest.raises(SettingError) as refused:
         Settings.read({variable: value})
     said = str(refused.value)
@@ -80,7 +91,9 @@ def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_wh
 
 
 def test_a_misspelt_setting_is_refused_with_the_names_there_are():
-    with pytest.raises(SettingError, match="RACEDATA_DATABSE='x': no such setting; expected one of RACEDATA_DATAB"):
+    with pytest.raises(
+        SettingError, match="RACEDATA_DATABSE='x': no such setting; expected one of RACEDATA_DATAB"
+    ):
         Settings.read({"RACEDATA_DATABSE": "x"})
 
 

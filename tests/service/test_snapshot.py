@@ -32,12 +32,20 @@ def test_threads_share_it_and_each_gets_its_own_rows(sample_database):
         assert list(pool.map(races, seasons)) == [races(season) for season in seasons]
 
 
-def test_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(sample_database, other_database, database):
-    sample, other, copied = (Snapshot.read(path).checksum for path in (sample_database, other_database, database))
+def test_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(
+    sample_database, other_database, database
+):
+    sample, other, copied = (
+        Snapshot.read(path).checksum for path in (sample_database, other_database, database)
+    )
     assert sample == copied != other
 
 
 def test_it_tells_from_what_and_when_it_was_built(sample_database):
     data = Snapshot.read(sample_database)
     ((name, address, *_),) = data.sources()
-    assert (data.build()["schemaVersion"], name, address) == (SCHEMA_VERSION, str(SAMPLE), str(SAMPLE))
+    assert (data.build()["schemaVersion"], name, address) == (
+        SCHEMA_VERSION,
+        str(SAMPLE),
+        str(SAMPLE),
+    )

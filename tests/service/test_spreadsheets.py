@@ -1,4 +1,6 @@
-"""racedata.service.spreadsheets: every table, read by pandas, has the facts of the JSON; its columns and values."""
+"""racedata.service.spreadsheets: every table, read by pandas, has the facts of the JSON; its
+columns and values.
+"""
 
 import io
 import random
@@ -49,7 +51,12 @@ def facts_of(answer):
     """The facts of all records in a JSON answer."""
     (table,) = (value for value in answer["MRData"].values() if isinstance(value, dict))
     ((name, objects),) = ((name, value) for name, value in table.items() if isinstance(value, list))
-    nested = any(isinstance(value, list) for each in objects for key, value in each.items() if key != "Constructors")
+    nested = any(
+        isinstance(value, list)
+        for each in objects
+        for key, value in each.items()
+        if key != "Constructors"
+    )
     return [line for each in objects for line in lines(each, KEPT.get(name) if nested else None)]
 
 
@@ -64,18 +71,26 @@ def assert_same_facts(app, path, query=""):
     assert csv.headers["X-Total-Count"] == json.json["MRData"]["total"]
     assert csv.body.count(b"\r\n") == csv.body.count(b"\n")
     table = pandas.read_csv(io.BytesIO(csv.body), dtype=str, keep_default_na=False)
-    read = [{name: text for name, text in line.items() if text} for line in table.to_dict("records")]
+    read = [
+        {name: text for name, text in line.items() if text} for line in table.to_dict("records")
+    ]
     facts = facts_of(json.json)
     if key := TIMES.get(path.split("/")[-1]):
         assert table.columns[-1] == "millis"
-        facts = [line | ({"millis": str(milliseconds(line[key]))} if key in line else {}) for line in facts]
+        facts = [
+            line | ({"millis": str(milliseconds(line[key]))} if key in line else {})
+            for line in facts
+        ]
     assert read == facts, path
     return list(table.columns)
 
 
 def milliseconds(text):
     """The milliseconds of a time such as `1:02:03.456`."""
-    return int(1000 * sum(Decimal(part) * 60**place for place, part in enumerate(reversed(text.split(":")))))
+    return int(
+        1000
+        * sum(Decimal(part) * 60**place for place, part in enumerate(reversed(text.split(":"))))
+    )
 
 
 def assert_same_facts_everywhere(app, queries):
@@ -106,7 +121,9 @@ def assert_same_facts_everywhere(app, queries):
     assert found > 150
 
 
-def test_the_table_of_every_address_has_the_facts_of_its_json_and_the_columns_of_its_endpoint(sample):
+def test_the_table_of_every_address_has_the_facts_of_its_json_and_the_columns_of_its_endpoint(
+    sample,
+):
     assert_same_facts_everywhere(sample, ["", "?limit=7&offset=13", "?limit=2000", "?limit=0"])
 
 
@@ -128,7 +145,14 @@ def test_a_line_is_a_record_with_its_race(sample):
 
 
 def test_tables_have_the_code_of_a_driver_after_the_id(sample):
-    for endpoint in ("results", "qualifying", "sprint", "sprintqualifying", "practice", "driverstandings"):
+    for endpoint in (
+        "results",
+        "qualifying",
+        "sprint",
+        "sprintqualifying",
+        "practice",
+        "driverstandings",
+    ):
         table = pandas.read_csv(io.StringIO(sample.get(f"/ergast/f1/2023/9/{endpoint}.csv").text))
         at = list(table.columns).index("Driver.driverId")
         assert list(table.columns[at : at + 4]) == [
@@ -137,7 +161,9 @@ def test_tables_have_the_code_of_a_driver_after_the_id(sample):
         assert set(table[table["Driver.driverId"] == "leclerc"]["Driver.code"]) == {"LEC"}
 
 
-@pytest.mark.parametrize("path", ["/2023/laps", "/2023/pitstops", "/2021/10/pitstops", "/2023/18/drivers/norris/laps"])
+@pytest.mark.parametrize(
+    "path", ["/2023/laps", "/2023/pitstops", "/2021/10/pitstops", "/2023/18/drivers/norris/laps"]
+)
 def test_pandas_reads_the_milliseconds_of_laps_and_pit_stops_as_whole_numbers(sample, path):
     table = pandas.read_csv(io.BytesIO(sample.get(f"/ergast/f1{path}.csv?limit=2000").body))
     key = TIMES[path.split("/")[-1]]
@@ -149,7 +175,11 @@ def test_pandas_reads_the_milliseconds_of_laps_and_pit_stops_as_whole_numbers(sa
 
 def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(database):
     changed(database, "UPDATE lap_times SET time = NULL WHERE RACE(2023/18) AND record = 1")
-    app = client(changed(database, "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/18) AND record = 1"))
+    app = client(
+        changed(
+            database, "UPDATE pit_stops SET milliseconds = NULL WHERE RACE(2023/18) AND record = 1"
+        )
+    )
     for endpoint in TIMES:
         table = pandas.read_csv(io.BytesIO(app.get(f"/ergast/f1/2023/18/{endpoint}.csv").body))
         assert pandas.api.types.is_numeric_dtype(table["millis"])
@@ -158,7 +188,13 @@ def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(datab
 
 @pytest.mark.parametrize(
     ("time", "expected"),
-    [("0.000", 0), ("23.251", 23251), ("1:42.929", 102929), ("34:07.731", 2047731), ("1:02:03.456", 3723456)],
+    [
+        ("0.000", 0),
+        ("23.251", 23251),
+        ("1:42.929", 102929),
+        ("34:07.731", 2047731),
+        ("1:02:03.456", 3723456),
+    ],
 )
 def test_a_time_is_converted_to_milliseconds(time, expected):
     assert spreadsheets.milliseconds(time) == expected
@@ -166,15 +202,23 @@ def test_a_time_is_converted_to_milliseconds(time, expected):
 
 def test_no_column_has_the_name_of_another(sample):
     for endpoint in ENDPOINTS:
-        columns = sample.get(f"/ergast/f1/2023/18/{endpoint.name}.csv").text.splitlines()[0].split(",")
+        columns = (
+            sample.get(f"/ergast/f1/2023/18/{endpoint.name}.csv").text.splitlines()[0].split(",")
+        )
         assert len({*columns}) == len(columns) > 1
 
 
 @pytest.mark.parametrize(
-    "name", ['Leclerc, "Charles"', "=1+1", "+1 Lap", "-", "@x", "'", "a;b", "Å 日本", "NaN", "a | b "]
+    "name",
+    ['Leclerc, "Charles"', "=1+1", "+1 Lap", "-", "@x", "'", "a;b", "Å 日本", "NaN", "a | b "],
 )
 def test_a_value_is_that_of_the_json_character_for_character(database, name):
     text = name.replace("'", "''")
     app = client(changed(database, f"UPDATE drivers SET surname = '{text}' WHERE DRIVER(leclerc)"))
     assert_same_facts(app, "/2023/18/results")
-    assert app.get("/ergast/f1/drivers/leclerc.json").json["MRData"]["DriverTable"]["Drivers"][0]["familyName"] == name
+    assert (
+        app.get("/ergast/f1/drivers/leclerc.json").json["MRData"]["DriverTable"]["Drivers"][0][
+            "familyName"
+        ]
+        == name
+    )

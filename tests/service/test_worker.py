@@ -1,4 +1,6 @@
-"""racedata.service.worker: in a real gunicorn, no client delays another, whatever it sends, reads or leaves open."""
+"""racedata.service.worker: in a real gunicorn, no client delays another, whatever it sends, reads
+or leaves open.
+"""
 
 import fcntl
 import json
@@ -36,7 +38,9 @@ def answers(connection: socket.socket) -> Iterator[bytes]:
 
 
 @pytest.fixture(params=["tcp", "unix"])
-def one_worker(request: pytest.FixtureRequest, sample_database: Path, tmp_path: Path) -> Iterator[Gunicorn]:
+def one_worker(
+    request: pytest.FixtureRequest, sample_database: Path, tmp_path: Path
+) -> Iterator[Gunicorn]:
     """A service with one worker, without rate limits."""
     sockets = [tmp_path / "0.sock"] if request.param == "unix" else []
     with service(sample_database, tmp_path / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
@@ -70,7 +74,8 @@ def test_silent_clients_do_not_delay_others(one_worker: Gunicorn) -> None:
         silent = [connected(one_worker, stack) for _ in range(100)]
         good = connected(one_worker, stack)
         good.sendall(health)
-        # gunicorn's own worker would get to this request after two minutes: four threads wait 5 s for each connection.
+        # gunicorn's own worker would get to this request after two minutes: four threads wait 5 s
+        # for each connection.
         assert next(answers(good))
         # They are still connected, and answered once they send a request.
         silent[0].sendall(health)
@@ -93,10 +98,14 @@ def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: 
             assert list(answers(connection)) == [expected] * 100
 
 
-def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker: Gunicorn) -> None:
+def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(
+    one_worker: Gunicorn,
+) -> None:
     health = request("/healthz")
     long = request("/healthz", "A: " + "x" * 8000, "B: " + "y" * 300)
-    parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [(long, size) for size in (8200, 8300, -2, -1)]
+    parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [
+        (long, size) for size in (8200, 8300, -2, -1)
+    ]
     with ExitStack() as stack:
         good = connected(one_worker, stack)
         slow = [connected(one_worker, stack) for _ in parts]
@@ -130,13 +139,17 @@ server.serve(arguments.settings, arguments.gunicorn_options)
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
-def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path: Path, threads: str) -> None:
+def test_clients_that_request_slow_answers_do_not_delay_others(
+    tmp_path: Path, threads: str
+) -> None:
     lock = tmp_path / "lock"
     (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
     command = [sys.executable, str(tmp_path / "waiting.py")]
     with (
         lock.open("w") as locked,
-        gunicorn("--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command) as running,
+        gunicorn(
+            "--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command
+        ) as running,
         ExitStack() as stack,
     ):
         fcntl.flock(locked, fcntl.LOCK_EX)
@@ -176,7 +189,9 @@ def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half
     command, log = [sys.executable, str(tmp_path / "failing.py")], tmp_path / "log"
     with (
         log.open("w") as output,
-        gunicorn("--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command, output=output) as running,
+        gunicorn(
+            "--threads", threads, environ={"WEB_CONCURRENCY": "1"}, command=command, output=output
+        ) as running,
         ExitStack() as stack,
     ):
         for path in ("/list", "/iterator"):
@@ -214,10 +229,19 @@ def test_a_head_that_comes_byte_by_byte_has_no_more_time_than_a_whole_one(
                 closed = True
 
 
-def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(sample_database: Path, tmp_path: Path) -> None:
-    limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "3/day", "RACEDATA_TRUSTED_PROXIES": "unix"}
+def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(
+    sample_database: Path, tmp_path: Path
+) -> None:
+    limits = {
+        "RACEDATA_BURST_LIMIT": "off",
+        "RACEDATA_SUSTAINED_LIMIT": "3/day",
+        "RACEDATA_TRUSTED_PROXIES": "unix",
+    }
     path, unique = tmp_path / "0.sock", os.urandom(4).hex()
-    limited, ambiguous = request("/ergast/f1/2023.json", "X-Forwarded-For: 203.0.113.9"), request("/", "Host: b")
+    limited, ambiguous = (
+        request("/ergast/f1/2023.json", "X-Forwarded-For: 203.0.113.9"),
+        request("/", "Host: b"),
+    )
 
     def status(name: bytes, sent: bytes) -> bytes:
         with socket.socket(socket.AF_UNIX) as client:
@@ -228,13 +252,18 @@ def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(sample_databas
             return client.recv(12)[-3:]
 
     with service(sample_database, tmp_path / "log", [path], WEB_CONCURRENCY="1", **limits):
-        # An abstract name, as in Linux, begins with a zero byte. A name of one character was one byte too short.
-        names = [f"\0{unique}{number}".encode() for number in range(4)] + [f"\0{unique}".encode() + b"\xff"]
+        # An abstract name, as in Linux, begins with a zero byte. A name of one character was one
+        # byte too short.
+        names = [f"\0{unique}{number}".encode() for number in range(4)] + [
+            f"\0{unique}".encode() + b"\xff"
+        ]
         assert [status(name, limited) for name in names] == [b"200"] * 3 + [b"429"] * 2
         assert status(b"\0" + os.urandom(1).hex()[:1].encode(), ambiguous) == b"400"
 
 
-def test_a_stop_answers_all_requests_that_have_arrived(one_worker: Gunicorn, tmp_path: Path) -> None:
+def test_a_stop_answers_all_requests_that_have_arrived(
+    one_worker: Gunicorn, tmp_path: Path
+) -> None:
     with ExitStack() as stack:
         worker = answering_worker(one_worker, stack)
         os.kill(worker, signal.SIGSTOP)
@@ -270,7 +299,9 @@ def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path: Path) 
         assert received.count(b"") >= 18  # but for the answer that was being made
 
 
-def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker: Gunicorn) -> None:
+def test_clients_that_do_not_close_their_connection_do_not_delay_others(
+    one_worker: Gunicorn,
+) -> None:
     health = request("/healthz")
     last = [
         request("/healthz", "Connection: close"),
@@ -288,7 +319,8 @@ def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_work
             assert next(answers(good))
         for connection in open_connections:
             with connection.makefile("rb") as stream:
-                assert stream.read().startswith(b"HTTP/1.")  # up to its end: the service has closed its side
+                # up to its end: the service has closed its side
+                assert stream.read().startswith(b"HTTP/1.")
 
 
 def test_a_request_with_a_body_is_answered_before_its_body(one_worker: Gunicorn) -> None:
@@ -317,7 +349,10 @@ def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunic
     with ExitStack() as stack:
         connection = connected(one_worker, stack)
         connection.sendall(
-            b"".join(request(f"/ergast/f1/2023.json?limit=1&offset={number % 3}") for number in range(400))
+            b"".join(
+                request(f"/ergast/f1/2023.json?limit=1&offset={number % 3}")
+                for number in range(400)
+            )
         )
         found = answers(connection)
         offsets = [json.loads(next(found))["MRData"]["offset"] for _ in range(400)]
@@ -337,18 +372,23 @@ def test_a_client_that_sends_many_requests_together_does_not_delay_others(
 ) -> None:
     hurried, good = request("/ergast/f1/2023.json"), request("/ergast/f1/2022.json")
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "1000/day"}
-    with service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **limits) as running, ExitStack() as stack:
+    with (
+        service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **limits) as running,
+        ExitStack() as stack,
+    ):
         first, second = connected(running, stack), connected(running, stack)
         for connection in (first, second):
             connection.sendall(good)
             assert next(answers(connection))
         (worker,) = running.workers()
-        os.kill(worker, signal.SIGSTOP)  # so that both have sent all their requests before the worker receives one
+        # so that both have sent all their requests before the worker receives one
+        os.kill(worker, signal.SIGSTOP)
         try:
             first.sendall(hurried * 400)
             second.sendall(good)
         finally:
             os.kill(worker, signal.SIGCONT)
-        # To the rate limits, both are one client. So the tokens left show how many of the 400 were answered in between.
+        # To the rate limits, both are one client. So the tokens left show how many of the 400 were
+        # answered in between.
         assert tokens_left(first) - tokens_left(second) < 10
     assert "Traceback" not in (tmp_path / "log").read_text()

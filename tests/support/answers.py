@@ -1,4 +1,6 @@
-"""The application in this process, what it answers, and what the OpenAPI description says of an answer."""
+"""The application in this process, what it answers, and what the OpenAPI description says of an
+answer.
+"""
 
 import json
 import re
@@ -39,13 +41,17 @@ def client(path: Path, **settings: object) -> webtest.TestApp:
 
 
 def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:
-    """What the application over the database at `path` answers at each of the addresses, to a client of localhost."""
+    """What the application over the database at `path` answers at each of the addresses, to a
+    client of localhost.
+    """
     app = client(path)
     return {address: app.get(address, headers={"Host": "localhost"}).body for address in addresses}
 
 
 def request(app: webtest.TestApp, **environ: Any) -> webtest.TestResponse:
-    """The answer to a request of any kind: webtest's own methods send no more than a decent client would."""
+    """The answer to a request of any kind: webtest's own methods send no more than a decent client
+    would.
+    """
     return webtest.TestRequest.blank("/", environ=environ).get_response(app.app)
 
 
@@ -61,7 +67,9 @@ def links_of(html: str) -> list[str]:
 
 
 def differences(recorded: Any, ours: Any, place: str = "") -> Iterator[Difference]:
-    """(place, what was recorded, what we say) wherever two answers differ, the order of keys included."""
+    """(place, what was recorded, what we say) wherever two answers differ, the order of keys
+    included.
+    """
     if isinstance(recorded, dict) and isinstance(ours, dict):
         both = [key for key in recorded if key in ours]
         if both != [key for key in ours if key in recorded]:
@@ -80,7 +88,9 @@ def by_place(found: Iterable[Difference]) -> list[Difference]:
 
 
 class Description:
-    """The document at `/openapi.json` of an application. Its `paths` are templates such as `/{season}/{round}/laps`."""
+    """The document at `/openapi.json` of an application. Its `paths` are templates such as
+    `/{season}/{round}/laps`.
+    """
 
     def __init__(self, app: webtest.TestApp) -> None:
         self.document = json.loads(app.get("/openapi.json").text)
@@ -117,11 +127,15 @@ class Description:
     def hold(self, answer: webtest.TestResponse, path: str) -> None:
         """Holds an answer to the description of `path`: its status, type, headers and body."""
         response = self.response(path, answer.status_int)
-        headers = {name: self.resolved(header) for name, header in response.get("headers", {}).items()}
+        headers = {
+            name: self.resolved(header) for name, header in response.get("headers", {}).items()
+        }
         for name, header in headers.items():
             if name in answer.headers:
                 assert re.search(header["schema"].get("pattern", ""), answer.headers[name]), name
-                assert answer.headers[name] == header["schema"].get("const", answer.headers[name]), name
+                assert answer.headers[name] == header["schema"].get(
+                    "const", answer.headers[name]
+                ), name
             else:
                 assert not header.get("required"), name
         described = {name.lower() for name in headers} | {"content-type", "content-length"}

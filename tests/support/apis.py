@@ -1,4 +1,6 @@
-"""An API in Ergast's format, which counts requests and breaks answers, and a refresh from it that never waits."""
+"""An API in Ergast's format, which counts requests and breaks answers, and a refresh from it that
+never waits.
+"""
 
 import time
 from collections.abc import Callable, Iterator
@@ -31,7 +33,8 @@ FAULTS: dict[str, Fault] = {
 
 
 class Server:
-    """An API at `url`: `answer(path)` says what it answers. `paths` has the paths of the requests, without their base.
+    """An API at `url`: `answer(path)` says what it answers. `paths` has the paths of the requests,
+    without their base.
 
     `faults` has what breaks the n-th answer, by n from 0.
     """
@@ -125,9 +128,13 @@ def hurried(now: Callable[[], float] = time.time) -> Pace:
 def refreshed(
     database: Path, *addresses: str, season: int | None = None, now: float | None = None
 ) -> tuple[list[str], int]:
-    """Refreshes a database without any waiting. Returns what was said and the number of requests to APIs."""
+    """Refreshes a database without any waiting. Returns what was said and the number of requests to
+    APIs.
+    """
     said: list[str] = []
     new_pace = partial(hurried, time.time if now is None else lambda: now)
-    refresh = Refresh(str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_pace)
+    refresh = Refresh(
+        str(database), addresses, season, CORRECTIONS, lambda text: None, said.append, new_pace
+    )
     refresh.run()
     return said, sum(source.pace.requests for source in refresh.sources)

@@ -1,7 +1,8 @@
 """Malformed, truncated, unusual and ambiguous requests, as bytes.
 
-MALFORMED are wrong: a server must refuse them. TRUNCATED end too early. UNUSUAL are odd, and HTTP allows an answer to
-some of them. SMUGGLED contain a second request, for two servers that disagree on where the first one ends.
+MALFORMED are wrong: a server must refuse them. TRUNCATED end too early. UNUSUAL are odd, and HTTP
+allows an answer to some of them. SMUGGLED contain a second request, for two servers that disagree
+on where the first one ends.
 """
 
 import re
@@ -24,7 +25,14 @@ def request(
     body: bytes = b"",
 ) -> bytes:
     """A request with `Connection: close` and any further header `fields`."""
-    lines = [f"{method} {target} {version}", *([host] if host else []), "Connection: close", *fields, "", ""]
+    lines = [
+        f"{method} {target} {version}",
+        *([host] if host else []),
+        "Connection: close",
+        *fields,
+        "",
+        "",
+    ]
     return "\r\n".join(lines).encode("latin-1") + body
 
 
@@ -84,7 +92,9 @@ MALFORMED = {
     "a method with signs": request(method="G(T"),
     # contradictory headers
     "no Host in HTTP/1.1": request(host=None),
-    "no Host in HTTP/1.1, but an absolute target": request("http://localhost/ergast/f1/2023/18.json", host=None),
+    "no Host in HTTP/1.1, but an absolute target": request(
+        "http://localhost/ergast/f1/2023/18.json", host=None
+    ),
     "two Hosts": request(RACE, "Host: example.org"),
     "an invalid Host": request(host="Host: local host/<script>"),
     "a Host with a line break": request(host="Host: localhost\rX: y"),
@@ -138,7 +148,9 @@ LENGTH = f"Content-Length: {len(INNER) + 5}"
 
 
 def smuggled(*fields: str, before: bytes = b"0\r\n\r\n", after: bytes = b"") -> bytes:
-    """A request with a second one inside: one server takes it for the body, another for the next request."""
+    """A request with a second one inside: one server takes it for the body, another for the next
+    request.
+    """
     return keep_alive(request(RACE, *fields, method="POST", body=before + INNER + after))
 
 
@@ -171,13 +183,17 @@ SMUGGLED = {
 }
 
 
-def send(address: Site, content: bytes, end: bool = False, seconds: float = 10, source: str = "") -> bytes:
+def send(
+    address: Site, content: bytes, end: bool = False, seconds: float = 10, source: str = ""
+) -> bytes:
     """Sends `content` and returns what comes back until the server closes, or for so many seconds.
 
     `end` tells the server that nothing more will come. `source` is the address of the client.
     """
     answer = b""
-    with socket.create_connection(address, timeout=seconds, source_address=(source, 0)) as connection:
+    with socket.create_connection(
+        address, timeout=seconds, source_address=(source, 0)
+    ) as connection:
         with suppress(ConnectionError):  # the server may refuse before it has read everything
             connection.sendall(content)
             if end:

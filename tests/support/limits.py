@@ -1,4 +1,6 @@
-"""Rate limits: two limits, stores with a clock that a test moves, and a Redis that misbehaves as a test wants."""
+"""Rate limits: two limits, stores with a clock that a test moves, and a Redis that misbehaves as a
+test wants.
+"""
 
 import socket
 import socketserver
@@ -36,7 +38,9 @@ def local_store(clients: int = 1024, limits: Sequence[Limit] = (BURST, SUSTAINED
 
 @contextmanager
 def redis_store(
-    url: str, limits: Sequence[Limit] = (BURST, SUSTAINED), clock: Callable[[], float] = time.monotonic
+    url: str,
+    limits: Sequence[Limit] = (BURST, SUSTAINED),
+    clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[RedisStore]:
     """A RedisStore; its connections and threads end with the block."""
     store = RedisStore(url, limits, LocalStore(limits, 1024, Clock(NOW)), clock)
@@ -65,10 +69,13 @@ def ok(connection: socket.socket, command: bytes) -> None:
 
 
 @contextmanager
-def fake_redis(answer: Answer, set_up: Answer = ok, tls: ssl.SSLContext | None = None) -> Iterator[FakeRedis]:
+def fake_redis(
+    answer: Answer, set_up: Answer = ok, tls: ssl.SSLContext | None = None
+) -> Iterator[FakeRedis]:
     """Runs a FakeRedis on a free port, with TLS if there is a context for it.
 
-    It calls `answer` for each EVAL command, and `set_up` for the commands that redis-py sends first on a connection.
+    It calls `answer` for each EVAL command, and `set_up` for the commands that redis-py sends first
+    on a connection.
     """
 
     class Handler(socketserver.BaseRequestHandler):

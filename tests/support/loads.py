@@ -1,4 +1,6 @@
-"""Loads: the loader as a process, changes to a dump, what a load has built, and that it has changed nothing."""
+"""Loads: the loader as a process, changes to a dump, what a load has built, and that it has changed
+nothing.
+"""
 
 import csv
 import hashlib
@@ -36,8 +38,12 @@ def run_loader(
     return subprocess.run(command, capture_output=True, text=True, timeout=60, **options)
 
 
-def built(source: Path | str | Sequence[Path], database: Path, corrections: Path | None = CORRECTIONS) -> Path:
-    """The path of a database that the loader has built from one source or several, in this process, which is faster."""
+def built(
+    source: Path | str | Sequence[Path], database: Path, corrections: Path | None = CORRECTIONS
+) -> Path:
+    """The path of a database that the loader has built from one source or several, in this process,
+    which is faster.
+    """
     sources = [source] if isinstance(source, Path | str) else source
     build.load([str(each) for each in sources], str(database), corrections, lambda text: None)
     return database
@@ -50,7 +56,9 @@ def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
 
 
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but those about sources, without the resultId: new results have the next free ones."""
+    """All rows of each table but those about sources, without the resultId: new results have the
+    next free ones.
+    """
     found = select(
         database,
         """SELECT tables.name, group_concat(columns.name, ', ')
@@ -72,14 +80,26 @@ REFERENCES = {
 
 
 def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but those about sources, with references in place of ids, which differ by the loader."""
+    """All rows of each table but those about sources, with references in place of ids, which differ
+    by the loader.
+    """
     facts = {}
     for (table,) in select(database, "SELECT name FROM sqlite_schema WHERE type = 'table'"):
-        if table.startswith("sqlite_") or table in ("build", "sources", "origins", "coverage", "row_counts"):
+        if table.startswith("sqlite_") or table in (
+            "build",
+            "sources",
+            "origins",
+            "coverage",
+            "row_counts",
+        ):
             continue
-        found = [name for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")]
+        found = [
+            name for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")
+        ]
         columns = [
-            f"({REFERENCES[name]} WHERE {name} = of_table.{name}) AS {name}" if name in REFERENCES else name
+            f"({REFERENCES[name]} WHERE {name} = of_table.{name}) AS {name}"
+            if name in REFERENCES
+            else name
             for name in found
             if name not in ("record", "resultId", "constructors")  # the last has ids
         ]
@@ -102,13 +122,16 @@ def changed(database: Path, *statements: str) -> Path:
     database.write_bytes(database.read_bytes()[:-CHECKSUM_BYTES])
     with closing(sqlite3.connect(database)) as db, db:
         for statement in statements:
-            assert db.execute(with_ids(statement)).rowcount, statement  # 0: no row is as the test expects
+            # 0: no row is as the test expects
+            assert db.execute(with_ids(statement)).rowcount, statement
     write_checksum(database)
     return database
 
 
 def planted(name: str) -> list[tuple[str, str, str]]:
-    """From a file in tests/expected/: the beginning of a title, SQL that plants a fault, the row that reports it."""
+    """From a file in tests/expected/: the beginning of a title, SQL that plants a fault, the row
+    that reports it.
+    """
     lines = (ROOT / "tests" / "expected" / name).read_text(encoding="utf-8").splitlines()
     return list(zip(*[iter(map(str.strip, lines))] * 3))
 
@@ -118,7 +141,9 @@ def with_ids(statement: str) -> str:
     statement = re.sub(r"RACE\((\d+)/(\d+)\)", race, statement)
     driver = r"driverId = (SELECT driverId FROM drivers WHERE driverRef = '\1')"
     statement = re.sub(r"DRIVER\((\w+)\)", driver, statement)
-    constructor = r"constructorId = (SELECT constructorId FROM constructors WHERE constructorRef = '\1')"
+    constructor = (
+        r"constructorId = (SELECT constructorId FROM constructors WHERE constructorRef = '\1')"
+    )
     return re.sub(r"CONSTRUCTOR\((\w+)\)", constructor, statement)
 
 
@@ -139,7 +164,9 @@ def refused(database: Path) -> Iterator[None]:
 
 
 def assert_refused(source: Path | str, database: Path, *said: str, **options: Any) -> None:
-    """Asserts that the loader refuses a source in one line, which has all these words, and changes nothing."""
+    """Asserts that the loader refuses a source in one line, which has all these words, and changes
+    nothing.
+    """
     with refused(database):
         run = run_loader(source, database, **options)
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
@@ -156,7 +183,9 @@ def csv_rows(folder: Path, table: str) -> list[Row]:
 
 
 def edited(source: Path, folder: Path, **edits: Edit) -> Path:
-    """A copy of a dump. The edit of a table changes each row; it may return None to leave the row out."""
+    """A copy of a dump. The edit of a table changes each row; it may return None to leave the row
+    out.
+    """
     folder.mkdir()
     for file in source.iterdir():
         if file.stem not in edits:
@@ -172,7 +201,11 @@ def edited(source: Path, folder: Path, **edits: Edit) -> Path:
 
 def race_ids(source: Path, year: int) -> dict[int, str]:
     """The raceId of each round of a season in a dump."""
-    return {int(row["round"]): row["raceId"] for row in csv_rows(source, "races") if row["year"] == str(year)}
+    return {
+        int(row["round"]): row["raceId"]
+        for row in csv_rows(source, "races")
+        if row["year"] == str(year)
+    }
 
 
 def without(source: Path, folder: Path, year: int, *rounds: int, **edits: Edit) -> Path:

@@ -1,6 +1,8 @@
-"""A second, slow and obvious implementation of the interface, for comparison: lists and loops over the CSV files.
+"""A second, slow and obvious implementation of the interface, for comparison: lists and loops over
+the CSV files.
 
-It shares no code with the service. Every rule is written down once more, so one mistake cannot hide in both.
+It shares no code with the service. Every rule is written down once more, so one mistake cannot hide
+in both.
 """
 
 import csv
@@ -56,9 +58,13 @@ status               ●        ●            ●       ●    ●       ●   
 """  # noqa: E501
 WORDS, *LINES = [line.split() for line in MATRIX.strip().splitlines()]
 CELLS = {endpoint: dict(zip(WORDS[1:], marks)) for endpoint, *marks in LINES}
-ACCEPTED = {endpoint: {word for word, mark in marks.items() if mark != "-"} for endpoint, marks in CELLS.items()}
+ACCEPTED = {
+    endpoint: {word for word, mark in marks.items() if mark != "-"}
+    for endpoint, marks in CELLS.items()
+}
 BESIDE_STANDINGS = {
-    endpoint: {word for word, mark in marks.items() if mark in "○VS"} for endpoint, marks in CELLS.items()
+    endpoint: {word for word, mark in marks.items() if mark in "○VS"}
+    for endpoint, marks in CELLS.items()
 }
 STANDINGS = {"driverstandings", "constructorstandings"}
 
@@ -102,17 +108,34 @@ TABLES = {
     "status": ("StatusTable", "Status", None),
 }
 
-# The file of each endpoint that has rows of a race, the columns that order them, and those that filters speak of.
+# The file of each endpoint that has rows of a race, the columns that order them, and those that
+# filters speak of.
 FILES = {
-    "results": ("results", "positionOrder resultId", "results=positionText fastest=rank grid status=statusId"),
-    "sprint": ("sprint_results", "positionOrder resultId", "sprint=positionText grid status=statusId"),
+    "results": (
+        "results",
+        "positionOrder resultId",
+        "results=positionText fastest=rank grid status=statusId",
+    ),
+    "sprint": (
+        "sprint_results",
+        "positionOrder resultId",
+        "sprint=positionText grid status=statusId",
+    ),
     "qualifying": ("qualifying", "position qualifyId", "qualifying=position"),
-    "sprintqualifying": ("sprint_qualifying", "position sprintQualifyId", "sprintqualifying=position"),
+    "sprintqualifying": (
+        "sprint_qualifying",
+        "position sprintQualifyId",
+        "sprintqualifying=position",
+    ),
     "practice": ("practice", "session position driverRef", "practice=session"),
     "pitstops": ("pit_stops", "time lap stop driverId", "pitstops=stop laps=lap"),
     "laps": ("lap_times", "lap position driverId", "laps=lap"),
     **{
-        f"{thing}standings": (f"{thing}_standings", f"position {thing}StandingsId", f"{thing}standings=positionText")
+        f"{thing}standings": (
+            f"{thing}_standings",
+            f"position {thing}StandingsId",
+            f"{thing}standings=positionText",
+        )
         for thing in ("driver", "constructor")
     },
 }
@@ -121,7 +144,9 @@ FILES = {
 @cache
 def names(text: str) -> dict[str, str]:
     """`a=b c` is {"a": "b", "c": "c"}: the order counts, and most names are those of the column."""
-    return {name: column or name for name, _, column in (pair.partition("=") for pair in text.split())}
+    return {
+        name: column or name for name, _, column in (pair.partition("=") for pair in text.split())
+    }
 
 
 # The names under which a table repeats the filters of the request, in its order.
@@ -138,7 +163,9 @@ DRIVER = names(
     "driverId=driverRef permanentNumber=number code url"
     " givenName=forename familyName=surname dateOfBirth=dob nationality"
 )
-SESSIONS = names("FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_")
+SESSIONS = names(
+    "FirstPractice=fp1_ SecondPractice=fp2_ ThirdPractice=fp3_ Qualifying=quali_ Sprint=sprint_"
+)
 
 
 class Refused(Exception):
@@ -146,19 +173,24 @@ class Refused(Exception):
 
 
 def read(folder: Path, table: str) -> list[Row]:
-    """The rows of a file, a dict each, with the facts that are known. No rows if there is no such file."""
+    """The rows of a file, a dict each, with the facts that are known. No rows if there is no such
+    file.
+    """
     path = folder / f"{table}.csv"
     if not path.exists():
         return []
     unknown = (None, "", r"\N")
     with path.open(newline="", encoding="utf-8") as file:
         return [
-            {name: value.strip() for name, value in row.items() if value not in unknown} for row in csv.DictReader(file)
+            {name: value.strip() for name, value in row.items() if value not in unknown}
+            for row in csv.DictReader(file)
         ]
 
 
 def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
-    """The segments of an address, and what it asks for: (segments, season, round, filters, endpoint)."""
+    """The segments of an address, and what it asks for: (segments, season, round, filters,
+    endpoint).
+    """
     if not path.isascii():
         raise Refused(404)
     path = path.lower()
@@ -166,7 +198,11 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     segments = path.split("/")[1:]
     rest = list(segments)
     season = rest.pop(0) if rest and re.fullmatch("[1-9][0-9]{3}|current", rest[0]) else None
-    round = rest.pop(0) if season and rest and re.fullmatch("[1-9][0-9]{0,17}|last|next", rest[0]) else None
+    round = (
+        rest.pop(0)
+        if season and rest and re.fullmatch("[1-9][0-9]{0,17}|last|next", rest[0])
+        else None
+    )
     if not rest:
         return [*segments, "races"], season, round, {}, "races"
     rest = rewritten(rest)
@@ -181,7 +217,9 @@ def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
     if endpoint not in CELLS:
         raise Refused(404)
     accepted = BESIDE_STANDINGS if filters.keys() & STANDINGS else ACCEPTED
-    if not filters.keys() <= accepted[endpoint] or (endpoint in ("laps", "pitstops") and not season):
+    if not filters.keys() <= accepted[endpoint] or (
+        endpoint in ("laps", "pitstops") and not season
+    ):
         raise Refused(400)
     return segments, season, round, filters, endpoint
 
@@ -193,7 +231,11 @@ def rewritten(rest: list[str]) -> list[str]:
     for spelling, words in OTHER_SPELLINGS.items():
         if tuple(rest[: len(spelling)]) == spelling:
             after = rest[len(spelling) :]
-            return [*words, *rewritten(after)] if len(words) == 2 else [*words, *after[:1], *rewritten(after[1:])]
+            return (
+                [*words, *rewritten(after)]
+                if len(words) == 2
+                else [*words, *after[:1], *rewritten(after[1:])]
+            )
     return [*rest[:2], *rewritten(rest[2:])]
 
 
@@ -233,7 +275,9 @@ def by_id(row: Row) -> bytes:
 
 def by_family_name(row: Row) -> tuple[str, bytes]:
     letters = unicodedata.normalize("NFD", row["surname"])
-    return "".join(letter for letter in letters if not unicodedata.combining(letter)).casefold(), by_id(row)
+    return "".join(
+        letter for letter in letters if not unicodedata.combining(letter)
+    ).casefold(), by_id(row)
 
 
 def matching(rows: Iterable[Row], wanted: Facts) -> list[Row]:
@@ -246,17 +290,27 @@ def pick(row: Row, columns: dict[str, str]) -> dict[str, Any]:
 
 
 def circuit_object(row: Row) -> dict[str, Any]:
-    return pick(row, names("circuitId=circuitRef url circuitName=name")) | {"Location": pick(row, LOCATION)}
+    return pick(row, names("circuitId=circuitRef url circuitName=name")) | {
+        "Location": pick(row, LOCATION)
+    }
 
 
 class Oracle:
     """What the service has to answer over the dump in `folder`. `finish_times` is `total` or `gap`."""
 
-    def __init__(self, folder: Path, base_url: str = "http://localhost/ergast/f1", finish_times: str = "total") -> None:
+    def __init__(
+        self,
+        folder: Path,
+        base_url: str = "http://localhost/ergast/f1",
+        finish_times: str = "total",
+    ) -> None:
         self.base_url = base_url
         self.finish_times = finish_times
         self.circuits, self.constructors, self.drivers = (
-            {row[f"{thing}Id"]: row | {"id": row[f"{thing}Ref"].lower()} for row in read(folder, f"{thing}s")}
+            {
+                row[f"{thing}Id"]: row | {"id": row[f"{thing}Ref"].lower()}
+                for row in read(folder, f"{thing}s")
+            }
             for thing in ("circuit", "constructor", "driver")
         )
         self.status = {row["statusId"]: row["status"] for row in read(folder, "status")}
@@ -265,8 +319,15 @@ class Oracle:
         # `facts` are what the filters of an address are compared with.
         for race in self.calendar:
             circuit = self.circuits[race["circuitId"]]["id"]
-            race["facts"] = {"season": race["year"], "round": race["round"], "circuits": circuit, "race": race["id"]}
-        years = read(folder, "seasons") or [{"year": year} for year in {race["year"] for race in self.calendar}]
+            race["facts"] = {
+                "season": race["year"],
+                "round": race["round"],
+                "circuits": circuit,
+                "race": race["id"],
+            }
+        years = read(folder, "seasons") or [
+            {"year": year} for year in {race["year"] for race in self.calendar}
+        ]
         # The lists of things, each with the fact that names its things.
         self.lists = {
             "seasons": ("season", sorted([row | {"id": row["year"]} for row in years], key=by_id)),
@@ -276,9 +337,16 @@ class Oracle:
             "drivers": ("drivers", sorted(self.drivers.values(), key=by_family_name)),
         }
         self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
-        self.rows["entries"] = self.read_rows(folder, "entries", "constructorId", "")  # of those without a result
-        self.races_with = {endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()}
-        self.entries, self.driven, self.rows_of = defaultdict(list), defaultdict(list), defaultdict(list)
+        # of those without a result
+        self.rows["entries"] = self.read_rows(folder, "entries", "constructorId", "")
+        self.races_with = {
+            endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()
+        }
+        self.entries, self.driven, self.rows_of = (
+            defaultdict(list),
+            defaultdict(list),
+            defaultdict(list),
+        )
         for row in self.rows["results"]:
             self.entries[row["raceId"], row["driverId"]].append(row)
         for row in self.rows["results"] + self.rows["entries"]:
@@ -287,15 +355,21 @@ class Oracle:
             for row in rows:
                 for round in (row["facts"]["round"], None):
                     self.rows_of[endpoint, row["facts"]["season"], round].append(row)
-        self.qualified = {(row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]}
+        self.qualified = {
+            (row["raceId"], row["driverId"], row["position"]) for row in self.rows["qualifying"]
+        }
 
     def read_rows(self, folder: Path, table: str, order: str, columns: str) -> list[Row]:
-        """The rows of a table, by race and then by the columns of `order`; a number that is missing comes last."""
+        """The rows of a table, by race and then by the columns of `order`; a number that is missing
+        comes last.
+        """
 
         def key(row: Row) -> tuple[tuple[int, int], list[int | str]]:
             facts = self.drivers[row["driverId"]] | row if "driverRef" in order else row
             values = [facts.get(column) or "9" * 18 for column in order.split()]
-            return date_of(self.races[row["raceId"]]), [int(text) if text.isdigit() else text for text in values]
+            return date_of(self.races[row["raceId"]]), [
+                int(text) if text.isdigit() else text for text in values
+            ]
 
         rows = sorted(read(folder, table), key=key)
         for row in rows:
@@ -307,19 +381,29 @@ class Oracle:
         return rows
 
     def answer(self, path: str, limit: int = 100, offset: int = 0) -> tuple[int, Any]:
-        """(status, MRData) for a path under the base address, such as `/2023/18/results`; None if it is refused."""
+        """(status, MRData) for a path under the base address, such as `/2023/18/results`; None if
+        it is refused.
+        """
         try:
             segments, season, round, filters, endpoint = parse(path)
-            season, round = self.numbers(season, round, endpoint == "races" and filters.keys() <= {"circuits"})
+            season, round = self.numbers(
+                season, round, endpoint == "races" and filters.keys() <= {"circuits"}
+            )
         except Refused as refused:
             return refused.args[0], None
         given = some(season=season, round=round) | filters
         wanted = {word: value for word, value in given.items() if (word, value) != ("fastest", "0")}
         limit = min(limit, 2000)
         records = self.records(endpoint, wanted)
-        echo = {name: given[word] for word, name in ECHO.items() if word in given and not word == endpoint == "laps"}
+        echo = {
+            name: given[word]
+            for word, name in ECHO.items()
+            if word in given and not word == endpoint == "laps"
+        }
         if endpoint in STANDINGS and season and not round:
-            echo |= some(round=next((race["round"] for race in self.chosen_races(endpoint, wanted)), None))
+            echo |= some(
+                round=next((race["round"] for race in self.chosen_races(endpoint, wanted)), None)
+            )
         table, name, _ = TABLES[endpoint]
         return 200, {
             "xmlns": "",
@@ -358,11 +442,18 @@ class Oracle:
         if endpoint in STANDINGS:
             return self.standings(endpoint, wanted)
         if endpoint == "status":
-            counts = Counter(row["statusId"] for row in matching(self.candidates("results", wanted), wanted))
-            statuses = [{"statusId": key, "count": str(n), "status": self.status[key]} for key, n in counts.items()]
+            counts = Counter(
+                row["statusId"] for row in matching(self.candidates("results", wanted), wanted)
+            )
+            statuses = [
+                {"statusId": key, "count": str(n), "status": self.status[key]}
+                for key, n in counts.items()
+            ]
             return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
         of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
-        rows = matching(self.candidates(endpoint, wanted), only(wanted, wanted.keys() - of_the_race.keys()))
+        rows = matching(
+            self.candidates(endpoint, wanted), only(wanted, wanted.keys() - of_the_race.keys())
+        )
         if of_the_race:
             entries = matching(self.candidates("results", wanted), of_the_race)
             entered = {(entry["raceId"], entry["driverId"]) for entry in entries}
@@ -376,7 +467,9 @@ class Oracle:
         return self.rows_of[endpoint, wanted["season"], wanted.get("round")]
 
     def things(self, word: str, table: list[Row], wanted: Facts) -> list[Row]:
-        """The rows of a table of things; `word` is the fact by which rows of results and races name such a thing."""
+        """The rows of a table of things; `word` is the fact by which rows of results and races name
+        such a thing.
+        """
         if wanted.keys() & STANDINGS:
             found = self.in_standings(word, wanted)
         elif not wanted:
@@ -384,11 +477,18 @@ class Oracle:
         elif wanted.keys() == {word} and word != "season":
             found = {wanted[word]}  # nothing but its own id, which is one more condition
         elif wanted.keys() & OF_AN_ENTRY or word in ("drivers", "constructors"):
-            entries = matching(self.candidates("results", wanted), only(wanted, wanted.keys() - {"qualifying"}))
+            entries = matching(
+                self.candidates("results", wanted), only(wanted, wanted.keys() - {"qualifying"})
+            )
             if place := wanted.get("qualifying"):
-                entries = [row for row in entries if (row["raceId"], row["driverId"], place) in self.qualified]
+                entries = [
+                    row
+                    for row in entries
+                    if (row["raceId"], row["driverId"], place) in self.qualified
+                ]
             else:
-                entries += matching(self.candidates("entries", wanted), wanted)  # these have no facts of a result
+                # these have no facts of a result
+                entries += matching(self.candidates("entries", wanted), wanted)
             found = {row["facts"][word] for row in entries}
         else:
             found = {race["facts"][word] for race in matching(self.calendar, wanted)}
@@ -397,7 +497,10 @@ class Oracle:
     def in_standings(self, word: str, wanted: Facts) -> set[str]:
         """The ids of the things that stand in the places given, in the lists that are chosen."""
         found = []
-        for endpoint, thing in (("driverstandings", "drivers"), ("constructorstandings", "constructors")):
+        for endpoint, thing in (
+            ("driverstandings", "drivers"),
+            ("constructorstandings", "constructors"),
+        ):
             if wanted.keys() & {endpoint, thing}:
                 rows = self.standings(endpoint, only(wanted, {"season", "round", endpoint, thing}))
                 found.append({row["facts"][word] for row in rows})
@@ -405,7 +508,9 @@ class Oracle:
 
     def standings(self, endpoint: str, wanted: Facts) -> list[Row]:
         chosen = {race["id"] for race in self.chosen_races(endpoint, wanted)}
-        return matching([row for row in self.candidates(endpoint, wanted) if row["raceId"] in chosen], wanted)
+        return matching(
+            [row for row in self.candidates(endpoint, wanted) if row["raceId"] in chosen], wanted
+        )
 
     def chosen_races(self, endpoint: str, wanted: Facts) -> list[Row]:
         """The races after which the chosen lists of standings were made."""
@@ -419,7 +524,9 @@ class Oracle:
     # How records look.
 
     def objects(self, endpoint: str, page: list[Row]) -> list[dict[str, Any]]:
-        """The list in a table: the objects of the page, under the races, laps or lists that have one of them."""
+        """The list in a table: the objects of the page, under the races, laps or lists that have
+        one of them.
+        """
         makers = {
             "seasons": lambda row: pick(row, SEASON),
             "circuits": circuit_object,
@@ -450,7 +557,8 @@ class Oracle:
             if endpoint == "laps":
                 laps = groupby(rows, key=lambda row: row["lap"])
                 inner = [
-                    {"number": lap, "Timings": [self.timing_object(row) for row in on_lap]} for lap, on_lap in laps
+                    {"number": lap, "Timings": [self.timing_object(row) for row in on_lap]}
+                    for lap, on_lap in laps
                 ]
             nested.append(head | {name: inner})
         return nested
@@ -472,7 +580,11 @@ class Oracle:
             del columns["SecondPractice"]
             columns["SprintShootout" if year == 2023 else "SprintQualifying"] = "fp2_"
         sessions = {name: self.session(race, prefix) for name, prefix in columns.items()}
-        return {name: session for name, session in sessions.items() if session or (name == "Sprint" and sprint)}
+        return {
+            name: session
+            for name, session in sessions.items()
+            if session or (name == "Sprint" and sprint)
+        }
 
     def driver(self, row: Row) -> dict[str, Any]:
         return pick(self.drivers[row["driverId"]], DRIVER)
@@ -482,7 +594,11 @@ class Oracle:
 
     def result_object(self, row: Row) -> dict[str, Any]:
         result = pick(row, names("number position=positionOrder positionText"))
-        result |= {"points": points(row["points"]), "Driver": self.driver(row), "Constructor": self.constructor(row)}
+        result |= {
+            "points": points(row["points"]),
+            "Driver": self.driver(row),
+            "Constructor": self.constructor(row),
+        }
         result |= pick(row, names("grid laps")) | {"status": self.status[row["statusId"]]}
         if "milliseconds" in row:
             result["Time"] = self.time_object(row)
@@ -491,7 +607,10 @@ class Oracle:
             if "fastestLapTime" in row:
                 result["FastestLap"]["Time"] = {"time": row["fastestLapTime"]}
             if "fastestLapSpeed" in row:
-                result["FastestLap"]["AverageSpeed"] = {"units": "kph", "speed": row["fastestLapSpeed"]}
+                result["FastestLap"]["AverageSpeed"] = {
+                    "units": "kph",
+                    "speed": row["fastestLapSpeed"],
+                }
         return result
 
     def time_object(self, row: Row) -> dict[str, Any]:
@@ -511,7 +630,9 @@ class Oracle:
 
     def practice_object(self, row: Row) -> dict[str, Any]:
         result = pick(row, names("session number position"))
-        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)} | pick(row, names("laps"))
+        result |= {"Driver": self.driver(row), "Constructor": self.constructor(row)} | pick(
+            row, names("laps")
+        )
         if "milliseconds" in row:
             own = int(row["milliseconds"])
             time = f"{own // 60000}:{own % 60000 // 1000:02}.{own % 1000:03}"
@@ -519,14 +640,20 @@ class Oracle:
         return result
 
     def stop_object(self, row: Row) -> dict[str, Any]:
-        stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("lap stop time"))
+        stop = {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(
+            row, names("lap stop time")
+        )
         return stop | {"duration": clock(int(row["milliseconds"]))}
 
     def timing_object(self, row: Row) -> dict[str, Any]:
-        return {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(row, names("position time"))
+        return {"driverId": self.drivers[row["driverId"]]["driverRef"]} | pick(
+            row, names("position time")
+        )
 
     def standing_object(self, row: Row) -> dict[str, Any]:
-        standing = pick(row, names("position positionText points wins")) | {"points": points(row["points"])}
+        standing = pick(row, names("position positionText points wins")) | {
+            "points": points(row["points"])
+        }
         if "constructorId" in row:
             return standing | {"Constructor": self.constructor(row)}
         driven = sorted(

@@ -1,4 +1,5 @@
-"""Real servers, each on a free port: gunicorn, the service, nginx and Redis; and what Linux knows about a process.
+"""Real servers, each on a free port: gunicorn, the service, nginx and Redis; and what Linux knows
+about a process.
 
 The benchmarks use it too.
 """
@@ -25,7 +26,8 @@ OFF = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "off"}
 Site = tuple[str, int]  # host and port
 Address = Site | str  # or the path of a unix socket
 
-# Processes that start together have different ranges: tests that run in parallel choose different ports.
+# Processes that start together have different ranges: tests that run in parallel choose different
+# ports.
 _FIRST = 20_000 + os.getpid() % 120 * 100
 _ports = itertools.cycle(range(_FIRST, _FIRST + 100))
 
@@ -33,9 +35,22 @@ _ports = itertools.cycle(range(_FIRST, _FIRST + 100))
 @contextmanager
 def following(database: Path, *arguments: str, **environ: str) -> Iterator["subprocess.Popen[str]"]:
     """`racedata refresh --follow` as a process of its own, until the end of the block."""
-    command = [sys.executable, "-m", "racedata", "refresh", "--follow", "--database", str(database), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "racedata",
+        "refresh",
+        "--follow",
+        "--database",
+        str(database),
+        *arguments,
+    ]
     with subprocess.Popen(
-        command, env={**os.environ, **environ}, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        command,
+        env={**os.environ, **environ},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         try:
             yield process
@@ -45,7 +60,9 @@ def following(database: Path, *arguments: str, **environ: str) -> Iterator["subp
 
 def children_of(process: int) -> list[int]:
     """The ids of the processes that a process has started."""
-    return [int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+    return [
+        int(child) for child in Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    ]
 
 
 def has_ended(process: int) -> bool:
@@ -88,7 +105,9 @@ def listens(address: Address) -> bool:
 
 
 def open_files(process: int | str) -> list[str]:
-    """The names of the files that a process has open; of sockets and pipes, `socket:[…]` and `pipe:[…]`."""
+    """The names of the files that a process has open; of sockets and pipes, `socket:[…]` and
+    `pipe:[…]`.
+    """
     names = []
     for link in Path(f"/proc/{process}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile
@@ -102,15 +121,21 @@ def threads(process: int) -> int:
 
 
 def memory(process: int | str) -> float:
-    """The memory of a process in megabytes, with its share of the memory that it shares with others (PSS)."""
+    """The memory of a process in megabytes, with its share of the memory that it shares with others
+    (PSS).
+    """
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 class Gunicorn:
-    """A running gunicorn. `process` is its master, `seconds` the time from its start until it was ready."""
+    """A running gunicorn. `process` is its master, `seconds` the time from its start until it was
+    ready.
+    """
 
-    def __init__(self, process: "subprocess.Popen[bytes]", address: Address, seconds: float) -> None:
+    def __init__(
+        self, process: "subprocess.Popen[bytes]", address: Address, seconds: float
+    ) -> None:
         self.process, self.address, self.seconds = process, address, seconds
 
     def workers(self) -> list[int]:
@@ -131,20 +156,26 @@ def gunicorn(
     output: IO[str] | None = None,
     command: Sequence[str] = SERVE,
 ) -> Iterator[Gunicorn]:
-    """`racedata serve` with these options of gunicorn, on a free port or on unix sockets. It ends with the block.
+    """`racedata serve` with these options of gunicorn, on a free port or on unix sockets. It ends
+    with the block.
 
-    Enters the block once `ready` is true of its address. Raises RuntimeError if it ends before that.
+    Enters the block once `ready` is true of its address. Raises RuntimeError if it ends before
+    that.
     """
     address: Address = str(sockets[0]) if sockets else ("127.0.0.1", free_port())
     place = {"PORT": str(address[1])} if isinstance(address, tuple) else {}
     bind = [option for path in sockets for option in ("--bind", f"unix:{path}")]
     environ = {"PATH": os.environ["PATH"], **place, **environ}
     begin = time.perf_counter()
-    process = subprocess.Popen([*command, "--", *bind, *options], cwd=ROOT, env=environ, stdout=output, stderr=output)
+    process = subprocess.Popen(
+        [*command, "--", *bind, *options], cwd=ROOT, env=environ, stdout=output, stderr=output
+    )
     try:
         until(lambda: process.poll() is not None or ready(address))
         if process.poll() is not None:
-            raise RuntimeError(f"the service with {' '.join(options)} has ended with status {process.returncode}")
+            raise RuntimeError(
+                f"the service with {' '.join(options)} has ended with status {process.returncode}"
+            )
         yield Gunicorn(process, address, time.perf_counter() - begin)
     finally:
         process.terminate()
@@ -155,10 +186,17 @@ def gunicorn(
 
 
 @contextmanager
-def service(database: Path, log: Path, sockets: Sequence[Path] = (), **settings: str) -> Iterator[Gunicorn]:
-    """The service over `database`, on a free port or on unix sockets, with its output in the file `log`."""
+def service(
+    database: Path, log: Path, sockets: Sequence[Path] = (), **settings: str
+) -> Iterator[Gunicorn]:
+    """The service over `database`, on a free port or on unix sockets, with its output in the file
+    `log`.
+    """
     environ = {"RACEDATA_DATABASE": str(database), **settings}
-    with open(log, "w") as output, gunicorn(environ=environ, sockets=sockets, output=output) as running:
+    with (
+        open(log, "w") as output,
+        gunicorn(environ=environ, sockets=sockets, output=output) as running,
+    ):
         yield running
 
 
@@ -171,8 +209,8 @@ def nginx_sockets(folder: Path) -> list[Path]:
 def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     """nginx with deploy/nginx.conf, in front of `nginx_sockets(folder)`; yields its (host, port).
 
-    Each of the changes has a text of the configuration and its replacement. The logs are `access.log` and `error.log`
-    in the folder.
+    Each of the changes has a text of the configuration and its replacement. The logs are
+    `access.log` and `error.log` in the folder.
     """
     address = ("127.0.0.1", free_port())
     site = SITE
@@ -206,10 +244,17 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
 
 
 @contextmanager
-def site_with_nginx(database: Path, folder: Path, **settings: str) -> Iterator[tuple[Site, Gunicorn]]:
-    """The service behind nginx with deploy/nginx.conf. Logs are in the folder: `log`, `access.log`, `error.log`."""
+def site_with_nginx(
+    database: Path, folder: Path, **settings: str
+) -> Iterator[tuple[Site, Gunicorn]]:
+    """The service behind nginx with deploy/nginx.conf. Logs are in the folder: `log`, `access.log`,
+    `error.log`.
+    """
     settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **settings}
-    with service(database, folder / "log", nginx_sockets(folder), **settings) as running, nginx(folder) as site:
+    with (
+        service(database, folder / "log", nginx_sockets(folder), **settings) as running,
+        nginx(folder) as site,
+    ):
         yield site, running
 
 
@@ -222,7 +267,15 @@ class Redis:
         self.start()
 
     def start(self) -> None:
-        command = ["redis-server", "--port", str(self.port), "--dir", str(self.folder), "--save", ""]
+        command = [
+            "redis-server",
+            "--port",
+            str(self.port),
+            "--dir",
+            str(self.folder),
+            "--save",
+            "",
+        ]
         self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         until(lambda: listens(("127.0.0.1", self.port)))
 

@@ -1,4 +1,5 @@
-"""A season that is played in simulated time: its sources publish late, correct, fail and move races.
+"""A season that is played in simulated time: its sources publish late, correct, fail and move
+races.
 
 Or with the real client of an API, which asks a real server.
 """
@@ -26,7 +27,9 @@ from support.apis import Answer
 Key = tuple[int, str, str]  # round, session and kind
 
 CLASSIFICATIONS = ("qualifying", "sprint_results", "results")
-API_KINDS = {table.name for table in RACE_TABLES.values() if table.endpoint and not table.endpoint.optional}
+API_KINDS = {
+    table.name for table in RACE_TABLES.values() if table.endpoint and not table.endpoint.optional
+}
 F1DB_KINDS = {*RECORDS} - {"lap_times"}
 
 
@@ -41,37 +44,56 @@ def hours(least: float, most: float) -> timedelta:
 class Season:
     """The year, and a database as it was at its beginning: with the calendar, and without records."""
 
-    def __init__(self, database: Path, year: int, moves: Mapping[int, tuple[timedelta, timedelta]]) -> None:
-        """`moves` has, by round, how long before the race it is announced that it is moved, and by how much."""
+    def __init__(
+        self, database: Path, year: int, moves: Mapping[int, tuple[timedelta, timedelta]]
+    ) -> None:
+        """`moves` has, by round, how long before the race it is announced that it is moved, and by
+        how much.
+        """
         self.year, self.now = year, datetime(year, 1, 1, tzinfo=UTC)
         self.db = sqlite3.connect(":memory:")
         with closing(open_read_only(database)) as whole:
             whole.backup(self.db)
         for kind in API_KINDS | F1DB_KINDS:
-            self.db.execute(f"DELETE FROM {kind} WHERE raceId IN (SELECT raceId FROM races WHERE year >= ?)", (year,))
+            self.db.execute(
+                f"DELETE FROM {kind} WHERE raceId IN (SELECT raceId FROM races WHERE year >= ?)",
+                (year,),
+            )
         self.db.execute("DELETE FROM races WHERE year > ?", (year,))
-        self.ids = dict(self.db.execute("SELECT round, raceId FROM races WHERE year = ?", (year,)).fetchall())
+        self.ids = dict(
+            self.db.execute("SELECT round, raceId FROM races WHERE year = ?", (year,)).fetchall()
+        )
         self.read: list[Expected] = []  # what was read from the database since it was changed
         # When each session really starts, by key.
         self.starts = {each[1:4]: each.starts for each in self.expected() if each.year == year}
         self.moves = {
-            round: (self.starts[round, "race", "results"] - ahead, by) for round, (ahead, by) in moves.items()
+            round: (self.starts[round, "race", "results"] - ahead, by)
+            for round, (ahead, by) in moves.items()
         }
-        self.starts = {key: starts + moves.get(key[0], [timedelta()])[-1] for key, starts in self.starts.items()}
+        self.starts = {
+            key: starts + moves.get(key[0], [timedelta()])[-1]
+            for key, starts in self.starts.items()
+        }
         self.stored: dict[Key, datetime] = {}  # when each key was first
         self.next_tries: list[timedelta] = []  # after each fault
 
     def races(self) -> dict[int, datetime]:
         """When each race really starts."""
-        return {round: starts for (round, _, kind), starts in self.starts.items() if kind == "results"}
+        return {
+            round: starts for (round, _, kind), starts in self.starts.items() if kind == "results"
+        }
 
     def play(self, sources: Sequence["SimulatedSource"]) -> None:
         followed = [
-            Followed(source.kinds, source.has_news, source.refresh, isinstance(source, SimulatedF1db))
+            Followed(
+                source.kinds, source.has_news, source.refresh, isinstance(source, SimulatedF1db)
+            )
             for source in sources
         ]
         with closing(self.db), suppress(SeasonOver):
-            loop = Loop(self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault)
+            loop = Loop(
+                self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault
+            )
             following = [Following(source, self.now) for source in followed]
             while True:  # of several processes, the one that is due first
                 loop.look(min(following, key=lambda each: each.due))
@@ -92,10 +114,18 @@ class Season:
         if key not in self.stored:
             self.stored[key], self.read = self.now, []
             round, session, kind = key
-            columns = [name for _, name, _, needed, *_ in self.db.execute(f"PRAGMA table_info({kind})") if needed]
-            values = [{"raceId": self.ids[round], "session": session[-1]}.get(column, 1) for column in columns]
+            columns = [
+                name
+                for _, name, _, needed, *_ in self.db.execute(f"PRAGMA table_info({kind})")
+                if needed
+            ]
+            values = [
+                {"raceId": self.ids[round], "session": session[-1]}.get(column, 1)
+                for column in columns
+            ]
             self.db.execute(
-                f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({', '.join('?' * len(values))})", values
+                f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({', '.join('?' * len(values))})",
+                values,
             )
 
     def announced(self) -> list[int]:
@@ -114,10 +144,14 @@ class Season:
 class SimulatedSource:
     """What a source publishes when, and when it was asked."""
 
-    def __init__(self, season: Season, kinds: Collection[str], outages: Sequence[tuple[datetime, datetime]]) -> None:
+    def __init__(
+        self, season: Season, kinds: Collection[str], outages: Sequence[tuple[datetime, datetime]]
+    ) -> None:
         self.season, self.kinds, self.outages = season, kinds, outages
         # When it publishes each version of records, and when each was fetched.
-        self.versions: dict[Key, list[datetime]] = {key: [] for key in season.starts if key[2] in kinds}
+        self.versions: dict[Key, list[datetime]] = {
+            key: [] for key in season.starts if key[2] in kinds
+        }
         self.fetched: dict[Key, list[datetime]] = {key: [] for key in self.versions}
         self.requests: list[datetime] = []
         self.questions = self.in_vain = 0
@@ -131,7 +165,9 @@ class SimulatedSource:
 
     def available(self, published: datetime, wait: timedelta) -> datetime:
         """When something can be had at the latest, after a wait: not before the source works again."""
-        return next((end for start, end in self.outages if start - wait <= published < end), published)
+        return next(
+            (end for start, end in self.outages if start - wait <= published < end), published
+        )
 
     def news(self, key: Key) -> int:
         return sum(time <= self.season.now for time in self.versions[key]) - len(self.fetched[key])
@@ -158,16 +194,28 @@ class SimulatedSource:
 
 
 class SimulatedApi(SimulatedSource):
-    """Publishes each kind on its own; laps within a day, and everything of `late` rounds ten hours later."""
+    """Publishes each kind on its own; laps within a day, and everything of `late` rounds ten hours
+    later.
+    """
 
-    def __init__(self, season: Season, outages: Sequence[tuple[datetime, datetime]], late: Collection[int]) -> None:
+    def __init__(
+        self, season: Season, outages: Sequence[tuple[datetime, datetime]], late: Collection[int]
+    ) -> None:
         super().__init__(season, API_KINDS, outages)
-        delays = {"results": 0, "lap_times": 24, "pit_stops": 2, "driver_standings": 0.2, "constructor_standings": 0.2}
+        delays = {
+            "results": 0,
+            "lap_times": 24,
+            "pit_stops": 2,
+            "driver_standings": 0.2,
+            "constructor_standings": 0.2,
+        }
         for (round, session, kind), starts in season.starts.items():
             if kind in CLASSIFICATIONS:
                 published = starts + FIRST_LOOK + (hours(9, 11) if round in late else hours(0, 4))
                 for each in delays if kind == "results" else [kind]:
-                    self.versions[round, session, each] = [published + hours(0, delays.get(each, 0))]
+                    self.versions[round, session, each] = [
+                        published + hours(0, delays.get(each, 0))
+                    ]
                 if kind == "results":
                     corrected = [published + hours(1, 20), published + hours(100, 300)]
                     self.versions[round, session, kind] += corrected[: round % 3]
@@ -188,23 +236,36 @@ class SimulatedApi(SimulatedSource):
         return changed
 
     def cost(self, new: Collection[Key]) -> int:
-        """Requests: calendar and lists of the season, in pages of 100; stops, laps, standings of races with news."""
+        """Requests: calendar and lists of the season, in pages of 100; stops, laps, standings of
+        races with news.
+        """
         rows = Counter(key[2] for key, fetched in self.fetched.items() if fetched)
         lists = sum(ceil((20 * rows[kind] + 1) / 100) for kind in CLASSIFICATIONS)
-        return 2 + lists + 4 * len({key[0] for key in new}) + 12 * sum(key[2] == "lap_times" for key in new)
+        return (
+            2
+            + lists
+            + 4 * len({key[0] for key in new})
+            + 12 * sum(key[2] == "lap_times" for key in new)
+        )
 
 
 class SimulatedF1db(SimulatedSource):
-    """Has a release two to six hours after each race, with all of the weekend, and another two days later."""
+    """Has a release two to six hours after each race, with all of the weekend, and another two days
+    later.
+    """
 
     def __init__(self, season: Season) -> None:
         super().__init__(season, F1DB_KINDS, [])
         releases = {round: starts + hours(3, 7) for round, starts in season.races().items()}
-        self.versions = {key: [releases[key[0]], releases[key[0]] + timedelta(days=2)] for key in self.versions}
+        self.versions = {
+            key: [releases[key[0]], releases[key[0]] + timedelta(days=2)] for key in self.versions
+        }
 
     def answer(self, asked: Sequence[Expected]) -> bool:
         self.request()
-        assert all(self.season.races()[each.round] + FIRST_LOOK <= self.season.now for each in asked)
+        assert all(
+            self.season.races()[each.round] + FIRST_LOOK <= self.season.now for each in asked
+        )
         return any(map(self.news, self.versions))
 
     def cost(self, new: Collection[Key]) -> int:
@@ -212,7 +273,9 @@ class SimulatedF1db(SimulatedSource):
 
 
 class SimulatedTime:
-    """Clocks, in UTC, that pass only by waiting, and by each question. At the end, it raises SeasonOver."""
+    """Clocks, in UTC, that pass only by waiting, and by each question. At the end, it raises
+    SeasonOver.
+    """
 
     def __init__(self, now: datetime, end: datetime) -> None:
         self.now, self.end = now, end
@@ -238,7 +301,9 @@ class Answered(NamedTuple):
 
 
 class LimitedApi:
-    """An API with limits, by default those of Jolpica-F1. `answer` is for `served`, `published` its data."""
+    """An API with limits, by default those of Jolpica-F1. `answer` is for `served`, `published` its
+    data.
+    """
 
     def __init__(
         self,
@@ -273,10 +338,16 @@ def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str
             return expected_records(db)
 
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
-    refresh = Refresh(str(database), [address], None, None, lambda text: None, said.append, new_pace)
+    refresh = Refresh(
+        str(database), [address], None, None, lambda text: None, said.append, new_pace
+    )
     source = followed(refresh.sources[0], refresh, said)
     with suppress(SeasonOver):
-        Loop(expected, time.utc, time.sleep, lambda line: None, lambda error, due: complaints.append(str(error))).run(
-            source
-        )
+        Loop(
+            expected,
+            time.utc,
+            time.sleep,
+            lambda line: None,
+            lambda error, due: complaints.append(str(error)),
+        ).run(source)
     return complaints

@@ -1,4 +1,5 @@
-"""Clients of a real service: many connections at once, each sending its next request at once or after a pause.
+"""Clients of a real service: many connections at once, each sending its next request at once or
+after a pause.
 
 The environment variable SERVICE_SECONDS makes the tests with many clients longer.
 """
@@ -23,12 +24,14 @@ Headers = Iterable[tuple[str, str]]
 
 
 class Client:
-    """One client that requests `path` over several connections at once, for some seconds or a number of requests.
+    """One client that requests `path` over several connections at once, for some seconds or a
+    number of requests.
 
-    `headers` are pairs, or a function that makes new ones for each request. After `run`: `statuses` counts the answers
-    by status, `bodies` has each different body, `broken` counts connections that broke. In seconds of time.monotonic,
-    `began` is when the first request was sent, `answered` when the first answer came, `refused` when the last request
-    was sent that got a 429, and `ended` when the last answer came.
+    `headers` are pairs, or a function that makes new ones for each request. After `run`: `statuses`
+    counts the answers by status, `bodies` has each different body, `broken` counts connections that
+    broke. In seconds of time.monotonic, `began` is when the first request was sent, `answered` when
+    the first answer came, `refused` when the last request was sent that got a 429, and `ended` when
+    the last answer came.
     """
 
     def __init__(
@@ -66,10 +69,14 @@ class Client:
             writer = None
             try:
                 assert isinstance(address, tuple)
-                reader, writer = await asyncio.open_connection(*address, local_addr=self.source and (self.source, 0))
+                reader, writer = await asyncio.open_connection(
+                    *address, local_addr=self.source and (self.source, 0)
+                )
                 while self.goes_on():
                     sent = time.monotonic()
-                    status, body, closed = await asyncio.wait_for(exchange(reader, writer, self.request()), timeout=20)
+                    status, body, closed = await asyncio.wait_for(
+                        exchange(reader, writer, self.request()), timeout=20
+                    )
                     self.statuses[status] += 1
                     self.bodies.add(body)
                     self.ended = time.monotonic()
@@ -91,7 +98,9 @@ class Client:
 async def exchange(
     reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes
 ) -> tuple[int, bytes, bool]:
-    """Sends a request and reads the whole answer: status, body, and whether the server closes the connection."""
+    """Sends a request and reads the whole answer: status, body, and whether the server closes the
+    connection.
+    """
     writer.write(request)
     head = await reader.readuntil(b"\r\n\r\n")
     fields = dict(line.split(b":", 1) for line in head.lower().split(b"\r\n")[1:] if line)
@@ -110,7 +119,9 @@ def run(address: Address, *clients: Client) -> None:
 
 @contextmanager
 def traffic(address: Address, *clients: Client) -> Iterator[threading.Event]:
-    """The clients send requests while the block runs; yields an Event that is set when they have ended."""
+    """The clients send requests while the block runs; yields an Event that is set when they have
+    ended.
+    """
     ended = threading.Event()
 
     def send() -> None:
@@ -133,14 +144,18 @@ def assert_served(*clients: Client) -> None:
 
 
 def assert_limited(*clients: Client, quota: int, per_second: float, lost: int = 0) -> None:
-    """Asserts that clients that were refused all the time got as many 200s as one limit allows, but for `lost` ones.
+    """Asserts that clients that were refused all the time got as many 200s as one limit allows, but
+    for `lost` ones.
 
-    The service decides later than a request is sent, and earlier than its answer comes. So the times between which
-    tokens came back are known only within bounds, which are wide on a busy machine.
+    The service decides later than a request is sent, and earlier than its answer comes. So the
+    times between which tokens came back are known only within bounds, which are wide on a busy
+    machine.
     """
     statuses = sum((client.statuses for client in clients), Counter[int]())
     longest = max(client.ended for client in clients) - min(client.began for client in clients)
-    shortest = max(client.refused for client in clients) - min(client.answered for client in clients)
+    shortest = max(client.refused for client in clients) - min(
+        client.answered for client in clients
+    )
     # At the last refusal, less than a token is left.
     assert quota + per_second * shortest - 1 - lost < statuses[200] <= quota + per_second * longest
     assert set(statuses) == {200, 429}

@@ -1,4 +1,6 @@
-"""scripts/bench: the benchmarks of a real service run to the end and report. No test checks how fast anything is."""
+"""scripts/bench: the benchmarks of a real service run to the end and report. No test checks how
+fast anything is.
+"""
 
 import json
 import subprocess
@@ -18,7 +20,18 @@ def run(script, *arguments):
 @pytest.mark.long(40)
 def test_the_benchmark_measures_each_way_to_the_service_beside_its_floor(sample_database, tmp_path):
     figures = tmp_path / "bench.json"
-    options = ["--rounds", "1", "--seconds", "1", "--per-shape", "1", "--endpoints", "results", "--json", figures]
+    options = [
+        "--rounds",
+        "1",
+        "--seconds",
+        "1",
+        "--per-shape",
+        "1",
+        "--endpoints",
+        "results",
+        "--json",
+        figures,
+    ]
     said = run("bench.py", sample_database, *options)
     found = json.loads(figures.read_text())
     ways = {f"{place} {coding}" for place in ("direct", "nginx") for coding in ("plain", "gzip")}

@@ -1,4 +1,6 @@
-"""The page for people in a real browser: Debian's Chromium, on a desk and on a phone, by day and by night."""
+"""The page for people in a real browser: Debian's Chromium, on a desk and on a phone, by day and by
+night.
+"""
 
 import re
 import shutil
@@ -40,8 +42,12 @@ def emulate(browser, width, scheme="light"):
 def luminance(browser, selector, colour):
     """Relative luminance of an element's colour, from 0 to 1, as WCAG has it."""
     found = browser.find_element(By.CSS_SELECTOR, selector).value_of_css_property(colour)
-    channels = [int(part) / 255 for part in found[found.index("(") + 1 :].rstrip(")").split(",")[:3]]
-    linear = [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels]
+    channels = [
+        int(part) / 255 for part in found[found.index("(") + 1 :].rstrip(")").split(",")[:3]
+    ]
+    linear = [
+        each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in channels
+    ]
     return sum(weight * each for weight, each in zip((0.2126, 0.7152, 0.0722), linear))
 
 
@@ -64,23 +70,35 @@ def test_each_page_fits_the_width_of_the_screen(browser, site, width, address, s
     assert float(body.value_of_css_property("font-size").removesuffix("px")) >= 16
 
 
-@pytest.mark.parametrize("selector", ["body", "a", "dt", "h3", "section p", "dt code", "th", "small"])
+@pytest.mark.parametrize(
+    "selector", ["body", "a", "dt", "h3", "section p", "dt code", "th", "small"]
+)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, selector):
     emulate(browser, 1280, scheme)
     browser.get(site)
-    text, ground = luminance(browser, selector, "color"), luminance(browser, "body", "background-color")
+    text, ground = (
+        luminance(browser, selector, "color"),
+        luminance(browser, "body", "background-color"),
+    )
     assert (ground > text) == (scheme == "light")
     assert (max(text, ground) + 0.05) / (min(text, ground) + 0.05) >= 4.5  # WCAG 2.2, AA
 
 
-def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_below_it(browser, site):
+def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_below_it(
+    browser, site
+):
     places = {}
     for width in (390, 1280):
         emulate(browser, width)
         browser.get(site)
-        name, links = (browser.find_element(By.CSS_SELECTOR, f"#results {part}").rect for part in ("h4", "ul"))
-        places[width] = (links["y"] >= name["y"] + name["height"], links["x"] >= name["x"] + name["width"])
+        name, links = (
+            browser.find_element(By.CSS_SELECTOR, f"#results {part}").rect for part in ("h4", "ul")
+        )
+        places[width] = (
+            links["y"] >= name["y"] + name["height"],
+            links["x"] >= name["x"] + name["width"],
+        )
     assert places == {390: (True, False), 1280: (False, True)}
 
 
@@ -90,7 +108,13 @@ def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_
         (
             "Asia/Tokyo",
             False,
-            ["Asia/Tokyo", "Sun, Oct 29, 2023, 02:30 AM", "This race is over", "Results pending:", "webcal"],
+            [
+                "Asia/Tokyo",
+                "Sun, Oct 29, 2023, 02:30 AM",
+                "This race is over",
+                "Results pending:",
+                "webcal",
+            ],
         ),
         (
             "America/Mexico_City",
@@ -100,7 +124,9 @@ def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_
         ("Asia/Tokyo", True, ["UTC", "Sat 28 Oct 2023, 17:30", "", "Next:", "http"]),
     ],
 )
-def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(browser, site, zone, off, shown):
+def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
+    browser, site, zone, off, shown
+):
     browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": zone})
     browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": off})
@@ -108,7 +134,14 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
         browser.get(site)
         zone, time, over, which, subscribe, calendar = (
             browser.find_element(By.CSS_SELECTOR, selector)
-            for selector in ("#zone", 'time[datetime$="28T17:30:00Z"]', "#over", "#next", "#subscribe", "#calendar")
+            for selector in (
+                "#zone",
+                'time[datetime$="28T17:30:00Z"]',
+                "#over",
+                "#next",
+                "#subscribe",
+                "#calendar",
+            )
         )
         found = [zone.text, time.text, over.text, which.text, subscribe.get_attribute("href")]
         address = calendar.text
@@ -124,14 +157,17 @@ def test_on_a_desk_the_last_result_is_beside_the_next_race_and_on_a_phone_below_
     for width in (390, 1280):
         emulate(browser, width)
         browser.get(site)
-        next_race, last_race = (each.rect for each in browser.find_elements(By.TAG_NAME, "article")[:2])
+        next_race, last_race = (
+            each.rect for each in browser.find_elements(By.TAG_NAME, "article")[:2]
+        )
         places[width] = (last_race["y"] > next_race["y"], last_race["x"] > next_race["x"])
     assert places == {390: (True, False), 1280: (False, True)}
 
 
 def test_each_link_leads_to_an_answer(browser, site):
     browser.get(site)
-    found = browser.find_elements(By.CSS_SELECTOR, "a[href$=json], a[href$=healthz]")  # a browser saves the others
+    # a browser saves the others
+    found = browser.find_elements(By.CSS_SELECTOR, "a[href$=json], a[href$=healthz]")
     links = [link.get_attribute("href") for link in found]
     assert len(links) > 2 * len(ENDPOINTS)
     for number, link in enumerate(links):
@@ -150,7 +186,9 @@ def test_each_link_leads_to_an_answer(browser, site):
         ("2023-10-29", "2023-10-30T12:00:01Z", "Results pending:"),
     ],
 )
-def test_the_heading_of_the_next_race_changes_when_it_is_certainly_over(browser, site, start, now, shown):
+def test_the_heading_of_the_next_race_changes_when_it_is_certainly_over(
+    browser, site, start, now, shown
+):
     browser.get(site)
     script = browser.find_element(By.TAG_NAME, "script").get_attribute("textContent")
     part = script[script.index('const next = document.getElementById("next")') :]
@@ -199,9 +237,13 @@ def test_the_browser_has_nothing_to_complain_of(browser, site, address):
 
 
 def test_the_script_for_developers_runs_in_a_browser(browser, site):
-    (script,) = re.findall("^```js\n(.*?)^```", (ROOT / "docs/clients.md").read_text(), re.DOTALL | re.MULTILINE)
+    (script,) = re.findall(
+        "^```js\n(.*?)^```", (ROOT / "docs/clients.md").read_text(), re.DOTALL | re.MULTILINE
+    )
     script = script.replace("http://127.0.0.1:8000/", site)
-    with served(lambda path: (200, {"Content-Type": "text/html"}, b"<title>Another website</title>")) as other:
+    with served(
+        lambda path: (200, {"Content-Type": "text/html"}, b"<title>Another website</title>")
+    ) as other:
         browser.get(other.url)
         shown = f"{script}; laps(2023, 18).then((laps) => arguments[0](laps.size), arguments[0])"
         assert browser.execute_async_script(shown) == 56

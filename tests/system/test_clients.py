@@ -1,4 +1,5 @@
-"""Clients of the Ergast interface, unchanged but for the host: FastF1 and ergast-py read what the oracle answers.
+"""Clients of the Ergast interface, unchanged but for the host: FastF1 and ergast-py read what the
+oracle answers.
 
 The addresses are those that the clients request. The data is that of a full dump, if there is one.
 """
@@ -18,7 +19,9 @@ from support.processes import OFF, service
 
 with warnings.catch_warnings():
     # pytz 2022, which ergast-py requires and pandas imports, on Python 3.12 or newer
-    warnings.filterwarnings("ignore", r"datetime\.datetime\.utcfromtimestamp\(\) is deprecated", DeprecationWarning)
+    warnings.filterwarnings(
+        "ignore", r"datetime\.datetime\.utcfromtimestamp\(\) is deprecated", DeprecationWarning
+    )
     import ergast_py
     import ergast_py.requester
     import fastf1
@@ -29,12 +32,14 @@ with warnings.catch_warnings():
     from fastf1.ergast import Ergast
     from fastf1.exceptions import ErgastInvalidRequestError
 
-pytestmark = [pytest.mark.long(25), pytest.mark.usefixtures("only_this_machine")]  # 25 seconds all together
+# 25 seconds all together
+pytestmark = [pytest.mark.long(25), pytest.mark.usefixtures("only_this_machine")]
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 HOST = "http://127.0.0.1:8000"
 
-# FastF1's methods with selectors. A status is a text, because each dump has its own numbers; `_` in it is a space.
+# FastF1's methods with selectors. A status is a text, because each dump has its own numbers; `_` in
+# it is a space.
 FASTF1 = """
 get_seasons: -; circuit=monza; driver=hamilton constructor=mercedes grid_position=1 status=Finished
 get_seasons: results_position=1 fastest_rank=1
@@ -123,7 +128,11 @@ get_pit_stops: season=2021 round=12
 def calls(text):
     """Each method with each of its selectors; `-` is none."""
     lines = [line.split(":") for line in text.strip().splitlines()]
-    return [f"{method} {selectors.strip(' -')}" for method, each in lines for selectors in each.split(";")]
+    return [
+        f"{method} {selectors.strip(' -')}"
+        for method, each in lines
+        for selectors in each.split(";")
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -161,22 +170,31 @@ def requested(monkeypatch):
 
 @pytest.fixture
 def selectors_of(oracle):
-    """Returns the method of a call and its selectors: numbers, texts, and None if nothing is behind the `=`."""
+    """Returns the method of a call and its selectors: numbers, texts, and None if nothing is behind
+    the `=`.
+    """
 
     def selectors_of(call):
         method, *words = call.split()
         selectors = dict(word.split("=") for word in words)
         if not selectors.get("status", "0").isdigit():
             text = selectors["status"].replace("_", " ")
-            [selectors["status"]] = [number for number, status in oracle.status.items() if status == text]
-        return method, {name: int(value) if value.isdigit() else value or None for name, value in selectors.items()}
+            [selectors["status"]] = [
+                number for number, status in oracle.status.items() if status == text
+            ]
+        return method, {
+            name: int(value) if value.isdigit() else value or None
+            for name, value in selectors.items()
+        }
 
     return selectors_of
 
 
 @pytest.fixture
 def fastf1_asks(url, selectors_of, monkeypatch, tmp_path):
-    """Returns FastF1's answer to a call: with the address changed as in README.md, and without its cache."""
+    """Returns FastF1's answer to a call: with the address changed as in README.md, and without its
+    cache.
+    """
     (line,) = re.findall(r"^\| FastF1 \| `(.*?)`", README, re.MULTILINE)
     exec(line.replace(HOST, url.removesuffix("/ergast/f1")))
     # It would wait before each request, and send no more than 500.
@@ -194,7 +212,8 @@ def fastf1_asks(url, selectors_of, monkeypatch, tmp_path):
 @pytest.fixture
 def ergast_py_asks(url, selectors_of, monkeypatch):
     """Returns the list that ergast-py makes of a call, with the host changed as in README.md."""
-    monkeypatch.setattr(ergast_py.requester, "URITemplate", ergast_py.requester.URITemplate)  # restored after the test
+    # restored after the test
+    monkeypatch.setattr(ergast_py.requester, "URITemplate", ergast_py.requester.URITemplate)
     lines = re.findall("^    (.*requester.*)$", README, re.MULTILINE)
     exec("\n".join(lines).replace(HOST, url.removesuffix("/ergast/f1")), {})
 
@@ -211,12 +230,16 @@ def ergast_py_asks(url, selectors_of, monkeypatch):
 
 @pytest.fixture
 def expected(oracle, source, requested):
-    """Returns the total and the records that the oracle answers at the last URL that a client has requested."""
+    """Returns the total and the records that the oracle answers at the last URL that a client has
+    requested.
+    """
 
     def expected(number=-1):
         parts = urlsplit(requested[number])
         path = parts.path.removeprefix("/ergast/f1")
-        status, answer = oracle.answer(path, **{name: int(value) for name, value in parse_qsl(parts.query)})
+        status, answer = oracle.answer(
+            path, **{name: int(value) for name, value in parse_qsl(parts.query)}
+        )
         assert status == 200
         assert answer["total"] != "0" or source[0] == SAMPLE
         table, name, _ = TABLES[parse(path)[-1]]
@@ -226,11 +249,15 @@ def expected(oracle, source, requested):
 
 
 def plain(value):
-    """A value of a client or of the oracle, in one form: numbers, durations and times of a day in seconds, texts."""
+    """A value of a client or of the oracle, in one form: numbers, durations and times of a day in
+    seconds, texts.
+    """
     if isinstance(value, datetime.timedelta):
         return round(value.total_seconds(), 3)
     if isinstance(value, datetime.time):
-        return round((value.hour * 60 + value.minute) * 60 + value.second + value.microsecond / 1e6, 3)
+        return round(
+            (value.hour * 60 + value.minute) * 60 + value.second + value.microsecond / 1e6, 3
+        )
     if isinstance(value, datetime.date):
         return value.strftime("%Y-%m-%d")
     if re.fullmatch(r"-?\d+(\.\d+)?", text := str(value)):
@@ -254,7 +281,9 @@ def rows_in(item):
     """The rows in an object, each as a list of its plain values and those of the objects around it."""
     own, inner = [], []
     for name, value in (item if isinstance(item, dict) else vars(item)).items():
-        nested = [each for each in (value if isinstance(value, list) else [value]) if has_fields(each)]
+        nested = [
+            each for each in (value if isinstance(value, list) else [value]) if has_fields(each)
+        ]
         if nested and isinstance(value, list) and name.lower() != "constructors":
             inner += [row for each in nested for row in rows_in(each)]
         elif nested:
@@ -262,7 +291,9 @@ def rows_in(item):
         elif isinstance(value, list):
             own += map(plain, value)
         elif name == "millis" and value is not None:  # ergast-py makes a time of it
-            own.append(round(plain(value) * 1000) if isinstance(value, datetime.time) else plain(value))
+            own.append(
+                round(plain(value) * 1000) if isinstance(value, datetime.time) else plain(value)
+            )
         elif name == "status" and isinstance(value, int):  # ergast-py has numbers of its own
             own.append(StatusType().id_to_string[value])
         elif isinstance(value, datetime.datetime) and value.tzinfo:
@@ -278,7 +309,11 @@ def has_fields(value):
 
 def counted(records, without=()):
     """The values of each row, in any order, without those that mean nothing to a client."""
-    return [Counter(value for value in row if value not in without) for each in records for row in rows_in(each)]
+    return [
+        Counter(value for value in row if value not in without)
+        for each in records
+        for row in rows_in(each)
+    ]
 
 
 def frames(answer):
@@ -286,17 +321,25 @@ def frames(answer):
     if not hasattr(answer, "content"):
         return answer.to_dict("records")
     heads = answer.description.to_dict("records")
-    return [{**head, "rows": frame.to_dict("records")} for head, frame in zip(heads, answer.content)]
+    return [
+        {**head, "rows": frame.to_dict("records")} for head, frame in zip(heads, answer.content)
+    ]
 
 
 def known(records, dateless=True):
-    """Records without the sessions that no client knows; and without those that have a date and no time."""
+    """Records without the sessions that no client knows; and without those that have a date and no
+    time.
+    """
     return [
         {
             name: value
             for name, value in record.items()
             if name not in ("SprintShootout", "SprintQualifying")
-            and (dateless or not isinstance(value, dict) or {"date", "time"} & value.keys() != {"date"})
+            and (
+                dateless
+                or not isinstance(value, dict)
+                or {"date", "time"} & value.keys() != {"date"}
+            )
         }
         for record in records
     ]
@@ -310,7 +353,9 @@ def test_fastf1_reads_all_that_the_oracle_answers(fastf1_asks, expected, call):
     assert (answer.total_results, answer.is_complete) == (total, True)
 
 
-@pytest.mark.parametrize("call", {call.split()[0]: call for call in reversed(calls(FASTF1))}.values())
+@pytest.mark.parametrize(
+    "call", {call.split()[0]: call for call in reversed(calls(FASTF1))}.values()
+)
 def test_fastf1_reads_the_same_as_raw_data(fastf1_asks, expected, call):
     assert whole(list(fastf1_asks(call, result_type="raw"))) == whole(expected()[1])
 
@@ -347,7 +392,9 @@ def test_fastf1_reports_a_refused_request(fastf1_asks):
 
 
 # pandas 2 with NumPy 2.5 or newer, which needs Python 3.12
-@pytest.mark.filterwarnings("ignore:The 'generic' unit for NumPy timedelta is deprecated:DeprecationWarning")
+@pytest.mark.filterwarnings(
+    "ignore:The 'generic' unit for NumPy timedelta is deprecated:DeprecationWarning"
+)
 @pytest.mark.usefixtures("fastf1_asks")
 @pytest.mark.parametrize(("season", "options"), [(1957, {}), (2023, {"backend": "ergast"})])
 def test_fastf1_makes_a_schedule_of_a_season(oracle, season, options):
@@ -369,8 +416,12 @@ def test_fastf1_fetches_the_results_of_a_session(expected, session):
 
 
 def assert_read(answer, records):
-    """ergast-py fills in 0, midnight or no text if a fact is missing, and ignores sessions that have no time."""
-    assert counted(answer, without=(0, "")) == counted(known(records, dateless=False), without=(0, ""))
+    """ergast-py fills in 0, midnight or no text if a fact is missing, and ignores sessions that
+    have no time.
+    """
+    assert counted(answer, without=(0, "")) == counted(
+        known(records, dateless=False), without=(0, "")
+    )
 
 
 @pytest.mark.parametrize("call", calls(ERGAST_PY))
@@ -390,11 +441,14 @@ def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_asks, expected,
 
 
 def test_ergast_py_must_not_name_the_first_page(ergast_py_asks):
-    # It sends offset(0) as `offset=`, and an empty number is refused like every other one that is none.
+    # It sends offset(0) as `offset=`, and an empty number is refused like every other one that is
+    # none.
     with pytest.raises(Exception, match=r"400|Bad Request|offset"):
         ergast_py_asks("get_circuits", limit=10, offset=0)
 
 
-@pytest.mark.parametrize("call", calls("get_results: season=2023 round=99\nget_driver_standings: season=1949"))
+@pytest.mark.parametrize(
+    "call", calls("get_results: season=2023 round=99\nget_driver_standings: season=1949")
+)
 def test_ergast_py_reads_an_empty_answer(ergast_py_asks, call):
     assert ergast_py_asks(call) == []

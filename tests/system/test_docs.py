@@ -14,7 +14,9 @@ from support import ROOT
 from support.loads import select
 from support.processes import OFF, service
 
-ANALYSTS, CLIENTS = ((ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("analysts", "clients"))
+ANALYSTS, CLIENTS = (
+    (ROOT / f"docs/{name}.md").read_text(encoding="utf-8") for name in ("analysts", "clients")
+)
 HOST = "http://127.0.0.1:8000"
 
 
@@ -31,11 +33,18 @@ def code(document, language):
 
 @pytest.fixture(scope="module")
 def npm_packages(tmp_path_factory):
-    """A folder with the npm packages that the page for developers installs, in the versions that are tested."""
+    """A folder with the npm packages that the page for developers installs, in the versions that
+    are tested.
+    """
     folder = tmp_path_factory.mktemp("npm")
     (command,) = re.findall("^    npm install (.*)$", CLIENTS, re.MULTILINE)
     if shutil.which("npm"):
-        run("npm", "install", *(f"{name}@{VERSIONS[name]}" for name in command.split()), folder=folder)
+        run(
+            "npm",
+            "install",
+            *(f"{name}@{VERSIONS[name]}" for name in command.split()),
+            folder=folder,
+        )
     return folder
 
 
@@ -61,7 +70,9 @@ def test_the_python_for_analysts_finds_what_the_service_answers(sample_database,
     shutil.copy(sample_database, tmp_path / "data" / "racedata.db")
     lines = "\n".join(code(ANALYSTS, "python")).replace(HOST, base)
     # DuckDB downloads its extension for SQLite. The test takes it from a package.
-    extension = "from duckdb_extensions import import_extension\nimport_extension('sqlite_scanner')\n"
+    extension = (
+        "from duckdb_extensions import import_extension\nimport_extension('sqlite_scanner')\n"
+    )
     shown = """
 import json
 counts = dict(zip(wins.driverRef, map(int, wins.wins)))
@@ -79,11 +90,15 @@ print(json.dumps([len(races), counts, points["alonso"][9], len(laps), len(result
     assert str(results) == answer("results?limit=0")["total"]
     for driver, count in wins.items():
         assert str(count) == answer(f"drivers/{driver}/results/1?limit=0")["total"]
-    (standings,) = answer("2023/9/drivers/alonso/driverstandings")["StandingsTable"]["StandingsLists"]
+    (standings,) = answer("2023/9/drivers/alonso/driverstandings")["StandingsTable"][
+        "StandingsLists"
+    ]
     assert points == float(standings["DriverStandings"][0]["points"])
 
 
-def test_the_loop_for_analysts_reads_all_pages_and_waits_if_it_gets_a_429(sample_database, base, tmp_path):
+def test_the_loop_for_analysts_reads_all_pages_and_waits_if_it_gets_a_429(
+    sample_database, base, tmp_path
+):
     *_, loop = code(ANALYSTS, "python")
     # In place of `time.sleep`: what says how long it would wait, and then waits.
     counted = """
@@ -104,7 +119,9 @@ time.sleep = lambda seconds: (waits.append(seconds), sleep(seconds))
 
 def is_part(part, whole):
     if isinstance(part, dict):
-        return [*part] == [key for key in whole if key in part] and all(is_part(part[key], whole[key]) for key in part)
+        return [*part] == [key for key in whole if key in part] and all(
+            is_part(part[key], whole[key]) for key in part
+        )
     if isinstance(part, list):
         return len(part) == len(whole) and all(map(is_part, part, whole))
     return part == whole
@@ -118,7 +135,9 @@ def test_the_answer_shown_to_developers_is_part_of_the_real_one(base):
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
-def test_the_script_for_developers_reads_all_pages_and_never_gets_a_second_429(sample_database, base, tmp_path):
+def test_the_script_for_developers_reads_all_pages_and_never_gets_a_second_429(
+    sample_database, base, tmp_path
+):
     (script,) = code(CLIENTS, "js")
     counted = """
 const statuses = [], plain = fetch
@@ -132,13 +151,19 @@ globalThis.fetch = async (...args) => {
     settings = {**OFF, "RACEDATA_BURST_LIMIT": "10/minute", "RACEDATA_MAX_LIMIT": "93"}
     with service(sample_database, tmp_path / "log", **settings) as limited:
         script = script.replace(HOST, "http://{}:{}".format(*limited.address))
-        read, statuses = json.loads(run("node", "--input-type=module", "--eval", counted + script + shown))
+        read, statuses = json.loads(
+            run("node", "--input-type=module", "--eval", counted + script + shown)
+        )
     answer = requests.get(f"{base}/ergast/f1/2023/18/laps?limit=2000").json()["MRData"]
-    assert read == [[lap["number"], lap["Timings"]] for lap in answer["RaceTable"]["Races"][0]["Laps"]]
+    assert read == [
+        [lap["number"], lap["Timings"]] for lap in answer["RaceTable"]["Races"][0]["Laps"]
+    ]
     assert statuses == [200] * 10 + [429, 200]
 
 
-@pytest.mark.parametrize(("curl", "status", "text"), [("nobody", 200, '"total":"0"'), ("many", 400, "whole number")])
+@pytest.mark.parametrize(
+    ("curl", "status", "text"), [("nobody", 200, '"total":"0"'), ("many", 400, "whole number")]
+)
 def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, curl, status, text):
     (address,) = re.findall(f"curl '?(.*{curl}[^'\n]*)", CLIENTS)
     answer = requests.get(address.replace(HOST, base))
@@ -169,8 +194,12 @@ def test_the_generated_client_for_python_finds_the_results_of_a_driver(base, tmp
     _, script = code(CLIENTS, "python")
     # As in an activated virtual environment: the generator also runs ruff.
     environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
-    run("sh", "-c", f"{command.replace(HOST, base)} --fail-on-warning", folder=tmp_path, env=environ)
-    assert run(sys.executable, "-c", script.replace(HOST, base), folder=tmp_path) == results_of_alonso(base)
+    run(
+        "sh", "-c", f"{command.replace(HOST, base)} --fail-on-warning", folder=tmp_path, env=environ
+    )
+    assert run(
+        sys.executable, "-c", script.replace(HOST, base), folder=tmp_path
+    ) == results_of_alonso(base)
 
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="needs npm")

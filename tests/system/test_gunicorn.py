@@ -8,13 +8,27 @@ from pathlib import Path
 from support.processes import gunicorn
 
 
-def test_the_oldest_gunicorn_that_is_accepted_serves_too(sample_database: Path, tmp_path: Path) -> None:
-    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps"]
-    subprocess.run([*pip, "--target", str(tmp_path / "old"), "gunicorn==27.0.0"], check=True, timeout=600)
+def test_the_oldest_gunicorn_that_is_accepted_serves_too(
+    sample_database: Path, tmp_path: Path
+) -> None:
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        "--no-deps",
+    ]
+    subprocess.run(
+        [*pip, "--target", str(tmp_path / "old"), "gunicorn==27.0.0"], check=True, timeout=600
+    )
     environ = {"RACEDATA_DATABASE": str(sample_database), "PYTHONPATH": str(tmp_path / "old")}
     log = tmp_path / "log"
     with log.open("w") as output, gunicorn(environ=environ, output=output) as running:
         host, port = running.address
-        with urllib.request.urlopen(f"http://{host}:{port}/ergast/f1/2023/9.json", timeout=20) as answer:
+        with urllib.request.urlopen(
+            f"http://{host}:{port}/ergast/f1/2023/9.json", timeout=20
+        ) as answer:
             assert b"Spielberg" in answer.read()
     assert "Starting gunicorn 27.0.0\n" in log.read_text()

@@ -1,4 +1,6 @@
-"""A full dump with f1db: no fact of the dump changes, and answers about history are those of published tables."""
+"""A full dump with f1db: no fact of the dump changes, and answers about history are those of
+published tables.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -20,13 +22,15 @@ RECORDS = (
     "driver_standings",
     "constructor_standings",
 )
-FASTEST = ("rank", "fastestLap", "fastestLapTime")  # of results: where no row of a race has one, f1db's are added
+# of results: where no row of a race has one, f1db's are added
+FASTEST = ("rank", "fastestLap", "fastestLapTime")
 
 # Of each driver, the pole positions and fastest laps that are published.
 POLES = {
     "senna": 65, "clark": 33, "prost": 33, "mansell": 32, "fangio": 29, "lauda": 24, "piquet": 24, "hakkinen": 26,
     "damon_hill": 20, "stewart": 17, "moss": 16, "peterson": 14, "rindt": 10,
-    "michael_schumacher": 68 + 1,  # he was fastest in Monaco in 2012, and started sixth because of a penalty
+    # he was fastest in Monaco in 2012, and started sixth because of a penalty
+    "michael_schumacher": 68 + 1,
 }  # fmt: skip
 FASTEST_LAPS = {
     "prost": 41, "mansell": 30, "clark": 28, "fangio": 23, "moss": 19, "senna": 19, "stewart": 15,
@@ -58,10 +62,14 @@ def test_every_fact_of_the_dump_is_as_it_was(both: Path, dump_database: Path) ->
         for column in FASTEST:
             changed = f"old.{column} NOT NULL AND old.{column} IS NOT new.{column}"
             tables = "dump.results AS old JOIN main.results AS new USING (resultId)"
-            assert db.execute(f"SELECT resultId FROM {tables} WHERE {changed}").fetchall() == [], column
+            assert db.execute(f"SELECT resultId FROM {tables} WHERE {changed}").fetchall() == [], (
+                column
+            )
 
 
-def test_added_rows_are_of_races_that_had_none_of_their_kind(both: Path, dump_database: Path) -> None:
+def test_added_rows_are_of_races_that_had_none_of_their_kind(
+    both: Path, dump_database: Path
+) -> None:
     with closing(sqlite3.connect(both)) as db:
         db.execute("ATTACH ? AS dump", (str(dump_database),))
         for table in (*RECORDS, "results"):
@@ -75,7 +83,9 @@ def test_each_race_since_2021_has_its_sessions_with_times_since_2022(both: Path)
     assert [(year, rows == times) for year, rows, times in select(both, with_times)] == [
         (year, year > 2021) for year in range(2021, 2026)
     ]
-    without = "SELECT year FROM races WHERE year > 2020 AND raceId NOT IN (SELECT raceId FROM sessions)"
+    without = (
+        "SELECT year FROM races WHERE year > 2020 AND raceId NOT IN (SELECT raceId FROM sessions)"
+    )
     assert select(both, without) == []
     assert client(both).get("/ergast/f1/2025.ics").text.count("BEGIN:VEVENT") == 5 * 24
 
@@ -84,7 +94,10 @@ def test_poles_and_fastest_laps_are_as_many_as_published(both: Path) -> None:
     app = client(both)
 
     def totals(drivers: dict[str, int], path: str) -> dict[str, int]:
-        found = {driver: app.get(f"/ergast/f1/drivers/{driver}/{path}.json?limit=1").json for driver in drivers}
+        found = {
+            driver: app.get(f"/ergast/f1/drivers/{driver}/{path}.json?limit=1").json
+            for driver in drivers
+        }
         return {driver: int(answer["MRData"]["total"]) for driver, answer in found.items()}
 
     assert totals(POLES, "qualifying/1") == POLES

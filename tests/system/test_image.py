@@ -1,4 +1,6 @@
-"""The image of deploy/Containerfile, built by `make test-image`, run by podman with as few rights as possible."""
+"""The image of deploy/Containerfile, built by `make test-image`, run by podman with as few rights
+as possible.
+"""
 
 import fcntl
 import json
@@ -27,7 +29,13 @@ from racedata import __version__
 
 # What a sandbox needs, and as few rights as an operator can give.
 PODMAN = ["podman", "--log-level=fatal", "--runtime=runc"]
-RUN = ["run", "--network=host", "--ulimit=nofile=1024:1024", "--ulimit=nproc=1000:1000", "--cap-drop=all"]
+RUN = [
+    "run",
+    "--network=host",
+    "--ulimit=nofile=1024:1024",
+    "--ulimit=nproc=1000:1000",
+    "--cap-drop=all",
+]
 RUN += ["--security-opt=no-new-privileges", "--read-only", "--read-only-tmpfs=false"]
 RESULTS = "/ergast/f1/2023/18/results.json"
 
@@ -82,13 +90,17 @@ class Container(NamedTuple):
 def container(
     *command: str, data: str | Path | None = None, user: str = "12345:0", **environ: str
 ) -> Iterator[Container]:
-    """A container with `data`, a folder or the name of a volume. If it serves, it does so when the block begins."""
+    """A container with `data`, a folder or the name of a volume. If it serves, it does so when the
+    block begins.
+    """
     port = free_port()
     running = Container(f"racedata-test-{port}", port)
     settings = {"PORT": str(port), "WEB_CONCURRENCY": "2", **OFF, **environ}
     options = [f"--env={name}={value}" for name, value in settings.items()]
     options += [f"--volume={data}:/data"] if data else []
-    started = podman(*RUN, "--detach", "--name", running.name, "--user", user, *options, "racedata", *command)
+    started = podman(
+        *RUN, "--detach", "--name", running.name, "--user", user, *options, "racedata", *command
+    )
     assert started.returncode == 0, started.stderr
     try:
         if not command:
@@ -100,14 +112,19 @@ def container(
 
 def test_the_image_is_small_and_has_neither_tools_nor_tests() -> None:
     assert inspect("racedata")["Size"] - inspect("racedata-base")["Size"] < 25_000_000
-    added = {line.split()[1] for line in podman("diff", "racedata", "racedata-base").stdout.splitlines()}
+    added = {
+        line.split()[1] for line in podman("diff", "racedata", "racedata-base").stdout.splitlines()
+    }
     folders = ("/opt/racedata", "/data", "/socket")
     assert {path for path in added if not path.startswith(folders)} == {"/opt"}
     assert not {"pip", "setuptools", "tests"} & {name for path in added for name in path.split("/")}
 
 
 def test_the_image_says_what_it_is() -> None:
-    labels = {name.rpartition(".")[2]: text for name, text in inspect("racedata")["Config"]["Labels"].items()}
+    labels = {
+        name.rpartition(".")[2]: text
+        for name, text in inspect("racedata")["Config"]["Labels"].items()
+    }
     assert (labels["title"], labels["version"]) == ("racedata", __version__)
     assert in_image("racedata", "--version") == f"racedata {__version__}\n"
 
@@ -119,7 +136,9 @@ def test_it_serves_the_sample_at_once_as_any_user(user: str) -> None:
         assert [line for line in running.says() if "rror" in line] == []
         healthy = running.exec("racedata", "healthcheck")
         assert (healthy.returncode, healthy.stdout[:10]) == (0, "ok: sample")
-        ill = running.exec("racedata", "healthcheck", "--url", f"http://127.0.0.1:{free_port()}/healthz")
+        ill = running.exec(
+            "racedata", "healthcheck", "--url", f"http://127.0.0.1:{free_port()}/healthz"
+        )
         assert ill.returncode == 1
 
 
@@ -135,7 +154,8 @@ def test_sigterm_ends_it_without_a_lost_answer() -> None:
     assert {*busy.statuses} == {200}
 
 
-# The volume: a folder of this machine that the group of the image may write, with a dump beside the database.
+# The volume: a folder of this machine that the group of the image may write, with a dump beside the
+# database.
 
 FOLLOW = ("racedata", "refresh", "--follow")
 
@@ -164,7 +184,11 @@ def test_a_follower_that_starts_with_it_replaces_the_sample_by_all_data_and_keep
     ):
         until(lambda: "new data" in str(follow.says()), 60)
         assert follow.says()[0].endswith(" from /data/dump")
-        until(lambda: serving.get("/healthz")["sources"][0]["name"] == "dump" and results(serving) == "20")
+        until(
+            lambda: (
+                serving.get("/healthz")["sources"][0]["name"] == "dump" and results(serving) == "20"
+            )
+        )
         assert rows_of(data / "racedata" / "racedata.db") == rows_of(sample_database)
         podman("kill", "--signal=TERM", follow.name)
         assert follow.status() == 0
@@ -179,7 +203,8 @@ def locked(folder: Path, stack: ExitStack) -> None:
 def full(folder: Path, stack: ExitStack) -> None:
     database = (folder / "racedata.db").read_bytes()
     subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"mode=775,size={len(database) + 50_000}", "tmpfs", folder], check=True
+        ["mount", "-t", "tmpfs", "-o", f"mode=775,size={len(database) + 50_000}", "tmpfs", folder],
+        check=True,
     )
     stack.callback(subprocess.run, ["umount", folder], check=True)
     (folder / "racedata.db").write_bytes(database)
@@ -192,9 +217,18 @@ def unwritable(folder: Path, stack: ExitStack) -> None:
 @pytest.mark.parametrize(
     ("spoil", "line"),
     [
-        (locked, "/data/racedata: another load or refresh is running in this folder; try again when it has ended; "),
-        (full, "/data/racedata/racedata.db: database or disk is full; free some space in /data/racedata; "),
-        (unwritable, "/data/racedata/.racedata.db.loading: Permission denied; let user 12345 write /data/racedata; "),
+        (
+            locked,
+            "/data/racedata: another load or refresh is running in this folder; try again when it has ended; ",
+        ),
+        (
+            full,
+            "/data/racedata/racedata.db: database or disk is full; free some space in /data/racedata; ",
+        ),
+        (
+            unwritable,
+            "/data/racedata/.racedata.db.loading: Permission denied; let user 12345 write /data/racedata; ",
+        ),
     ],
 )
 def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_is_served(
@@ -207,7 +241,9 @@ def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_i
         follow = stack.enter_context(container(*FOLLOW, data=data, RACEDATA_SOURCE="/data/dump"))
         until(lambda: follow.says() != [], 60)
         (said,) = follow.says()
-        assert re.fullmatch(re.escape(f"racedata refresh: {line}") + r"next try at \d\d:\d\d UTC", said)
+        assert re.fullmatch(
+            re.escape(f"racedata refresh: {line}") + r"next try at \d\d:\d\d UTC", said
+        )
         assert results(serving) == "20"
 
 
@@ -224,26 +260,43 @@ def test_it_serves_what_an_earlier_version_has_written(data: Path) -> None:
 def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path: Path) -> None:
     with container(data=tmp_path) as ended:
         assert ended.status() == 3
-        assert "/data/racedata: Permission denied; let user 12345 write /data/racedata; " in ended.says()[1]
+        assert (
+            "/data/racedata: Permission denied; let user 12345 write /data/racedata; "
+            in ended.says()[1]
+        )
 
 
-# deploy/compose.yaml. In a sandbox, only the network of the machine is there, so its two addresses must be free.
+# deploy/compose.yaml. In a sandbox, only the network of the machine is there, so its two addresses
+# must be free.
 
 
 @pytest.fixture
 def compose(tmp_path: Path) -> Iterator[Callable[..., None]]:
     """Runs podman-compose with deploy/compose.yaml; at the end, removes what it has made."""
-    changes: dict[str, Any] = {name: {"network_mode": "host"} for name in ("serve", "follow", "proxy")}
+    changes: dict[str, Any] = {
+        name: {"network_mode": "host"} for name in ("serve", "follow", "proxy")
+    }
     changes["proxy"]["tmpfs"] = ["/var/lib/nginx"]  # where Debian's nginx has its temporary files
     (tmp_path / "changes.json").write_text(json.dumps({"services": changes}))
     limits = 'default_ulimits = ["nofile=1024:1024", "nproc=1000:1000"]'
-    (tmp_path / "containers.conf").write_text(f'[engine]\nruntime = "runc"\n[containers]\n{limits}\n')
+    (tmp_path / "containers.conf").write_text(
+        f'[engine]\nruntime = "runc"\n[containers]\n{limits}\n'
+    )
     environ = {**os.environ, "CONTAINERS_CONF": str(tmp_path / "containers.conf"), **OFF}
-    files = [f"--file={path}" for path in (ROOT / "deploy" / "compose.yaml", tmp_path / "changes.json")]
+    files = [
+        f"--file={path}" for path in (ROOT / "deploy" / "compose.yaml", tmp_path / "changes.json")
+    ]
 
     def compose(*arguments: str, **more: str) -> None:
-        command = [Path(sys.executable).with_name("podman-compose"), "--project-name=racedata-test", *files, *arguments]
-        subprocess.run(command, env={**environ, **more}, check=True, capture_output=True, timeout=60)
+        command = [
+            Path(sys.executable).with_name("podman-compose"),
+            "--project-name=racedata-test",
+            *files,
+            *arguments,
+        ]
+        subprocess.run(
+            command, env={**environ, **more}, check=True, capture_output=True, timeout=60
+        )
 
     try:
         yield compose
@@ -275,4 +328,5 @@ def test_one_command_starts_what_serves_at_once_then_loads_everything_and_stays_
         until(lambda: not listens(nginx.address))
         compose("--profile=proxy", "start", **names)
         until(lambda: listens(nginx.address) and listens(service.address), 60)
-        assert results(service) == results(nginx) == "20"  # first the one that has opened both sockets
+        # first the one that has opened both sockets
+        assert results(service) == results(nginx) == "20"

@@ -13,7 +13,17 @@ from pathlib import Path
 import pytest
 from support import PACKAGE, ROOT
 from support.hostile import MALFORMED, request, send, statuses
-from support.processes import SITE, Site, free_port, listens, nginx, nginx_sockets, service, site_with_nginx, until
+from support.processes import (
+    SITE,
+    Site,
+    free_port,
+    listens,
+    nginx,
+    nginx_sockets,
+    service,
+    site_with_nginx,
+    until,
+)
 from support.traffic import Client, run
 
 ADDRESS = "/ergast/f1/2023/18.json"
@@ -26,7 +36,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(sample_database: Path, folder: Path) -> Iterator[Site]:
-    settings = {"WEB_CONCURRENCY": "2", "RACEDATA_SUSTAINED_LIMIT": "6/day", "RACEDATA_BURST_LIMIT": "off"}
+    settings = {
+        "WEB_CONCURRENCY": "2",
+        "RACEDATA_SUSTAINED_LIMIT": "6/day",
+        "RACEDATA_BURST_LIMIT": "off",
+    }
     with site_with_nginx(sample_database, folder, **settings) as (address, _):
         yield address
 
@@ -34,9 +48,13 @@ def site(sample_database: Path, folder: Path) -> Iterator[Site]:
 def get(
     site: Site, path: str = ADDRESS, source: str = "127.0.0.1", method: str = "GET", **headers: str
 ) -> tuple[http.client.HTTPResponse, bytes]:
-    """The response to a request and its body. Each `source` address is a client; `_` in names of headers means `-`."""
+    """The response to a request and its body. Each `source` address is a client; `_` in names of
+    headers means `-`.
+    """
     connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
-    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
+    connection.request(
+        method, path, headers={name.replace("_", "-"): value for name, value in headers.items()}
+    )
     response = connection.getresponse()
     body = response.read()
     connection.close()
@@ -44,7 +62,9 @@ def get(
 
 
 def test_two_clients_have_a_bucket_each(site: Site) -> None:
-    clients = [Client(ADDRESS, 1, connections=8, source=source) for source in ("127.0.0.2", "127.0.0.3")]
+    clients = [
+        Client(ADDRESS, 1, connections=8, source=source) for source in ("127.0.0.2", "127.0.0.3")
+    ]
     run(site, *clients)
     assert [client.statuses[200] for client in clients] == [6, 6]
 
@@ -56,7 +76,9 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Si
         address = ".".join(str(chance.randrange(256)) for _ in range(4))
         signs = "".join(chr(chance.randrange(33, 127)) for _ in range(30))
         several = (f"{address}, 198.51.100.7", "127.0.0.1, 10.0.0.1", f"for={address}", "," * 50)
-        return chance.choice([address, f"2001:db8::{chance.randrange(9999):x}", "unix", signs, "a" * 900, *several])
+        return chance.choice(
+            [address, f"2001:db8::{chance.randrange(9999):x}", "unix", signs, "a" * 900, *several]
+        )
 
     names = ["X-Forwarded-For", "X-Real-IP", "Forwarded", "X_Forwarded_For", "X-Client-IP"]
     sent = [request(ADDRESS, f"{chance.choice(names)}: {invented()}") for _ in range(60)]
@@ -72,7 +94,9 @@ def test_an_address_in_absolute_form_has_its_own_host(site: Site, target: str) -
 
 @contextmanager
 def front(folder: Path, site: Site) -> Iterator[Site]:
-    """Another nginx, which passes requests on to `site` and appends the client's address to X-Forwarded-For."""
+    """Another nginx, which passes requests on to `site` and appends the client's address to
+    X-Forwarded-For.
+    """
     port = free_port()
     (folder / "front.conf").write_text(
         f"daemon off; pid {folder}/front.pid; error_log {folder}/front.log; events {{ }} http {{ access_log off;"
@@ -100,7 +124,11 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
         "192.0.2.10", "127.0.0.1"
     )
     changes = [("    server_name _;\n", f"    server_name _;\n{lines}")] if trusts else []
-    settings = {"RACEDATA_SUSTAINED_LIMIT": "3/day", "RACEDATA_BURST_LIMIT": "off", "RACEDATA_TRUSTED_PROXIES": "unix"}
+    settings = {
+        "RACEDATA_SUSTAINED_LIMIT": "3/day",
+        "RACEDATA_BURST_LIMIT": "off",
+        "RACEDATA_TRUSTED_PROXIES": "unix",
+    }
     with (
         service(sample_database, tmp_path / "log", nginx_sockets(tmp_path), **settings),
         nginx(tmp_path, *changes) as site,
@@ -115,7 +143,8 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
         assert answered(proxy, "127.0.0.3") == (3 if trusts else 0)
         assert answered(proxy, "127.0.0.2", **forged) == 0  # the proxy appends the real one
         assert answered(site, "127.0.0.4", **forged) == 3
-        assert answered(site, "127.0.0.4", X_Forwarded_For="198.51.100.8") == 0  # not from the proxy
+        # not from the proxy
+        assert answered(site, "127.0.0.4", X_Forwarded_For="198.51.100.8") == 0
 
 
 def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> None:
@@ -169,11 +198,17 @@ def test_no_answer_is_compressed_twice_or_by_nginx(site: Site) -> None:
 def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site) -> None:
     headers = {"Host": "f1.example.org:8080", "X_Forwarded_Proto": "https", "X_Forwarded_Ssl": "on"}
     _, body = get(site, source="127.0.0.6", **headers)
-    assert json.loads(body)["MRData"]["url"] == "http://f1.example.org:8080/ergast/f1/2023/18/races.json"
+    assert (
+        json.loads(body)["MRData"]["url"]
+        == "http://f1.example.org:8080/ergast/f1/2023/18/races.json"
+    )
 
 
 REFUSED_BY_NGINX = {
-    **{name: (400, MALFORMED[name]) for name in ("two Hosts", "7,000 bytes above 127", "TLS", "HTTP/2")},
+    **{
+        name: (400, MALFORMED[name])
+        for name in ("two Hosts", "7,000 bytes above 127", "TLS", "HTTP/2")
+    },
     "the address of these answers": (404, request("/problem")),
     "TRACE": (405, request(method="TRACE")),
     "a long body": (413, request(ADDRESS, "Content-Length: 5000", method="POST", body=b"x" * 5000)),
@@ -199,7 +234,10 @@ def test_what_nginx_refuses_itself_is_a_problem_too(site: Site, name: str) -> No
 def test_http_1_0_needs_no_host(site: Site) -> None:
     head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
     assert statuses(head) == [200]
-    assert json.loads(body)["MRData"]["url"] == f"http://{site[0]}:{site[1]}/ergast/f1/2023/18/races.json"
+    assert (
+        json.loads(body)["MRData"]["url"]
+        == f"http://{site[0]}:{site[1]}/ergast/f1/2023/18/races.json"
+    )
 
 
 def test_nginx_passes_on_each_header_that_the_service_reads() -> None:
@@ -220,7 +258,11 @@ def test_a_body_is_not_passed_on(site: Site) -> None:
 
 
 def test_every_answer_has_vary_also_304(site: Site) -> None:
-    for headers, status in [({}, 200), ({"Accept_Encoding": "gzip"}, 200), ({"If_None_Match": "*"}, 304)]:
+    for headers, status in [
+        ({}, 200),
+        ({"Accept_Encoding": "gzip"}, 200),
+        ({"If_None_Match": "*"}, 304),
+    ]:
         response, _ = get(site, "/openapi.json", source="127.0.0.8", **headers)
         assert (response.status, response.headers.get_all("Vary")) == (status, ["Accept-Encoding"])
 
@@ -230,7 +272,10 @@ def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site: Site, folde
         return [line for line in (folder / "access.log").read_text().splitlines() if "?x=" in line]
 
     before = len(long_requests())
-    for content in (MALFORMED["7,000 bytes above 127"], *(request("/?x=" + sign * 7000) for sign in 'a"\\')):
+    for content in (
+        MALFORMED["7,000 bytes above 127"],
+        *(request("/?x=" + sign * 7000) for sign in 'a"\\'),
+    ):
         send(site, content)
     until(lambda: len(long_requests()) == before + 4)
     assert all('"GET /' in line and len(line) < 300 for line in long_requests())

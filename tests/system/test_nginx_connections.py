@@ -1,4 +1,6 @@
-"""The connections between nginx and gunicorn: kept open, spread over the workers, and no request lost when one ends."""
+"""The connections between nginx and gunicorn: kept open, spread over the workers, and no request
+lost when one ends.
+"""
 
 import os
 import signal
@@ -60,21 +62,34 @@ def test_no_request_is_lost_and_no_answer_broken_while_workers_end(
             while not ended.wait(1):
                 end_workers(running, turns)
                 turns += 1
-                # nginx gives a request to one other worker. On a busy machine, that must answer before it ends too.
+                # nginx gives a request to one other worker. On a busy machine, that must answer
+                # before it ends too.
                 enough = [answered(each) + 2 * each.connections for each in sent]
-                until(lambda least=enough: ended.is_set() or all(map(ge, map(answered, sent), least)), seconds=60)
+                until(
+                    lambda least=enough: ended.is_set() or all(map(ge, map(answered, sent), least)),
+                    seconds=60,
+                )
     assert turns >= 3
     assert_nothing_lost(*sent)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize(("gunicorn_seconds", "nginx_seconds"), [("1", "10s"), ("15", "1s"), ("1", "1s")])
+@pytest.mark.parametrize(
+    ("gunicorn_seconds", "nginx_seconds"), [("1", "10s"), ("15", "1s"), ("1", "1s")]
+)
 def test_no_request_is_lost_if_either_side_closes_idle_connections(
     sample_database: Path, tmp_path: Path, gunicorn_seconds: str, nginx_seconds: str
 ) -> None:
     # Each connection is idle for about as long as both sides keep it.
-    idle = [Client(SMALL, SECONDS + 4, connections=10, pause=0.98 + 0.005 * number) for number in range(8)]
-    options = {"WEB_CONCURRENCY": "2", "GUNICORN_CMD_ARGS": f"--keep-alive {gunicorn_seconds}", **OFF}
+    idle = [
+        Client(SMALL, SECONDS + 4, connections=10, pause=0.98 + 0.005 * number)
+        for number in range(8)
+    ]
+    options = {
+        "WEB_CONCURRENCY": "2",
+        "GUNICORN_CMD_ARGS": f"--keep-alive {gunicorn_seconds}",
+        **OFF,
+    }
     with (
         service(sample_database, tmp_path / "log", nginx_sockets(tmp_path), **options),
         nginx(tmp_path, ("keepalive_timeout 10s;", f"keepalive_timeout {nginx_seconds};")) as site,
@@ -85,7 +100,11 @@ def test_no_request_is_lost_if_either_side_closes_idle_connections(
 
 def connections(folder: Path) -> set[str]:
     """The inodes of the connections to the sockets in a folder."""
-    sockets = [line.split() for line in Path("/proc/net/unix").read_text().splitlines() if f" {folder}/" in line]
+    sockets = [
+        line.split()
+        for line in Path("/proc/net/unix").read_text().splitlines()
+        if f" {folder}/" in line
+    ]
     return {inode for *_, state, inode, _ in sockets if state == "03"}
 
 

@@ -7,7 +7,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.hostile import GOOD, GOOD_KEEP_ALIVE, MALFORMED, RACE, SMUGGLED, TRUNCATED, UNUSUAL, send, statuses
+from support.hostile import (
+    GOOD,
+    GOOD_KEEP_ALIVE,
+    MALFORMED,
+    RACE,
+    SMUGGLED,
+    TRUNCATED,
+    UNUSUAL,
+    send,
+    statuses,
+)
 from support.processes import OFF, Site, site_with_nginx, until
 from support.traffic import Client, assert_served
 
@@ -21,8 +31,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def site(sample_database: Path, folder: Path) -> Iterator[Site]:
-    log = {"GUNICORN_CMD_ARGS": f"--access-logfile {folder}/forwarded --access-logformat '\"%(r)s\" %(s)s'"}
-    with site_with_nginx(sample_database, folder, WEB_CONCURRENCY="2", **OFF, **log) as (address, running):
+    log = {
+        "GUNICORN_CMD_ARGS": f"--access-logfile {folder}/forwarded --access-logformat '\"%(r)s\" %(s)s'"
+    }
+    with site_with_nginx(sample_database, folder, WEB_CONCURRENCY="2", **OFF, **log) as (
+        address,
+        running,
+    ):
         until(lambda: len(running.workers()) == 2)
         before = running.workers()
         yield address
@@ -49,15 +64,19 @@ def test_the_service_sees_only_requests_that_nginx_saw_too(site: Site, folder: P
     (folder / "access.log").write_text("")
     (folder / "forwarded").write_text("")
     for content in SMUGGLED.values():
-        # A smuggled request would be answered in place of the client's second request on the connection.
+        # A smuggled request would be answered in place of the client's second request on the
+        # connection.
         send(site, content + GOOD, seconds=0.5)
     assert statuses(send(site, GOOD)) == [200]
-    until(lambda: logged("forwarded") <= logged("access.log"))  # nginx logs a request after it has sent the answer
+    # nginx logs a request after it has sent the answer
+    until(lambda: logged("forwarded") <= logged("access.log"))
     assert logged("forwarded")["GET /ergast/f1/2023/18.json HTTP/1.1"] >= 1
 
 
 async def send_slowly(address: Site, first: bytes, rest: bytes, seconds: int) -> bool:
-    """Sends `first` at once and then a byte per second; returns whether the server closed before the end."""
+    """Sends `first` at once and then a byte per second; returns whether the server closed before
+    the end.
+    """
     reader, writer = await asyncio.open_connection(*address)
     try:
         writer.write(first)
@@ -97,7 +116,10 @@ def test_hundreds_of_slow_clients_do_not_delay_a_good_one(site: Site) -> None:
         senders = [
             asyncio.create_task(sender)
             for _ in range(100)
-            for sender in (send_slowly(site, b"", GOOD, seconds), send_slowly(site, upload, b"x" * 900, seconds))
+            for sender in (
+                send_slowly(site, b"", GOOD, seconds),
+                send_slowly(site, upload, b"x" * 900, seconds),
+            )
         ]
         readers = [asyncio.create_task(read_slowly(site, large, seconds)) for _ in range(100)]
         await asyncio.sleep(1)

@@ -1,4 +1,6 @@
-"""Rate limits in a real Redis: shared by two services, exact, and decided by the local store while it is down."""
+"""Rate limits in a real Redis: shared by two services, exact, and decided by the local store while
+it is down.
+"""
 
 import re
 import ssl
@@ -10,7 +12,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.limits import NOW, SECOND, allowed, fake_redis, redis_store
 from support.processes import Redis, service
-from support.traffic import ADDRESS, FOUR_WORKERS, SECONDS, Client, assert_limited, assert_served, run, traffic
+from support.traffic import (
+    ADDRESS,
+    FOUR_WORKERS,
+    SECONDS,
+    Client,
+    assert_limited,
+    assert_served,
+    run,
+    traffic,
+)
 
 from racedata.service.ratelimit.bucket import Limit
 from racedata.service.ratelimit.local_store import LocalStore
@@ -33,7 +44,9 @@ def shared_redis(tmp_path_factory):
 def redis_cli(server, *arguments):
     """What redis-cli prints."""
     command = ["redis-cli", "-u", server.url, *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+    return subprocess.run(
+        command, capture_output=True, text=True, check=True, timeout=20
+    ).stdout.strip()
 
 
 TWO_WORKERS = {**FOUR_WORKERS, "WEB_CONCURRENCY": "2"}
@@ -51,7 +64,9 @@ def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
 ):
     options = {**TWO_WORKERS, **limits, "RACEDATA_LIMIT_STORE": redis_server.url}
     floods = [Client(ADDRESS, SECONDS, connections=32) for _ in range(2)]
-    others = [Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 6)]
+    others = [
+        Client(ADDRESS, SECONDS, pause=0.26, source=f"127.0.0.{number}") for number in range(2, 6)
+    ]
     others = [] if limits else others
     with (
         service(sample_database, tmp_path / "1", **options) as one,
@@ -64,7 +79,9 @@ def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
 
 
 @pytest.mark.long
-def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_database, tmp_path, redis_server):
+def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(
+    sample_database, tmp_path, redis_server
+):
     flood = Client(ADDRESS, SECONDS + 6, connections=32)
     options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
     with service(sample_database, tmp_path / "log", **options) as running:
@@ -76,9 +93,12 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(sample_dat
         # Redis decides again: it has a bucket of the flooding client.
         assert redis_cli(redis_server, "KEYS", "*") == "racedata:4\x7f\0\0\1"
     assert (set(flood.statuses), flood.broken) == ({200, 429}, 0)
-    changes = re.findall(r"\[(\d+)\] .*limit store (unavailable|available again)", (tmp_path / "log").read_text())
+    changes = re.findall(
+        r"\[(\d+)\] .*limit store (unavailable|available again)", (tmp_path / "log").read_text()
+    )
     assert changes
-    for worker in {process for process, _ in changes}:  # on a busy machine, Redis may seem to be down more than once
+    # on a busy machine, Redis may seem to be down more than once
+    for worker in {process for process, _ in changes}:
         own = [change for process, change in changes if process == worker]
         assert own == ["unavailable", "available again"] * (len(own) // 2)
 
@@ -93,16 +113,24 @@ def test_keys_expire_when_their_buckets_are_full(redis_server):
 
 @pytest.mark.parametrize(
     ("command", "values"),
-    [("LPUSH", ["1"]), ("HSET", ["1", "1"]), *(("SET", [value]) for value in ("", "no moments: -1, 1e5", "1 " * 1000))],
+    [
+        ("LPUSH", ["1"]),
+        ("HSET", ["1", "1"]),
+        *(("SET", [value]) for value in ("", "no moments: -1, 1e5", "1 " * 1000)),
+    ],
 )
-def test_a_key_with_a_wrong_value_is_a_full_bucket_and_no_outage(redis_server, caplog, command, values):
+def test_a_key_with_a_wrong_value_is_a_full_bucket_and_no_outage(
+    redis_server, caplog, command, values
+):
     redis_cli(redis_server, command, "racedata:a", *values)
     with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
         assert allowed(store, b"a", 5) == 3
     assert caplog.records == []
 
 
-def test_a_key_with_a_moment_too_far_in_the_future_is_an_empty_bucket_which_fills(redis_server, caplog):
+def test_a_key_with_a_moment_too_far_in_the_future_is_an_empty_bucket_which_fills(
+    redis_server, caplog
+):
     redis_cli(redis_server, "SET", "racedata:a", "9" * 1000)
     with redis_store(redis_server.url, [Limit("limit", 3, 86400)]) as store:
         assert store.take(b"a").reset == [86400 * SECOND]
@@ -123,7 +151,9 @@ def test_a_password_is_sent(redis_server, caplog):
 
 
 def test_tls_needs_a_trusted_certificate(tmp_path, monkeypatch, caplog):
-    command = "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate -subj /CN=localhost"
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate -subj /CN=localhost"
+    )
     command += " -addext subjectAltName=DNS:localhost"
     subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -132,7 +162,11 @@ def test_tls_needs_a_trusted_certificate(tmp_path, monkeypatch, caplog):
     with fake_redis(lambda connection, command: connection.sendall(reply), tls=tls) as fake:
         with redis_store(fake.url) as store:
             store.take(b"a")
-        assert [record.message for record in caplog.records if "certificate verify failed" in record.message]
+        assert [
+            record.message
+            for record in caplog.records
+            if "certificate verify failed" in record.message
+        ]
         assert fake.commands == []
         caplog.clear()
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate"))
@@ -145,7 +179,9 @@ def test_tls_needs_a_trusted_certificate(tmp_path, monkeypatch, caplog):
 
 @settings(max_examples=50)
 @given(
-    quotas=st.lists(st.tuples(st.integers(1, 5), st.sampled_from([3600, 86400])), min_size=1, max_size=2),
+    quotas=st.lists(
+        st.tuples(st.integers(1, 5), st.sampled_from([3600, 86400])), min_size=1, max_size=2
+    ),
     requests=st.integers(1, 12),
 )
 def test_the_script_allows_what_the_local_store_allows(shared_redis, quotas, requests):

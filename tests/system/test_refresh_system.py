@@ -1,4 +1,6 @@
-"""Refreshing a database of a full dump from a real service over that dump, as it would be from the public one."""
+"""Refreshing a database of a full dump from a real service over that dump, as it would be from the
+public one.
+"""
 
 import csv
 import os
@@ -18,7 +20,18 @@ import pytest
 from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, hanging, refreshed, served
-from support.loads import RECORDS, built, csv_rows, edited, facts_of, is_whole, race_ids, rows_of, select, without
+from support.loads import (
+    RECORDS,
+    built,
+    csv_rows,
+    edited,
+    facts_of,
+    is_whole,
+    race_ids,
+    rows_of,
+    select,
+    without,
+)
 from support.processes import OFF, children_of, following, service, until
 from support.season import LimitedApi, SimulatedTime, follow_source
 
@@ -35,12 +48,21 @@ def source(dump, tmp_path_factory):
     """The dump with what it lacks: 55 laps of each driver in the last ten races that were run."""
     folder = edited(dump, tmp_path_factory.mktemp("source") / "dump")
     races = {id for round, id in race_ids(dump, 2025).items() if LAST - 10 < round <= LAST}
-    drivers = [(row["raceId"], row["driverId"]) for row in csv_rows(dump, "results") if row["raceId"] in races]
+    drivers = [
+        (row["raceId"], row["driverId"])
+        for row in csv_rows(dump, "results")
+        if row["raceId"] in races
+    ]
     with (folder / "lap_times.csv").open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(csv_rows(dump, "lap_times")[0]), restval=r"\N")
         for number, (race, driver) in enumerate(drivers):
             for lap in range(1, 56):
-                values = {"raceId": race, "driverId": driver, "lap": lap, "position": 1 + number % 20}
+                values = {
+                    "raceId": race,
+                    "driverId": driver,
+                    "lap": lap,
+                    "position": 1 + number % 20,
+                }
                 writer.writerow({**values, "time": f"1:{20 + number % 20}.{lap:03}"})
     return folder
 
@@ -54,22 +76,27 @@ def complete(source, tmp_path_factory):
 @contextmanager
 def api(database, folder, **settings):
     """The address of a service over a database."""
-    with service(database, folder / "api.log", **{**OFF, "WEB_CONCURRENCY": "2", **settings}) as running:
+    with service(
+        database, folder / "api.log", **{**OFF, "WEB_CONCURRENCY": "2", **settings}
+    ) as running:
         yield "http://{}:{}/ergast/f1".format(*running.address)
 
 
 def behind(source, folder, rounds, **edits):
     """A database of the dump without the last rounds that were run."""
     gone = range(LAST - rounds + 1, LAST + 1)
-    return built(without(source, folder / f"dump{rounds}", 2025, *gone, **edits), folder / f"racedata{rounds}.db")
+    return built(
+        without(source, folder / f"dump{rounds}", 2025, *gone, **edits),
+        folder / f"racedata{rounds}.db",
+    )
 
 
 @pytest.mark.long(30)
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    # With pages of 100, the lists of the season take 13 requests: seasons, calendar, sprints, five each for results and
-    # qualifying. A new round takes 15: practice, pit stops, both standings and eleven pages of laps; and one
-    # more if it has a sprint qualifying.
+    # With pages of 100, the lists of the season take 13 requests: seasons, calendar, sprints, five
+    # each for results and qualifying. A new round takes 15: practice, pit stops, both standings and
+    # eleven pages of laps; and one more if it has a sprint qualifying.
     [("2000", {1: 11, 3: 22, 10: 58}), ("100", {1: 29, 3: 60, 10: 166})],
 )
 def test_rounds_that_are_missing_come_back_row_by_row(source, complete, tmp_path, limit, expected):
@@ -86,8 +113,9 @@ def test_rounds_that_are_missing_come_back_row_by_row(source, complete, tmp_path
 
 
 def test_a_changed_result_a_renumbered_and_a_cancelled_round_come_right(source, complete, tmp_path):
-    """Here: the race of round 24 is round 5, those between are one later, and round 20 has a wrong result. In the API,
-    Las Vegas is cancelled."""
+    """Here: the race of round 24 is round 5, those between are one later, and round 20 has a wrong
+    result. In the API, Las Vegas is cancelled.
+    """
     ids = race_ids(source, 2025)
 
     def renumbered(row):
@@ -97,7 +125,11 @@ def test_a_changed_result_a_renumbered_and_a_cancelled_round_come_right(source, 
         return {**row, "round": "5" if round == 24 else str(round + 1)}
 
     def changed(row):
-        return {**row, "points": "99"} if row["raceId"] == ids[20] and row["positionOrder"] == "3" else row
+        return (
+            {**row, "points": "99"}
+            if row["raceId"] == ids[20] and row["positionOrder"] == "3"
+            else row
+        )
 
     def cancelled(row):
         if row["year"] != "2025" or int(row["round"]) < 22:
@@ -105,7 +137,9 @@ def test_a_changed_result_a_renumbered_and_a_cancelled_round_come_right(source, 
         return None if row["round"] == "22" else {**row, "round": str(int(row["round"]) - 1)}
 
     database = behind(source, tmp_path, 1, races=renumbered, results=changed)
-    expected = built(edited(source, tmp_path / "cancelled", races=cancelled), tmp_path / "cancelled.db")
+    expected = built(
+        edited(source, tmp_path / "cancelled", races=cancelled), tmp_path / "cancelled.db"
+    )
     with api(expected, tmp_path, RACEDATA_MAX_LIMIT="100") as url:
         refreshed(database, url)
         later = time.time() + 13 * 3600  # only then a race that the API lacks counts as cancelled
@@ -124,8 +158,12 @@ def test_an_older_dump_gets_what_was_fetched_before(source, complete, tmp_path):
 
 
 def run_for(seconds, database, url):
-    """A refresh without pauses between requests, which is killed after so many seconds. Returns its status, or None."""
-    imports = "import sys; from racedata.loader import refresh; from racedata.loader.sources import pace"
+    """A refresh without pauses between requests, which is killed after so many seconds. Returns its
+    status, or None.
+    """
+    imports = (
+        "import sys; from racedata.loader import refresh; from racedata.loader.sources import pace"
+    )
     program = f"{imports}; pace.PACE = [(1, 0)]; refresh.main(sys.argv[1:])"
     command = [sys.executable, "-c", program, "--from", url, "--database", database]
     with suppress(subprocess.TimeoutExpired):
@@ -152,8 +190,12 @@ def test_refreshes_killed_at_any_moment_leave_a_whole_database(source, complete,
 
 def ended(source, folder, year, round):
     """A dump that ends after a race of the past."""
-    races = {row["raceId"]: (int(row["year"]), int(row["round"])) for row in csv_rows(source, "races")}
-    edits = {name: lambda row: row if races[row["raceId"]] <= (year, round) else None for name in RECORDS}
+    races = {
+        row["raceId"]: (int(row["year"]), int(row["round"])) for row in csv_rows(source, "races")
+    }
+    edits = {
+        name: lambda row: row if races[row["raceId"]] <= (year, round) else None for name in RECORDS
+    }
     edits["races"] = edits["seasons"] = lambda row: row if int(row["year"]) <= year else None
     return edited(source, folder, **edits)
 
@@ -170,7 +212,9 @@ def test_seasons_that_are_missing_come_back_row_by_row(source, complete, tmp_pat
 
 
 @pytest.mark.long(30)
-def test_refreshes_of_several_seasons_that_are_killed_and_resumed_lack_nothing(source, complete, tmp_path):
+def test_refreshes_of_several_seasons_that_are_killed_and_resumed_lack_nothing(
+    source, complete, tmp_path
+):
     database = built(ended(source, tmp_path / "dump", 2023, 16), tmp_path / "racedata.db")
     old, facts, kills = database.read_bytes(), facts_of(complete), []
     with api(complete, tmp_path) as url:
@@ -191,12 +235,15 @@ def test_refreshes_of_several_seasons_that_are_killed_and_resumed_lack_nothing(s
 
 
 KEYS = {
-    **dict.fromkeys(("results", "qualifying", "sprint_results", "driver_standings"), "raceId, driverId"),
+    **dict.fromkeys(
+        ("results", "qualifying", "sprint_results", "driver_standings"), "raceId, driverId"
+    ),
     "pit_stops": "raceId, driverId, stop",
     "lap_times": "raceId, driverId, lap",
     "constructor_standings": "raceId, constructorId",
 }
-# In how many rows of a round of 2025 f1db's records differ from those of the dump; "row" counts rows that it lacks.
+# In how many rows of a round of 2025 f1db's records differ from those of the dump; "row" counts
+# rows that it lacks.
 F1DB_DIFFERENCES = {
     ("results", "grid"): {18: 2, 21: 2},  # 0 of who started in the pit lane
     ("results", "fastestLap"): {18: 7, 20: 2, 21: 1},  # later by one
@@ -204,7 +251,11 @@ F1DB_DIFFERENCES = {
     ("qualifying", "position"): {18: 2},  # of those who were disqualified
     ("sprint_results", "statusId"): {21: 1},  # Finished although he retired
     ("sprint_results", "milliseconds"): {21: 1},  # of the same driver
-    **{("sprint_results", column): {19: 17, 21: 20} for column in ("rank", "fastestLap", "fastestLapTime")},  # none
+    # none
+    **{
+        ("sprint_results", column): {19: 17, 21: 20}
+        for column in ("rank", "fastestLap", "fastestLapTime")
+    },
     ("pit_stops", "time"): {17: 21, 18: 23, 19: 21, 20: 26, 21: 36},  # none
     ("pit_stops", "row"): {20: 1, 21: 1},
     ("lap_times", "row"): dict.fromkeys(range(17, LAST + 1), 20 * 55),  # none
@@ -212,15 +263,24 @@ F1DB_DIFFERENCES = {
 
 
 def differences(database, complete):
-    """In how many rows of 2025 two databases of the same dump differ: by table and column, and by round."""
+    """In how many rows of 2025 two databases of the same dump differ: by table and column, and by
+    round.
+    """
     found = {}
     with closing(sqlite3.connect(database)) as db:
         db.execute("ATTACH ? AS complete", (str(complete),))
         for table, key in KEYS.items():
-            columns = [name for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")]
-            columns = [name for name in columns if name not in ("record", "resultId", "constructors")]
+            columns = [
+                name
+                for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")
+            ]
+            columns = [
+                name for name in columns if name not in ("record", "resultId", "constructors")
+            ]
             for column in [*columns, "row"]:
-                differs = "new.raceId IS NULL" if column == "row" else f"new.{column} IS NOT old.{column}"
+                differs = (
+                    "new.raceId IS NULL" if column == "row" else f"new.{column} IS NOT old.{column}"
+                )
                 join = "LEFT JOIN" if column == "row" else "JOIN"
                 counts = db.execute(
                     f"""SELECT round, count(*) FROM complete.{table} AS old {join} main.{table} AS new USING ({key})
@@ -251,7 +311,8 @@ def test_f1db_brings_the_latest_rounds_until_the_api_has_them(source, complete, 
     of_api, of_f1db = set(), set()
     for kind, is_api in select(database, given):
         (of_api if is_api else of_f1db).add(kind)
-    assert of_f1db == {"practice", "sprint_qualifying", "sessions"}  # the complete dump has no sessions of 2025
+    # the complete dump has no sessions of 2025
+    assert of_f1db == {"practice", "sprint_qualifying", "sessions"}
     assert of_api == {"races", *RECORDS, "fastest_laps"} - of_f1db
 
 
@@ -275,26 +336,41 @@ def test_a_refresh_keeps_to_the_limits_of_a_service(source, complete, tmp_path):
 def two_seasons(dump, tmp_path_factory):
     """A dump of 2024 and 2025, with three laps of each driver."""
     kept = {id for year in (2024, 2025) for id in race_ids(dump, year).values()}
-    edits = {name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)}
+    edits = {
+        name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)
+    }
     edits["seasons"] = lambda row: row if row["year"] in ("2024", "2025") else None
-    folder = edited(dump, tmp_path_factory.mktemp("two") / "dump", **{**edits, "lap_times": lambda row: None})
+    folder = edited(
+        dump, tmp_path_factory.mktemp("two") / "dump", **{**edits, "lap_times": lambda row: None}
+    )
     with (folder / "lap_times.csv").open("a", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(csv_rows(dump, "lap_times")[0]), restval=r"\N")
         for row in csv_rows(folder, "results"):
             for lap in (1, 2, 3):
-                values = {"raceId": row["raceId"], "driverId": row["driverId"], "lap": lap, "position": 1}
+                values = {
+                    "raceId": row["raceId"],
+                    "driverId": row["driverId"],
+                    "lap": lap,
+                    "position": 1,
+                }
                 writer.writerow({**values, "time": f"1:20.00{lap}"})
     return folder
 
 
 @pytest.fixture(scope="module")
 def after_each_race(two_seasons, tmp_path_factory):
-    """The databases of that dump before 2025 and after each race that was run, with the time of its start."""
+    """The databases of that dump before 2025 and after each race that was run, with the time of its
+    start.
+    """
     folder = tmp_path_factory.mktemp("races")
-    rows = {int(row["round"]): row for row in csv_rows(two_seasons, "races") if row["year"] == "2025"}
+    rows = {
+        int(row["round"]): row for row in csv_rows(two_seasons, "races") if row["year"] == "2025"
+    }
     databases = [(datetime(2024, 12, 8, tzinfo=UTC), folder / "0.db")]
     for round in range(1, LAST + 1):
-        starts = datetime.fromisoformat(f"{rows[round]['date']}T{rows[round]['time']}").replace(tzinfo=UTC)
+        starts = datetime.fromisoformat(f"{rows[round]['date']}T{rows[round]['time']}").replace(
+            tzinfo=UTC
+        )
         databases.append((starts, folder / f"{round}.db"))
     for round, (_, path) in enumerate(databases):
         built(without(two_seasons, folder / str(round), 2025, *range(round + 1, LAST + 1)), path)
@@ -308,13 +384,19 @@ def test_for_a_year_a_followed_api_is_asked_daily_and_brings_each_race(after_eac
     time = SimulatedTime(start, datetime(2026, 1, 1, tzinfo=UTC))
     late = timedelta(hours=3)
     database = shutil.copy(after_each_race[0][1], tmp_path / "racedata.db")
-    answers = [(starts + late, answers_of(client(path, max_limit=100))) for starts, path in after_each_race]
-    limited = LimitedApi(time, lambda path: [answer for at, answer in answers if at <= time.now][-1](path))
+    answers = [
+        (starts + late, answers_of(client(path, max_limit=100))) for starts, path in after_each_race
+    ]
+    limited = LimitedApi(
+        time, lambda path: [answer for at, answer in answers if at <= time.now][-1](path)
+    )
     with served(limited.answer) as server:
         assert follow_source(database, server.url, time) == []
     assert {each.status for each in limited.answered} == {200}
     times = [start, *(each.time for each in limited.answered), time.end]
-    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(hours=24, minutes=10)
+    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(
+        hours=24, minutes=10
+    )
     for round, (starts, _) in enumerate(after_each_race):
         laps = [each.time for each in limited.answered if f"/2025/{round}/laps" in each.path]
         assert round == 0 or timedelta() <= laps[0] - starts - late < timedelta(minutes=25), round
@@ -371,11 +453,15 @@ def test_the_command_still_asks_an_api_after_25_49_and_500_hours(sample_database
 
 
 @pytest.mark.long(30)
-def test_while_it_runs_the_command_loads_a_deleted_database_and_starts_a_killed_process_again(tmp_path, later):
+def test_while_it_runs_the_command_loads_a_deleted_database_and_starts_a_killed_process_again(
+    tmp_path, later
+):
     database = tmp_path / "racedata.db"
     with (
         hanging() as server,
-        following(database, "--from", server.url, RACEDATA_SOURCE=str(SAMPLE), **later.environ) as follow,
+        following(
+            database, "--from", server.url, RACEDATA_SOURCE=str(SAMPLE), **later.environ
+        ) as follow,
     ):
         assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
         until(lambda: len(server.paths) == 1, 60)

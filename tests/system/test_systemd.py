@@ -1,4 +1,6 @@
-"""deploy/*.service: systemd accepts them and rates them as safe, and their commands do what they should."""
+"""deploy/*.service: systemd accepts them and rates them as safe, and their commands do what they
+should.
+"""
 
 import configparser
 import os
@@ -20,7 +22,9 @@ SERVICES = ("racedata.service", "racedata-follow.service")
 
 @pytest.fixture
 def units(tmp_path: Path) -> Path:
-    """A folder with the units, with this project and this environment in place of those in /opt/racedata."""
+    """A folder with the units, with this project and this environment in place of those in
+    /opt/racedata.
+    """
     for path in (ROOT / "deploy").glob("racedata*"):
         text = path.read_text().replace("/opt/racedata/.venv/bin", str(Path(sys.executable).parent))
         (tmp_path / path.name).write_text(text.replace("/opt/racedata", str(ROOT)))
@@ -32,7 +36,9 @@ HOME = ROOT / "deploy" / "home" / "racedata.service"
 
 def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
     environ = {**os.environ, "TZ": "UTC"}
-    return subprocess.run(["systemd-analyze", *arguments], env=environ, capture_output=True, text=True)
+    return subprocess.run(
+        ["systemd-analyze", *arguments], env=environ, capture_output=True, text=True
+    )
 
 
 def options(unit: Path, section: str) -> dict[str, str]:
@@ -68,8 +74,15 @@ def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network() ->
 
 def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_path: Path) -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    (block,) = re.findall(r"pipx install \. && (install .*\n    printf .*)\n    systemctl --user enable", readme)
-    subprocess.run(["sh", "-ec", block], cwd=ROOT, env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)}, check=True)
+    (block,) = re.findall(
+        r"pipx install \. && (install .*\n    printf .*)\n    systemctl --user enable", readme
+    )
+    subprocess.run(
+        ["sh", "-ec", block],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "HOME": str(tmp_path)},
+        check=True,
+    )
     assert (tmp_path / ".config/systemd/user/racedata.service").read_bytes() == HOME.read_bytes()
     settings = options(HOME, "Service")["EnvironmentFile"].removeprefix("-%h/")
     assert dict(line.split("=") for line in (tmp_path / settings).read_text().splitlines()) == OFF
@@ -93,17 +106,24 @@ def test_nginx_uses_the_sockets_of_the_service() -> None:
 
 
 def test_gunicorn_accepts_the_command_of_the_service(units: Path, sample_database: Path) -> None:
-    checking = [*command(units / "racedata.service"), "--certfile", "none"]  # which is refused at the very end
+    # which is refused at the very end
+    checking = [*command(units / "racedata.service"), "--certfile", "none"]
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
     checked = subprocess.run(checking, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert checked.returncode == 3
-    assert checked.stderr.splitlines()[-1].startswith("racedata: certfile and keyfile are not accepted")
+    assert checked.stderr.splitlines()[-1].startswith(
+        "racedata: certfile and keyfile are not accepted"
+    )
 
 
-def test_before_the_start_the_service_builds_an_older_database_again(units: Path, database: Path) -> None:
+def test_before_the_start_the_service_builds_an_older_database_again(
+    units: Path, database: Path
+) -> None:
     changed(database, "PRAGMA user_version = 3")
     environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database)}
-    subprocess.run(command(units / "racedata.service", "ExecStartPre", CORRECTIONS=""), env=environ, check=True)
+    subprocess.run(
+        command(units / "racedata.service", "ExecStartPre", CORRECTIONS=""), env=environ, check=True
+    )
     client(database).get("/ergast/f1/2023/18/results", status=200)
 
 
@@ -113,7 +133,9 @@ def test_the_command_that_follows_asks_each_source_until_sigterm(
     database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(sample_database))) as server:
         missing = f"http://127.0.0.1:{free_port()}/f1"
-        words = command(units / "racedata-follow.service", FROM=f"{missing} {server.url}", CORRECTIONS="")
+        words = command(
+            units / "racedata-follow.service", FROM=f"{missing} {server.url}", CORRECTIONS=""
+        )
         program = [sys.executable, "-m", "racedata", "refresh", "--follow"]
         assert words[:3] == [str(Path(sys.executable).parent / "racedata"), *program[3:]]
         with following(database, *words[3:]) as follow:

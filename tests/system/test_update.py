@@ -1,7 +1,8 @@
-"""deploy/README.md: the commands of an update, and of the way back, in a scratch clone of this project.
+"""deploy/README.md: the commands of an update, and of the way back, in a scratch clone of this
+project.
 
-git, make, pip, the loader and the files are real. `sudo` only runs its command. `systemctl` and `nginx` only note how
-they were called, because no systemd runs here.
+git, make, pip, the loader and the files are real. `sudo` only runs its command. `systemctl` and
+`nginx` only note how they were called, because no systemd runs here.
 """
 
 import os
@@ -26,15 +27,25 @@ pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the 
 def commands(heading: str, with_text: str) -> str:
     """The indented block of a section that has a text."""
     section = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
-    (block,) = (block for block in re.findall(r"(?:^    .*\n|(?<=\n)\n(?=    ))+", section, re.M) if with_text in block)
+    (block,) = (
+        block
+        for block in re.findall(r"(?:^    .*\n|(?<=\n)\n(?=    ))+", section, re.M)
+        if with_text in block
+    )
     return block
 
 
 class Machine:
-    """A machine with racedata in `opt`, a clone of `checkout`. Paths of the document are in its folder."""
+    """A machine with racedata in `opt`, a clone of `checkout`. Paths of the document are in its
+    folder.
+    """
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.checkout, self.opt = folder, folder / "checkout", folder / "opt" / "racedata"
+        self.folder, self.checkout, self.opt = (
+            folder,
+            folder / "checkout",
+            folder / "opt" / "racedata",
+        )
         self.units = folder / "etc" / "systemd" / "system"
         self.site = folder / "etc" / "nginx" / "sites-available" / "racedata"
         self.calls = folder / "calls"
@@ -50,8 +61,16 @@ class Machine:
         for path in ("/opt/racedata", "/etc/systemd", "/etc/nginx", "/var/backups"):
             script = script.replace(path, f"{self.folder}{path}")
         script = script.replace("http://127.0.0.1/healthz", health)
-        author = {f"GIT_{who}_{what}": "a@b" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")}
-        kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "HOME", "SSL_"))}
+        author = {
+            f"GIT_{who}_{what}": "a@b"
+            for who in ("AUTHOR", "COMMITTER")
+            for what in ("NAME", "EMAIL")
+        }
+        kept = {
+            name: value
+            for name, value in os.environ.items()
+            if name.startswith(("PIP_", "HOME", "SSL_"))
+        }
         path = f"{self.folder}/bin:{Path(sys.executable).parent}:{os.environ['PATH']}"
         ended = subprocess.run(
             ["bash", "-ec", script],
@@ -72,7 +91,9 @@ class Machine:
         ]:
             path = self.checkout / name
             path.write_text(re.sub(pattern, text, path.read_text(), count=1))
-        self.run(f"cd checkout && git commit --quiet --all --message {version} && git tag {version}")
+        self.run(
+            f"cd checkout && git commit --quiet --all --message {version} && git tag {version}"
+        )
 
     def version(self) -> str:
         return self.run("opt/racedata/.venv/bin/racedata --version").split()[1]
@@ -105,13 +126,17 @@ def test_an_update_and_the_way_back_after_it_change_all_that_belongs_to_a_versio
         assert machine.packages() == ["racedata", "racedata-f1"]
         machine.run(f"cd /opt/racedata\n{again}")
         machine.run(update, health)  # nothing to pull: what the first one has kept stays
-        shown = machine.run(f"{update}{commands('Update', 'git diff').replace('${before#*racedata-}', OLD)}", health)
+        shown = machine.run(
+            f"{update}{commands('Update', 'git diff').replace('${before#*racedata-}', OLD)}", health
+        )
     assert (machine.version(), machine.packages()) == (NEW[1:], ["racedata-f1"])
     assert f"+# {NEW}" in shown
     assert all((machine.units / name).read_text().startswith(f"# {NEW}") for name in UNITS)
     shutil.copy(sample_database, database)
     machine.site.write_text("# of the new version")
-    (machine.units / "racedata-new.service").write_text("# a unit that the old version does not have")
+    (machine.units / "racedata-new.service").write_text(
+        "# a unit that the old version does not have"
+    )
 
     machine.calls.unlink()
     machine.run(commands("Going back", "git reset").replace("v0.3.0", OLD))

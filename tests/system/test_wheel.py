@@ -1,4 +1,6 @@
-"""The wheel, and the source distribution: what is in them, and that they work where there is no checkout."""
+"""The wheel, and the source distribution: what is in them, and that they work where there is no
+checkout.
+"""
 
 import email
 import fcntl
@@ -35,7 +37,9 @@ SETTINGS = {name: value for name, value in os.environ.items() if name.startswith
 def run(*command: str | Path, folder: Path, **environ: str) -> str:
     """What a command prints. Its environment has only PATH, and HOME: the folder."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), **environ}
-    return subprocess.run(command, cwd=folder, env=environ, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return subprocess.run(
+        command, cwd=folder, env=environ, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
 
 
 def environment(folder: Path, wheel: Path, *options: str) -> Path:
@@ -47,13 +51,22 @@ def environment(folder: Path, wheel: Path, *options: str) -> Path:
 
 def pip(folder: Path, *arguments: str | Path) -> None:
     """Runs this environment's pip on another one."""
-    command = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "--disable-pip-version-check"]
+    command = [
+        sys.executable,
+        "-m",
+        "pip",
+        "--python",
+        folder / "bin" / "python",
+        "--disable-pip-version-check",
+    ]
     run(*command, "--quiet", *arguments, folder=folder, **SETTINGS)
 
 
 @pytest.fixture(scope="session")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel, the source distribution, and an environment `venv` that has the wheel."""
+    """A folder with the wheel, the source distribution, and an environment `venv` that has the
+    wheel.
+    """
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent
@@ -78,8 +91,14 @@ def wheel(dist: Path) -> Path:
 def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     about = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
-    assert {*names} == PACKAGE | {f"{INFO}/{name}" for name in (*about, "licenses/racedata/sample/licence.txt")}
-    assert {"racedata/py.typed", "racedata/sample/licence.txt", "racedata/loader/corrections.csv"} <= {*names}
+    assert {*names} == PACKAGE | {
+        f"{INFO}/{name}" for name in (*about, "licenses/racedata/sample/licence.txt")
+    }
+    assert {
+        "racedata/py.typed",
+        "racedata/sample/licence.txt",
+        "racedata/loader/corrections.csv",
+    } <= {*names}
 
 
 def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist: Path) -> None:
@@ -87,9 +106,9 @@ def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist
     with tarfile.open(path) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
     # setuptools adds tests that are directly in tests/.
-    assert {name for name in names if not name.startswith(("racedata_f1.egg-info/", "tests/test_"))} == PACKAGE | {
-        *("LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg")
-    }
+    assert {
+        name for name in names if not name.startswith(("racedata_f1.egg-info/", "tests/test_"))
+    } == PACKAGE | {*("LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg")}
 
 
 def test_the_metadata_has_name_version_licence_and_a_description(wheel: Path) -> None:
@@ -105,8 +124,20 @@ def test_the_metadata_has_name_version_licence_and_a_description(wheel: Path) ->
 def serving(command: Path, folder: Path, *options: str, **environ: str) -> Iterator[str]:
     """The address of `racedata serve` on a free port, which runs during the block."""
     port = free_port()
-    arguments = [command, "serve", "--port", str(port), "--workers", "1", "--burst-limit", "off", *options]
-    process = subprocess.Popen(arguments, cwd=folder, env={"PATH": "/usr/bin:/bin", "HOME": str(folder), **environ})
+    arguments = [
+        command,
+        "serve",
+        "--port",
+        str(port),
+        "--workers",
+        "1",
+        "--burst-limit",
+        "off",
+        *options,
+    ]
+    process = subprocess.Popen(
+        arguments, cwd=folder, env={"PATH": "/usr/bin:/bin", "HOME": str(folder), **environ}
+    )
     try:
         until(lambda: process.poll() is not None or listens(("127.0.0.1", port)))
         yield f"http://127.0.0.1:{port}"
@@ -139,15 +170,23 @@ def test_the_wheel_serves_the_sample_and_loads_refreshes_and_checks_data(
         assert f"{database}: " in racedata("load", dump)
         until(lambda: total(f"{address}/ergast/f1/2023/18/results.json") == "0")
         with serving(command, empty, "--database", str(sample_database)) as other:
-            assert f"{database}: new data after " in racedata("refresh", "--from", f"{other}/ergast/f1")
+            assert f"{database}: new data after " in racedata(
+                "refresh", "--from", f"{other}/ergast/f1"
+            )
         until(lambda: total(f"{address}/ergast/f1/2023/18/results.json") == "20")
     assert "doubts from" in racedata("check")
     assert list(empty.iterdir()) == []  # not even a cache
 
 
-def test_both_names_of_the_command_and_the_module_print_the_version(dist: Path, tmp_path: Path) -> None:
+def test_both_names_of_the_command_and_the_module_print_the_version(
+    dist: Path, tmp_path: Path
+) -> None:
     commands = dist / "venv" / "bin"
-    for command in ([commands / "racedata"], [commands / "racedata-f1"], [commands / "python", "-m", "racedata"]):
+    for command in (
+        [commands / "racedata"],
+        [commands / "racedata-f1"],
+        [commands / "python", "-m", "racedata"],
+    ):
         assert run(*command, "--version", folder=tmp_path) == f"racedata {__version__}\n"
 
 

@@ -43,7 +43,9 @@ class Dump(NamedTuple):
 
 
 def files_of(paths: Mapping[str, AnyPath], required: Sequence[str]) -> dict[str, AnyPath]:
-    """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or one is no file."""
+    """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or
+    one is no file.
+    """
     for name in required:
         if not paths[name].exists():
             expected = ", ".join(paths[name].name for name in required)
@@ -56,7 +58,9 @@ def files_of(paths: Mapping[str, AnyPath], required: Sequence[str]) -> dict[str,
 
 
 @contextmanager
-def opened(source: str, recognised_by: Collection[str], names: Collection[str], progress: Progress) -> Iterator[Dump]:
+def opened(
+    source: str, recognised_by: Collection[str], names: Collection[str], progress: Progress
+) -> Iterator[Dump]:
     """The dump that `source` names: its folder has a file with one of the names in `recognised_by`.
 
     `names` are those that would be accepted instead, for errors.
@@ -94,7 +98,9 @@ def downloaded(
     progress: Progress,
     handlers: Sequence[BaseHandler] = (),
 ) -> Iterator[Dump]:
-    """The dump in the zip at a URL. `expected` is its SHA-256, and who says so; `handlers` are those of urllib."""
+    """The dump in the zip at a URL. `expected` is its SHA-256, and who says so; `handlers` are
+    those of urllib.
+    """
     with tempfile.TemporaryFile() as file:
         download(url, file, progress, handlers=handlers)
         if expected and (actual := checksum_of(file)) != expected[0]:
@@ -119,20 +125,41 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
             members = archive.infolist()
             if any(member.flag_bits & 1 for member in members):
                 raise LoadError(f"{source}: the zip is encrypted; expected one without a password")
-            if any(member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) for member in members):
+            if any(
+                member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
+                for member in members
+            ):
                 raise LoadError(f"{source}: the zip uses an unusual compression; expected deflate")
-            if any("//" in f"/{member.filename}" for member in members):  # zipfile.Path would loop forever
-                raise LoadError(f"{source}: the zip has a file without a proper name; expected a dump of the data")
+            # zipfile.Path would loop forever
+            if any("//" in f"/{member.filename}" for member in members):
+                raise LoadError(
+                    f"{source}: the zip has a file without a proper name; expected a dump of the data"
+                )
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
-                raise LoadError(f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data")
-            yield Dump(source, dump_in(zipfile.Path(archive), source, recognised_by), checksum_of(file))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, UnicodeDecodeError) as error:
-        raise LoadError(f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them") from None
+                raise LoadError(
+                    f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data"
+                )
+            yield Dump(
+                source, dump_in(zipfile.Path(archive), source, recognised_by), checksum_of(file)
+            )
+    except (
+        zipfile.BadZipFile,
+        zlib.error,
+        EOFError,
+        NotImplementedError,
+        UnicodeDecodeError,
+    ) as error:
+        raise LoadError(
+            f"{source}: broken zip ({error}); expected a folder of CSV files or a zip of them"
+        ) from None
 
 
 def check_directory(file: IO[bytes], source: str) -> None:
-    """Raises LoadError if the zip lists very many files: zipfile would read the whole list into memory."""
-    file.seek(max(0, file.seek(0, os.SEEK_END) - 70_000))  # the end record of a zip, with its comment, is shorter
+    """Raises LoadError if the zip lists very many files: zipfile would read the whole list into
+    memory.
+    """
+    # the end record of a zip, with its comment, is shorter
+    file.seek(max(0, file.seek(0, os.SEEK_END) - 70_000))
     end = file.read()
     for found in re.finditer(rb"(PK\x06\x07.{16})?PK\x05\x06.{8}(.{4})", end, re.DOTALL):
         # A list in the format zip64 is one of more than 65,535 files or 4 GB.
@@ -141,7 +168,9 @@ def check_directory(file: IO[bytes], source: str) -> None:
 
 
 def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
-    """The folder that has a file that a layout is recognised by: `root`, or a folder there. If none has, `root`."""
+    """The folder that has a file that a layout is recognised by: `root`, or a folder there. If none
+    has, `root`.
+    """
 
     def has_dump(folder: AnyPath) -> bool:
         return any((folder / name).exists() for name in recognised_by)

@@ -1,4 +1,5 @@
-"""Reads a CSV file row by row, and checks each field. Errors name the file, the line and the column.
+"""Reads a CSV file row by row, and checks each field. Errors name the file, the line and the
+column.
 
 What the fields mean does not belong here; how a text becomes a value is in values.py.
 """
@@ -49,7 +50,8 @@ class LimitedBytes(io.RawIOBase):
 
     def __init__(self, file: IO[bytes]) -> None:
         self.file = file
-        self.line, self.length = 1, 0  # the line that is being read: its number, and how many bytes it has so far
+        # the line that is being read: its number, and how many bytes it has so far
+        self.line, self.length = 1, 0
         self.of_batch: int | None = None  # bytes since a batch began; None outside of batches
 
     def readable(self) -> bool:
@@ -65,7 +67,10 @@ class LimitedBytes(io.RawIOBase):
         if self.of_batch is not None:
             self.of_batch += len(block)
             if self.of_batch > BATCH_BYTES:
-                raise TooMuch(f"more than {BATCH_BYTES:,} bytes in {BATCH} rows; expected shorter rows", self.line)
+                raise TooMuch(
+                    f"more than {BATCH_BYTES:,} bytes in {BATCH} rows; expected shorter rows",
+                    self.line,
+                )
         self.line += block.count(b"\n")
         self.length = self.length + len(block) if last < 0 else len(block) - last - 1
         return len(block)
@@ -128,12 +133,23 @@ class Field(NamedTuple):
 
 
 class CsvFile:
-    """A CSV file of which some columns are read. `rows_read` counts its rows, without the header and blank lines."""
+    """A CSV file of which some columns are read. `rows_read` counts its rows, without the header
+    and blank lines.
+    """
 
     def __init__(
-        self, path: AnyPath, fields: Sequence[Field], progress: Progress, needs_all_columns: bool = False
+        self,
+        path: AnyPath,
+        fields: Sequence[Field],
+        progress: Progress,
+        needs_all_columns: bool = False,
     ) -> None:
-        self.path, self.fields, self.progress, self.needs_all_columns = path, fields, progress, needs_all_columns
+        self.path, self.fields, self.progress, self.needs_all_columns = (
+            path,
+            fields,
+            progress,
+            needs_all_columns,
+        )
         self.header: list[str] = []
         self.rows_read = 0
 
@@ -142,13 +158,19 @@ class CsvFile:
         with self.open_rows() as reader:
             self.header = next(reader, [])
             self.check_header()
-            plan = [(index, field.values_of_many()) for index, field in zip(self.indexes(), self.fields)]
+            plan = [
+                (index, field.values_of_many()) for index, field in zip(self.indexes(), self.fields)
+            ]
             blank = 0
             while batch := self.next_batch(reader):
-                rows = batch if all(batch) else list(filter(None, batch))  # a blank line has no fields
+                # a blank line has no fields
+                rows = batch if all(batch) else list(filter(None, batch))
                 blank = 0 if rows else blank + len(batch)
                 if blank > BLANK_LINES:
-                    raise self.fault(f"more than {BLANK_LINES:,} blank lines; expected rows", line=reader.line_num)
+                    raise self.fault(
+                        f"more than {BLANK_LINES:,} blank lines; expected rows",
+                        line=reader.line_num,
+                    )
                 if not rows:
                     continue
                 try:
@@ -160,8 +182,11 @@ class CsvFile:
                 yield values
                 self.progress(f"{self.path.name}: {self.rows_read:,} rows")
 
-    def insert_into(self, db: sqlite3.Connection, table: str, needs_rows: bool, insert: Insert | None = None) -> None:
-        """Inserts the rows into a table that has a column for each field. Raises LoadError for a duplicate.
+    def insert_into(
+        self, db: sqlite3.Connection, table: str, needs_rows: bool, insert: Insert | None = None
+    ) -> None:
+        """Inserts the rows into a table that has a column for each field. Raises LoadError for a
+        duplicate.
 
         If there is a function `insert`, that inserts each batch, in the order of its rows.
         """
@@ -183,7 +208,9 @@ class CsvFile:
 
     @contextmanager
     def open_bytes(self) -> Iterator["io.BufferedReader[LimitedBytes]"]:
-        """The bytes of the file without a byte order mark. Beyond a limit, raises a LoadError that names the line."""
+        """The bytes of the file without a byte order mark. Beyond a limit, raises a LoadError that
+        names the line.
+        """
         with self.path.open("rb") as file:
             self.limited = LimitedBytes(file)
             try:
@@ -197,7 +224,10 @@ class CsvFile:
     @contextmanager
     def open_rows(self) -> Iterator["Reader"]:
         """A csv.reader of the file. Turns its errors into a LoadError that names the line."""
-        with self.open_bytes() as file, io.TextIOWrapper(file, encoding="utf-8", newline="") as text:
+        with (
+            self.open_bytes() as file,
+            io.TextIOWrapper(file, encoding="utf-8", newline="") as text,
+        ):
             reader = csv.reader(text, strict=True)
             try:
                 yield reader
@@ -213,7 +243,8 @@ class CsvFile:
         for field in self.fields:
             if (field.required or self.needs_all_columns) and field.name not in self.header:
                 raise self.fault(
-                    f"not in the header, which has {', '.join(self.header)[:300] or 'nothing'}", field.name
+                    f"not in the header, which has {', '.join(self.header)[:300] or 'nothing'}",
+                    field.name,
                 )
             if self.header.count(field.name) > 1:
                 raise self.fault("twice in the header; expected once", field.name)
@@ -221,10 +252,14 @@ class CsvFile:
     def remarks(self, rare: Sequence[str] = ()) -> list[str]:
         """A line for each column that the file lacks, except those that are `rare`."""
         absent = [field.name for field in self.fields if field.name not in [*self.header, *rare]]
-        return [f"{self.path.name}: no column {name}, so it is unknown in all rows" for name in absent]
+        return [
+            f"{self.path.name}: no column {name}, so it is unknown in all rows" for name in absent
+        ]
 
     def indexes(self) -> list[int]:
-        """The index of each of `fields` in a row; for one that the file lacks, the index after the last."""
+        """The index of each of `fields` in a row; for one that the file lacks, the index after the
+        last.
+        """
         indexes = {name: index for index, name in enumerate(self.header)}
         return [indexes.get(field.name, len(self.header)) for field in self.fields]
 
@@ -242,7 +277,9 @@ class CsvFile:
         return columns + [("",) * len(rows)] * (len(self.header) + 1 - len(columns))
 
     def first_wrong_value(self) -> LoadError:
-        """The cause of a ValueError in `batches`. Reads the file again, row by row, to find the line and column."""
+        """The cause of a ValueError in `batches`. Reads the file again, row by row, to find the
+        line and column.
+        """
         with self.open_rows() as reader:
             next(reader)
             for row in reader:
@@ -259,7 +296,9 @@ class CsvFile:
         raise LoadError(f"{self.path.name}: changed while it was read; try again")
 
     def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
-        """The error for row `number`, counted from 1, whose columns `names` equal those of an earlier row."""
+        """The error for row `number`, counted from 1, whose columns `names` equal those of an
+        earlier row.
+        """
         with self.open_rows() as reader:
             next(reader)
             row = dict(zip(self.header, next(islice(filter(None, reader), number - 1, None))))
@@ -277,9 +316,13 @@ class CsvFile:
                     # The column's index is the number of commas before it that are outside quotes.
                     index = re.sub(rb'"[^"]*"?', b"", line[: error.start]).count(b",")
                     column = self.header[index] if index < len(self.header) else None
-                    return self.fault(f"{line[error.start : error.end]!r}; expected UTF-8", column, number)
+                    return self.fault(
+                        f"{line[error.start : error.end]!r}; expected UTF-8", column, number
+                    )
                 self.header = self.header or line.decode().strip().replace('"', "").split(",")
         raise LoadError(f"{self.path.name}: changed while it was read; try again")
 
     def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
-        return LoadError(f"{self.path.name}, line {line}{f', column {column}' if column else ''}: {what}")
+        return LoadError(
+            f"{self.path.name}, line {line}{f', column {column}' if column else ''}: {what}"
+        )

@@ -41,7 +41,9 @@ def is_address(url: str) -> bool:
 
 
 def check_address(url: str, name: str) -> None:
-    """Raises LoadError, in which no password appears, if `url` is no such address. `name` says what it is used for."""
+    """Raises LoadError, in which no password appears, if `url` is no such address. `name` says what
+    it is used for.
+    """
     if CREDENTIALS.match(url):
         raise LoadError(f"{name} has a user or password in it; expected one without")
     if not is_address(url):
@@ -60,16 +62,21 @@ class Redirects(urllib.request.HTTPRedirectHandler):
     def http_error_302(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage
     ) -> IO[bytes] | None:
-        # Errors name only the scheme, because the rest may contain a key. urllib's own error names all.
+        # Errors name only the scheme, because the rest may contain a key. urllib's own error names
+        # all.
         try:
             scheme = urllib.parse.urlsplit(
-                urllib.parse.urljoin(req.full_url, headers.get("Location") or headers.get("URI", ""))
+                urllib.parse.urljoin(
+                    req.full_url, headers.get("Location") or headers.get("URI", "")
+                )
             ).scheme
         except ValueError:
             scheme = ""
         if scheme not in ("http", "https"):
             fp.close()
-            raise urllib.error.URLError(f"redirects to {scheme[:20]!r}; followed are http and https")
+            raise urllib.error.URLError(
+                f"redirects to {scheme[:20]!r}; followed are http and https"
+            )
         return super().http_error_302(req, fp, code, msg, headers)
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
@@ -85,7 +92,9 @@ class Redirects(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         fp.close()  # urllib would read it to its end; a closed response has none left
         if not is_address(newurl):
-            raise urllib.error.URLError("redirects to what is no address, or has a user or password in it")
+            raise urllib.error.URLError(
+                "redirects to what is no address, or has a user or password in it"
+            )
         if req.type == "https" and not newurl.lower().startswith("https:"):
             raise urllib.error.URLError("redirects from https to 'http'; expected https")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
@@ -116,9 +125,11 @@ def download(
     expected: str = "the zip of a dump",
     handlers: Sequence[urllib.request.BaseHandler] = (),
 ) -> None:
-    """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those of urllib.
+    """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those
+    of urllib.
 
-    Raises NotDownloaded if it takes more than `seconds`, or LoadError if it has more than `size` bytes.
+    Raises NotDownloaded if it takes more than `seconds`, or LoadError if it has more than `size`
+    bytes.
     """
     check_address(url, "the URL of a dump")
     place = without_query(url)
@@ -132,7 +143,9 @@ def download(
                 if file.tell() > size:
                     raise LoadError(f"{place}: more than {size:,} bytes; expected {expected}")
             if response.length:  # bytes of Content-Length that did not arrive
-                raise NotDownloaded(f"{place}: the connection ended {response.length:,} bytes before the file did")
+                raise NotDownloaded(
+                    f"{place}: the connection ended {response.length:,} bytes before the file did"
+                )
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise NotDownloaded(f"{place}: {what}") from None
@@ -141,5 +154,6 @@ def download(
             error.close()
         if getattr(error, "errno", None) == errno.ENOSPC:
             raise no_space_for_temporary_files() from None
-        reason = " ".join(str(getattr(error, "reason", error)).split())  # of a redirect loop: several lines
+        # of a redirect loop: several lines
+        reason = " ".join(str(getattr(error, "reason", error)).split())
         raise NotDownloaded(f"{place}: {reason}; expected {expected}") from None

@@ -29,7 +29,8 @@ __all__ = [
 # The sorts of sources: of those that an address fits, the first counts.
 SORTS: tuple[type[Source], ...] = (JolpicaDump, F1dbRelease, ApiSource, DumpSource)
 
-# What a refresh asks by default, the preferred source first; and what it may be given, for its help.
+# What a refresh asks by default, the preferred source first; and what it may be given, for its
+# help.
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"])
 FROM = (
     "base address of an API in Ergast's format, f1db, or a dump such as a zip of f1db; may be repeated, and "
@@ -41,9 +42,15 @@ def addresses_in(text: str) -> list[str]:
     """The addresses of sources in an argument. `make` passes several as one, separated by spaces."""
     path = os.path.abspath(os.path.expanduser(text))  # the next load may run in another folder
     words = text.split()
-    if text and (os.path.exists(path) or (words == [text] and text not in PUBLISHED and "://" not in text)):
+    if text and (
+        os.path.exists(path) or (words == [text] and text not in PUBLISHED and "://" not in text)
+    ):
         return [path]
-    return [PUBLISHED.get(text, text)] if words == [text] else [each for word in words for each in addresses_in(word)]
+    return (
+        [PUBLISHED.get(text, text)]
+        if words == [text]
+        else [each for word in words for each in addresses_in(word)]
+    )
 
 
 def source_at(address: str, pace: Pace | None = None) -> Source:
@@ -53,7 +60,9 @@ def source_at(address: str, pace: Pace | None = None) -> Source:
 
 
 def second_opinion(text: str) -> Source:
-    """The source in an argument, which may also be a database. Raises LoadError if it names several."""
+    """The source in an argument, which may also be a database. Raises LoadError if it names
+    several.
+    """
     addresses = addresses_in(text)
     if len(addresses) != 1:
         raise LoadError(f"--against {text!r}: expected one source")

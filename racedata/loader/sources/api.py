@@ -1,4 +1,6 @@
-"""An API in Ergast's format as a source, such as Jolpica-F1 or racedata itself: which seasons are asked for."""
+"""An API in Ergast's format as a source, such as Jolpica-F1 or racedata itself: which seasons are
+asked for.
+"""
 
 import math
 from collections.abc import Sequence
@@ -22,13 +24,20 @@ from racedata.loader.tables import BY_NAME, RECORDS
 
 # Records per race, for the estimate of requests: more than most races have.
 LAPS = 1300
-DETAILS = {"pitstops": 100, "driverstandings": 30, "constructorstandings": 20, "practice": 80, "sprintqualifying": 20}
+DETAILS = {
+    "pitstops": 100,
+    "driverstandings": 30,
+    "constructorstandings": 20,
+    "practice": 80,
+    "sprintqualifying": 20,
+}
 
 
 class ApiSource(Source):
     """An API. Each season is stored before the next is fetched."""
 
-    # Not those that APIs need not have: from one that has them, they are fetched with the results of the race.
+    # Not those that APIs need not have: from one that has them, they are fetched with the results
+    # of the race.
     kinds = tuple(kind for kind in RECORDS if KINDS[kind].is_in_every_api)
     publishes_after_race = False
     is_fresher_than_loads = True
@@ -66,8 +75,14 @@ class ApiSource(Source):
             check_season(wanted.season, list(seasons), api.address("seasons"))
         with closing(OldDatabase(wanted.known.path)) as old:
             # Laps are to come in seasons that a less preferred source has filled in.
-            filled_in = old.without_laps(also_from_apis=False).values() if wanted.may_replace("f1db") else ()
-            first = wanted.season or min([wanted.first, old.first_season(list(seasons)), *filled_in])
+            filled_in = (
+                old.without_laps(also_from_apis=False).values()
+                if wanted.may_replace("f1db")
+                else ()
+            )
+            first = wanted.season or min(
+                [wanted.first, old.first_season(list(seasons)), *filled_in]
+            )
         seen = seen_before(wanted.known)
         years = [wanted.season] if wanted.season else [year for year in seasons if year >= first]
         announce(api, years, wanted)
@@ -76,13 +91,16 @@ class ApiSource(Source):
             api = self.api(wanted.progress)
             with closing(OldDatabase(wanted.known.path)) as old:
                 races = fetch_calendar(api, year)
-                if not races:  # in winter, an API may list the next season before its calendar is known
+                # in winter, an API may list the next season before its calendar is known
+                if not races:
                     continue
                 calendars += 1
                 fetched = SeasonFetch(api, old, seasons[year], races, bool(wanted.season), seen)
                 fetched.fetch()
                 wanted.say(fetched.report())
-                wanted.store(Brought(fetched.fill, notes={"seen": fetched.digests}, updates_lists=True))
+                wanted.store(
+                    Brought(fetched.fill, notes={"seen": fetched.digests}, updates_lists=True)
+                )
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")
@@ -108,7 +126,9 @@ def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
 
 
 def seen_before(known: Known) -> dict[str, str]:
-    """The digests of the lists that were fetched from an API for this database, by race and endpoint."""
+    """The digests of the lists that were fetched from an API for this database, by race and
+    endpoint.
+    """
     found = (known.notes() or {}).get("seen")
     return found if isinstance(found, dict) else {}
 

@@ -1,4 +1,5 @@
-"""A client of an API in Ergast's format, such as Jolpica-F1 or racedata itself. It obeys the limits of the API.
+"""A client of an API in Ergast's format, such as Jolpica-F1 or racedata itself. It obeys the limits
+of the API.
 
 Requests, their pace, pages and the check of each page belong here. What the records mean does not.
 """
@@ -36,12 +37,26 @@ MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
 # What identifies a record, in it or in the objects around it.
-KEYS = ("season", "round", "raceName", "session", "Driver", "Constructor", "driverId", "number", "stop", "statusId")
-Record = tuple[Json, ...]  # the objects that the record is nested in, and the record: `(race, lap, timing)`
+KEYS = (
+    "season",
+    "round",
+    "raceName",
+    "session",
+    "Driver",
+    "Constructor",
+    "driverId",
+    "number",
+    "stop",
+    "statusId",
+)
+# the objects that the record is nested in, and the record: `(race, lap, timing)`
+Record = tuple[Json, ...]
 
 
 class AnswerPage(NamedTuple):
-    """A page: the `limit` that the API applied, the `total` of all records, and the records of the page."""
+    """A page: the `limit` that the API applied, the `total` of all records, and the records of the
+    page.
+    """
 
     limit: int
     total: int
@@ -53,7 +68,8 @@ class NotServed(LoadError):
 
 
 class Api:
-    """The API at `url` for one piece of work, such as a season: the limits of time and of bytes are those of the work.
+    """The API at `url` for one piece of work, such as a season: the limits of time and of bytes are
+    those of the work.
 
     `limit` is the size of the API's largest page, once it is known.
     """
@@ -73,7 +89,9 @@ class Api:
         return self.pace.requests - self.requests_before
 
     def records(self, path: str, offset: int = 0) -> list[Record]:
-        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages. Raises LoadError."""
+        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages.
+        Raises LoadError.
+        """
         page = self.page(path, offset)
         total, records = page.total, page.records
         while offset + len(records) < total:
@@ -84,7 +102,9 @@ class Api:
                 raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
             records += page.records
         if len(set(map(record_key, records))) < len(records):
-            raise LoadError(f"{self.address(path, offset)}: a record is there twice; expected each once")
+            raise LoadError(
+                f"{self.address(path, offset)}: a record is there twice; expected each once"
+            )
         return records
 
     def page(self, path: str, offset: int) -> AnswerPage:
@@ -135,19 +155,28 @@ class Api:
         raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
 
     def request(self, url: str) -> bytes:
-        with self.opener.open(urllib.request.Request(url, headers=self.headers), timeout=30) as response:
+        with self.opener.open(
+            urllib.request.Request(url, headers=self.headers), timeout=30
+        ) as response:
             if response.status != 200:
                 raise LoadError(f"{url}: status {response.status}; expected 200")
             body: bytes = response.read(self.bytes_left + 1)
             self.bytes_left -= len(body)
             if self.bytes_left < 0:
-                raise LoadError(f"{url}: more than {TOTAL_BYTES:,} bytes in all; expected the answers of an API")
-            if response.length:  # bytes of Content-Length that did not arrive: read(n) does not raise IncompleteRead
-                raise LoadError(f"{url}: the connection ended {response.length:,} bytes before the answer did")
+                raise LoadError(
+                    f"{url}: more than {TOTAL_BYTES:,} bytes in all; expected the answers of an API"
+                )
+            # bytes of Content-Length that did not arrive: read(n) does not raise IncompleteRead
+            if response.length:
+                raise LoadError(
+                    f"{url}: the connection ended {response.length:,} bytes before the answer did"
+                )
             return body
 
     def retry_after(self, value: str | None) -> float | None:
-        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3); else None."""
+        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
+        else None.
+        """
         if value is None:
             return WAIT_SECONDS
         if whole_number.fullmatch(value.strip()):
@@ -156,7 +185,9 @@ class Api:
             date = parsedate_to_datetime(value)
         except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
             return None
-        return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.pace.now())
+        return max(
+            0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.pace.now()
+        )
 
 
 class PacedRedirects(Redirects):
@@ -173,7 +204,9 @@ class PacedRedirects(Redirects):
 
 
 def record_key(record: Record) -> str:
-    """What no two records share, and no correction between two requests changes. A driver may have had two cars."""
+    """What no two records share, and no correction between two requests changes. A driver may have
+    had two cars.
+    """
     return json.dumps([[found.get(name) for name in KEYS] for found in record])
 
 
@@ -194,9 +227,14 @@ def errors_named(url: str) -> Iterator[None]:
 
 
 def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
-    """The page that an answer has. Raises ValueError if it is not the page of `path` that begins at `offset`."""
+    """The page that an answer has. Raises ValueError if it is not the page of `path` that begins at
+    `offset`.
+    """
     envelope = read_envelope(body)
-    limit, total = envelope_number(envelope, "limit", 1, PAGE_LIMIT), envelope_number(envelope, "total", 0, MAX_RECORDS)
+    limit, total = (
+        envelope_number(envelope, "limit", 1, PAGE_LIMIT),
+        envelope_number(envelope, "total", 0, MAX_RECORDS),
+    )
     envelope_number(envelope, "offset", offset, offset)
     *place, endpoint = path.split("/")
     name, *lists = API_ENDPOINTS[endpoint].lists
@@ -208,10 +246,14 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
             raise ValueError(f"{name}.{key} is {str(table.get(key))[:40]!r}; expected {value!r}")
     records: list[Record] = [(table,)]
     for list_name in lists:
-        records = [(*parents, child) for parents in records for child in children(parents[-1], list_name)]
+        records = [
+            (*parents, child) for parents in records for child in children(parents[-1], list_name)
+        ]
     expected = max(0, min(limit, total - offset))
     if len(records) != expected:
-        raise ValueError(f"{len(records):,} records; expected {expected:,}, because MRData.total is {total:,}")
+        raise ValueError(
+            f"{len(records):,} records; expected {expected:,}, because MRData.total is {total:,}"
+        )
     return AnswerPage(limit, total, [parents[1:] for parents in records])
 
 
@@ -232,12 +274,16 @@ def envelope_number(envelope: Json, name: str, least: int, most: int) -> int:
     text = envelope.get(name)
     if not (isinstance(text, str) and whole_number.fullmatch(text) and least <= int(text) <= most):
         expected = f"{least}" if least == most else f"{least} to {most}"
-        raise ValueError(f"MRData.{name} is {str(text)[:40]!r}; expected a string with a number, {expected}")
+        raise ValueError(
+            f"MRData.{name} is {str(text)[:40]!r}; expected a string with a number, {expected}"
+        )
     return int(text)
 
 
 def children(parent: Json, name: str) -> list[Json]:
-    """The objects in a list of `parent`. Raises ValueError if there is no such list, or anything else in it."""
+    """The objects in a list of `parent`. Raises ValueError if there is no such list, or anything
+    else in it.
+    """
     found = parent.get(name)
     if not (isinstance(found, list) and all(isinstance(child, dict) for child in found)):
         raise ValueError(f"no list {name} of objects; expected an answer in Ergast's format")

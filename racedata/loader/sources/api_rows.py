@@ -1,4 +1,6 @@
-"""Objects of an API in Ergast's format as rows of a Stage: tables.py says where they have the values of the columns."""
+"""Objects of an API in Ergast's format as rows of a Stage: tables.py says where they have the
+values of the columns.
+"""
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
@@ -47,7 +49,8 @@ def rows_of(records: Sequence[Json], table: Table, place: str) -> Iterator[dict[
     """The records of a race as rows."""
     for number, record in enumerate(records, 1):
         lap = record.get("FastestLap")
-        if isinstance(lap, dict) and lap.get("rank") == "0":  # Ergast's way to say that no lap of the driver counts
+        # Ergast's way to say that no lap of the driver counts
+        if isinstance(lap, dict) and lap.get("rank") == "0":
             record = {**record, "FastestLap": None}
         yield row_of(record, table, place_of(place, table, number))
 
@@ -65,16 +68,19 @@ def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value
     columns = {column.name: column for column in table.columns}
     for session in WEEKEND:
         row = {
-            name: value_of(race, f"{session.key}.{path}", columns[name], place) for name, path in table.paths.items()
+            name: value_of(race, f"{session.key}.{path}", columns[name], place)
+            for name, path in table.paths.items()
         }
         if any(row.values()):
             yield {"session": session.name, **row}
 
 
 class ApiSeason:
-    """Fills a Stage with what was fetched of a season. `place` begins messages: the API and the season.
+    """Fills a Stage with what was fetched of a season. `place` begins messages: the API and the
+    season.
 
-    The lists of `old`, the database that is refreshed, are in the Stage first: records refer to their rows too.
+    The lists of `old`, the database that is refreshed, are in the Stage first: records refer to
+    their rows too.
     """
 
     def __init__(self, stage: Stage, old: sqlite3.Connection, place: str) -> None:
@@ -96,16 +102,24 @@ class ApiSeason:
             for session in sessions_of(race, place):
                 self.insert("sessions", {"raceId": row["round"], **session})
 
-    def add_records(self, race: Json, endpoint: str, records: Sequence[Json], statuses: Mapping[Value, str]) -> None:
+    def add_records(
+        self, race: Json, endpoint: str, records: Sequence[Json], statuses: Mapping[Value, str]
+    ) -> None:
         """Adds the records of a race. `statuses` has the API's ids of statuses, by text."""
         place, table = f"{self.place}, {race['raceName']}", RACE_TABLES[endpoint]
         for number, record in enumerate(records, 1):
             for parent, key in (("drivers", "Driver"), ("constructors", "Constructor")):
                 if key in record:
-                    self.add_to_list(parent, record[key], f"{place_of(place, table, number)}, {key}")
+                    self.add_to_list(
+                        parent, record[key], f"{place_of(place, table, number)}, {key}"
+                    )
         free = self.next_id(table.name, table.id) if table.id else 0
         for number, row in enumerate(rows_of(records, table, place), 1):
-            facts = {"raceId": int(race["round"]), **row, **({table.id: free + number - 1} if table.id else {})}
+            facts = {
+                "raceId": int(race["round"]),
+                **row,
+                **({table.id: free + number - 1} if table.id else {}),
+            }
             for name, parent in (("driverId", "drivers"), ("constructorId", "constructors")):
                 if name in row:
                     facts[name] = self.id_of(parent, row[name], place)
@@ -119,7 +133,9 @@ class ApiSeason:
                 raise LoadError(f"{place_of(place, table, number)}: {what}") from None
 
     def add_to_list(self, name: str, found: Any, place: str) -> int:
-        """The id of a driver, constructor or circuit. A new one is added; what is known of another one is updated."""
+        """The id of a driver, constructor or circuit. A new one is added; what is known of another
+        one is updated.
+        """
         table = BY_NAME[name]
         id, row = table.names[0], row_of(found, table, place)
         stored = self.find(table, row[table.key[0]])
@@ -129,7 +145,9 @@ class ApiSeason:
         else:
             known = {column: value for column, value in row.items() if value is not None}
             changes = ", ".join(f"{column} = ?" for column in known)
-            self.db.execute(f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", [*known.values(), stored])
+            self.db.execute(
+                f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", [*known.values(), stored]
+            )
         return stored
 
     def id_of(self, name: str, reference: Value, place: str) -> int:
@@ -141,12 +159,18 @@ class ApiSeason:
 
     def status_id(self, text: Value, statuses: Mapping[Value, str]) -> int:
         """The id of a status. A new one gets the id that the API has for it, if that is free."""
-        found = self.db.execute("SELECT statusId FROM dump.status WHERE status = ?", (text,)).fetchone()
+        found = self.db.execute(
+            "SELECT statusId FROM dump.status WHERE status = ?", (text,)
+        ).fetchone()
         if found:
             return int(found[0])
         id = statuses.get(text, "")
         taken = self.db.execute("SELECT 1 FROM dump.status WHERE statusId = ?", (id,)).fetchone()
-        number = int(id) if whole_number.fullmatch(id) and not taken else self.next_id("status", "statusId")
+        number = (
+            int(id)
+            if whole_number.fullmatch(id) and not taken
+            else self.next_id("status", "statusId")
+        )
         self.insert("status", {"statusId": number, "status": text})
         return number
 

@@ -1,4 +1,5 @@
-"""Fetches a season from an API in Ergast's format: its calendar, its lists, and the details of races with news.
+"""Fetches a season from an API in Ergast's format: its calendar, its lists, and the details of
+races with news.
 
 What to fetch is decided here, by what the database has; and how what was fetched becomes a Stage.
 """
@@ -45,7 +46,9 @@ class FetchedRace:
 
 
 class SeasonFetch:
-    """Fetches a season. With `all_details`, those of each race; else those of races that are new or have changed."""
+    """Fetches a season. With `all_details`, those of each race; else those of races that are new or
+    have changed.
+    """
 
     def __init__(
         self,
@@ -57,9 +60,17 @@ class SeasonFetch:
         seen: Mapping[str, str],
     ) -> None:
         """`seen` has the digests of the lists that were fetched before, by race and endpoint."""
-        self.api, self.old, self.facts, self.all_details, self.seen = api, old, facts, all_details, seen
+        self.api, self.old, self.facts, self.all_details, self.seen = (
+            api,
+            old,
+            facts,
+            all_details,
+            seen,
+        )
         self.year = int(facts["season"])
-        fetched = [calendar_race(race, f"{api.url}, {self.year}, {race['raceName']}") for race in races]
+        fetched = [
+            calendar_race(race, f"{api.url}, {self.year}, {race['raceName']}") for race in races
+        ]
         ids = match_calendars(fetched, calendar(old.db, "main", self.year))
         self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
         self.filled_in = old.without_laps(also_from_apis=False)
@@ -77,26 +88,41 @@ class SeasonFetch:
             if endpoint != "sprint" or any("Sprint" in race.facts for race in self.races):
                 self.fetch_list(endpoint)
         results = RACE_TABLES["results"]
-        self.completed = [race for race in self.races if "results" in race.records or self.old.count(results, race.id)]
+        self.completed = [
+            race
+            for race in self.races
+            if "results" in race.records or self.old.count(results, race.id)
+        ]
         self.digests = {
             f"{self.year}/{race.round}/{endpoint}": digest_of(records)
             for race in self.races
             for endpoint, records in race.records.items()
         }
-        changed = [race for race in self.races if race.records and (self.all_details or self.has_news(race))]
-        # What changes the standings after a race changes them after each later one too. Laps may come a race later.
-        first = min([index for index, race in enumerate(self.completed) if race in changed], default=-1)
+        changed = [
+            race
+            for race in self.races
+            if race.records and (self.all_details or self.has_news(race))
+        ]
+        # What changes the standings after a race changes them after each later one too. Laps may
+        # come a race later.
+        first = min(
+            [index for index, race in enumerate(self.completed) if race in changed], default=-1
+        )
         without_laps = self.old.without_laps(also_from_apis=True)
         late = [race for race in self.completed[-LATE:] if race.id in without_laps]
         again = [*self.completed[first:], *late]
-        self.chosen = [race for race in self.races if race in changed or (race in again and race.records)]
+        self.chosen = [
+            race for race in self.races if race in changed or (race in again and race.records)
+        ]
         for race in self.chosen:
             if "results" in race.records:
                 self.fetch_details(race)
         self.statuses = self.fetch_statuses()
 
     def check_calendar(self) -> None:
-        """Raises LoadError if the calendar lacks a race that has results here. Such a race was not cancelled."""
+        """Raises LoadError if the calendar lacks a race that has results here. Such a race was not
+        cancelled.
+        """
         ids = {race.id for race in self.races}
         for race_id, round, name in self.old.races_with_results(self.year):
             if race_id not in ids:
@@ -110,19 +136,25 @@ class SeasonFetch:
             race = self.by_name.get(str(facts.get("raceName")))
             if not race or facts.get("round") != race.round:
                 what = f"{shown(facts.get('raceName'))} in round {shown(facts.get('round'))}"
-                raise LoadError(f"{self.api.address(path)}: {what}; the calendar does not have that race")
+                raise LoadError(
+                    f"{self.api.address(path)}: {what}; the calendar does not have that race"
+                )
             race.records.setdefault(endpoint, []).append(record)
 
     def has_news(self, race: FetchedRace) -> bool:
-        """Whether the records of a race differ from those stored, and from those that were fetched before.
+        """Whether the records of a race differ from those stored, and from those that were fetched
+        before.
 
-        What was fetched before may differ from what is stored: it was corrected, or a preferred source has more.
+        What was fetched before may differ from what is stored: it was corrected, or a preferred
+        source has more.
         """
         return any(
             self.seen.get(f"{self.year}/{race.round}/{endpoint}") != digest_of(records)
             and (
                 race.id in self.filled_in
-                or is_changed(self.rows(race, endpoint), self.old.rows(RACE_TABLES[endpoint], race.id))
+                or is_changed(
+                    self.rows(race, endpoint), self.old.rows(RACE_TABLES[endpoint], race.id)
+                )
             )
             for endpoint, records in race.records.items()
         )
@@ -133,7 +165,9 @@ class SeasonFetch:
         return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
 
     def fetch_details(self, race: FetchedRace) -> None:
-        """Fetches what no list of the season has: practice, sprint qualifying, pit stops, standings, laps."""
+        """Fetches what no list of the season has: practice, sprint qualifying, pit stops,
+        standings, laps.
+        """
         for endpoint in (table.endpoint for table in RACE_TABLES.values()):
             if (
                 not endpoint
@@ -163,7 +197,9 @@ class SeasonFetch:
                 race.records[endpoint.name] = records
 
     def needs_laps(self, race: FetchedRace) -> bool:
-        """Whether to fetch laps, which take many requests: if few are stored, or a driver drove another number."""
+        """Whether to fetch laps, which take many requests: if few are stored, or a driver drove
+        another number.
+        """
         stored = self.old.count(RACE_TABLES["laps"], race.id)
         # Penalties change times and positions, not laps.
         here, there = (
@@ -186,7 +222,8 @@ class SeasonFetch:
             return {}
         found = [status for (status,) in self.api.records(f"{self.year}/status")]
         ids: dict[Value, str] = {
-            str(status.get("status")).replace("_", " "): str(status.get("statusId")) for status in found
+            str(status.get("status")).replace("_", " "): str(status.get("statusId"))
+            for status in found
         }
         return {text: id for text, id in ids.items() if text in new}
 
@@ -200,11 +237,16 @@ class SeasonFetch:
         stage.place = season.place
         now = datetime.fromtimestamp(self.api.pace.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         # If the clock is wrong: not before any race that has results.
-        dates = [*(str(race.facts.get("date")).strip(" ") for race in self.completed), self.old.newest()]
+        dates = [
+            *(str(race.facts.get("date")).strip(" ") for race in self.completed),
+            self.old.newest(),
+        ]
         fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
         host = urllib.parse.urlsplit(self.api.url).hostname or ""
         licence = LICENCES.get(host, f"not stated by {host}")
-        stage.name_origin(Origin(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False)
+        stage.name_origin(
+            Origin(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False
+        )
         return []
 
     def report(self) -> str:
@@ -222,7 +264,9 @@ def calendar_race(race: Json, place: str) -> CalendarRace:
     row = row_of(race, BY_NAME["races"], place)
     circuit = row_of(race.get("Circuit"), BY_NAME["circuits"], f"{place}, Circuit")
     url = None if row["url"] is None else str(row["url"])
-    return CalendarRace(int(race["round"]), race["raceName"], url, str(circuit["circuitRef"]), str(row["date"]))
+    return CalendarRace(
+        int(race["round"]), race["raceName"], url, str(circuit["circuitRef"]), str(row["date"])
+    )
 
 
 def fetch_calendar(api: Api, year: int) -> list[Json]:
@@ -233,11 +277,17 @@ def fetch_calendar(api: Api, year: int) -> list[Json]:
     for race in races:
         name, round = race.get("raceName"), race.get("round")
         if race.get("season") != str(year):
-            raise LoadError(f"{place}: a race of season {shown(race.get('season'))}; expected {str(year)!r}")
+            raise LoadError(
+                f"{place}: a race of season {shown(race.get('season'))}; expected {str(year)!r}"
+            )
         is_named = isinstance(name, str) and plain_text.fullmatch(name)
-        if not (is_named and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)):
+        if not (
+            is_named and isinstance(round, str) and re.fullmatch("[1-9][0-9]?", round, re.ASCII)
+        ):
             what = f"a race named {shown(name)} in round {shown(round)}"
-            raise LoadError(f"{place}: {what}; expected {plain_text.expected}, and a number such as '18'")
+            raise LoadError(
+                f"{place}: {what}; expected {plain_text.expected}, and a number such as '18'"
+            )
     for key in ("raceName", "round"):
         if len({race[key] for race in races}) < len(races):
             raise LoadError(f"{place}: two races have the same {key}; expected no two")
@@ -252,4 +302,6 @@ def shown(value: object) -> str:
 
 def is_changed(new: Sequence[dict[str, Value]], old: Sequence[dict[str, Value]]) -> bool:
     """Whether rows of a race differ from those stored, whatever their order."""
-    return Counter(tuple(row.values()) for row in new) != Counter(tuple(row.values()) for row in old)
+    return Counter(tuple(row.values()) for row in new) != Counter(
+        tuple(row.values()) for row in old
+    )

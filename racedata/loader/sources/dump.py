@@ -45,7 +45,8 @@ PUBLISHED = {
 class DumpSource(Source):
     """A dump at an address. Only reading it tells what it has, so it is asked once a day."""
 
-    kinds = tuple(kind for kind in RECORDS if kind != "lap_times")  # a dump that is refreshed from has no laps
+    # a dump that is refreshed from has no laps
+    kinds = tuple(kind for kind in RECORDS if kind != "lap_times")
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
@@ -80,7 +81,9 @@ class DumpSource(Source):
         def fill(stage: Stage) -> list[str]:
             remarks = read_dump(dump, stage, is_loaded=False)
             if wanted.season:
-                found = stage.db.execute("SELECT DISTINCT year FROM dump.races ORDER BY year").fetchall()
+                found = stage.db.execute(
+                    "SELECT DISTINCT year FROM dump.races ORDER BY year"
+                ).fetchall()
                 check_season(wanted.season, [year for (year,) in found], self.address)
             return remarks
 
@@ -100,7 +103,8 @@ def found_in(dump: Dump) -> Iterator[Layout]:
 
 
 def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
-    """Fills the stage from a dump, by its layout, and names its origin. Returns remarks. Raises LoadError.
+    """Fills the stage from a dump, by its layout, and names its origin. Returns remarks. Raises
+    LoadError.
 
     `is_loaded` says whether it is read for a load, or for a refresh.
     """
@@ -109,9 +113,12 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
         origin = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
     except LoadError as error:
         raise LoadError(f"{dump.address}: {error}") from None
-    except sqlite3.IntegrityError as error:  # of rows that several files make: `UNIQUE constraint failed: qualifying.…`
+    # of rows that several files make: `UNIQUE constraint failed: qualifying.…`
+    except sqlite3.IntegrityError as error:
         what, _, columns = str(error).partition(" constraint failed: ")
-        fault = f"two rows have the same {columns}; expected no two" if what == "UNIQUE" else str(error)
+        fault = (
+            f"two rows have the same {columns}; expected no two" if what == "UNIQUE" else str(error)
+        )
         raise LoadError(f"{dump.address}: {fault}") from None
     stage.place = dump.address
     stage.name_origin(origin, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), is_loaded)

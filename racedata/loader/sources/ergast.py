@@ -1,4 +1,6 @@
-"""Reads a dump in the layout of the Ergast database image into a Stage: one CSV file per table, columns by name."""
+"""Reads a dump in the layout of the Ergast database image into a Stage: one CSV file per table,
+columns by name.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,7 +13,8 @@ from racedata.loader.values import Value, id_in
 
 RECOGNISED_BY = "races.csv"
 
-# The columns of races.csv with the dates and times of sessions, which are a table of their own here.
+# The columns of races.csv with the dates and times of sessions, which are a table of their own
+# here.
 SESSION_FIELDS = [
     Field(f"{session.name}_{what}", BY_NAME["sessions"].parse[what], required=False)
     for session in WEEKEND
@@ -19,8 +22,8 @@ SESSION_FIELDS = [
 ]
 RARE = ("sq_date", "sq_time")
 
-# Since 2023, this layout has the session that sets the sprint's grid in the columns of the second practice, which
-# these weekends do not have.
+# Since 2023, this layout has the session that sets the sprint's grid in the columns of the second
+# practice, which these weekends do not have.
 SPRINT_GRID = """
     UPDATE dump.sessions SET session = 'sq'
     WHERE session = 'fp2' AND raceId IN (SELECT raceId FROM dump.races WHERE year >= 2023)
@@ -33,7 +36,8 @@ NO_FASTEST_LAP = """
     UPDATE dump.{} SET {} rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0
 """
 
-TRACINGINSIGHTS = "https://github.com/TracingInsights/RaceData/"  # its pages say that the dump is CC0
+# its pages say that the dump is CC0
+TRACINGINSIGHTS = "https://github.com/TracingInsights/RaceData/"
 
 
 def read(dump: Dump, stage: Stage) -> Origin:
@@ -96,8 +100,14 @@ def insert(stage: Stage, table: Table, file: CsvFile) -> None:
     file.insert_into(stage.db, f"dump.{table.name}", table.required, insert)
 
 
-def insert_sessions(stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]) -> None:
+def insert_sessions(
+    stage: Stage, race_ids: Sequence[Value], columns: Sequence[Sequence[Value]]
+) -> None:
     """Inserts the sessions of some races, whose dates and times are in SESSION_FIELDS."""
     for session, dates, times in zip(WEEKEND, columns[::2], columns[1::2]):
-        known = [(id, session.name, date, time) for id, date, time in zip(race_ids, dates, times) if date or time]
+        known = [
+            (id, session.name, date, time)
+            for id, date, time in zip(race_ids, dates, times)
+            if date or time
+        ]
         stage.insert("sessions", ["raceId", "session", "date", "time"], list(zip(*known)))

@@ -1,8 +1,10 @@
-"""Reads the CSV release of f1db into a Stage: one file per table, linked by ids such as `max-verstappen`.
+"""Reads the CSV release of f1db into a Stage: one file per table, linked by ids such as
+`max-verstappen`.
 
-As in jolpica.py, the files become temporary tables, and statements of SQL turn those into the tables of the Stage.
-Columns are found by name; other columns and files are ignored. What the project knows of ids is in f1db_ids.csv: each
-row is an id that does not follow the rules below. Of several rows that fit a result, the first counts.
+As in jolpica.py, the files become temporary tables, and statements of SQL turn those into the
+tables of the Stage. Columns are found by name; other columns and files are ignored. What the
+project knows of ids is in f1db_ids.csv: each row is an id that does not follow the rules below. Of
+several rows that fit a result, the first counts.
 """
 
 import csv
@@ -44,7 +46,9 @@ _ROW = """
     raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL, positionNumber INTEGER,
     positionText TEXT NOT NULL"""
 _DRIVER = "driverId INTEGER NOT NULL REFERENCES f1db_drivers"
-_CONSTRUCTOR = "constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT"
+_CONSTRUCTOR = (
+    "constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT"
+)
 _ENTRY = f"{_ROW}, driverNumber INTEGER, {_DRIVER}, {_CONSTRUCTOR}"
 _RESULTS = f"""
     {_ENTRY}, sharedCar TEXT, laps INTEGER, timeMillis INTEGER, gapLaps INTEGER, reasonRetired TEXT, points TEXT,
@@ -60,8 +64,9 @@ SESSIONS = {
     "sprint": "sprintRace",
     "sq": "sprintQualifying",
 }
-# The files, with the columns of their temporary tables, in the order of loading: each comes after those that it refers
-# to. An id that is a text becomes the number of its row. An empty field is NULL.
+# The files, with the columns of their temporary tables, in the order of loading: each comes after
+# those that it refers to. An id that is a text becomes the number of its row. An empty field is
+# NULL.
 FILES = {
     "countries": "id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, demonym TEXT",
     "grands_prix": "id TEXT NOT NULL UNIQUE, fullName TEXT NOT NULL",
@@ -87,7 +92,15 @@ FILES = {
         UNIQUE (raceId, constructorId, engineManufacturerId)""",
 }
 # Without a row of each of these, a release would be of no use.
-LISTS = ("countries", "grands_prix", "circuits", "constructors", "drivers", "races", "races_race_results")
+LISTS = (
+    "countries",
+    "grands_prix",
+    "circuits",
+    "constructors",
+    "drivers",
+    "races",
+    "races_race_results",
+)
 
 # Of columns that are not just whole numbers or plain text.
 PARSERS: dict[str, Parser] = {
@@ -112,8 +125,11 @@ RACE_PARSERS: dict[str, Parser] = {
     **{f"{name}Time": hour_and_minute for name in SESSIONS.values()},
 }
 
-# In a qualifying, a driver who was disqualified may have a second row that says only that, as in 2023/10.
-UNIQUE_IN_QUALIFYING = "CREATE UNIQUE INDEX temp.{0}_driver ON {0} (raceId, driverId) WHERE positionText <> 'DSQ'"
+# In a qualifying, a driver who was disqualified may have a second row that says only that, as in
+# 2023/10.
+UNIQUE_IN_QUALIFYING = (
+    "CREATE UNIQUE INDEX temp.{0}_driver ON {0} (raceId, driverId) WHERE positionText <> 'DSQ'"
+)
 SECOND_ROWS = """
     DELETE FROM temp.{0} AS f1db WHERE positionText = 'DSQ' AND EXISTS (
         SELECT 1 FROM {0} AS other
@@ -134,7 +150,8 @@ Rule = Mapping[str, str]  # a row of f1db_ids.csv
 # Its columns that a row of a result must fit, if they are not empty.
 CONDITIONS = ("engine", "first_year", "last_year", "first_round", "last_round", "driver")
 
-# Rows of f1db_ids.csv, and after them one for each constructor. Unknown years, rounds, engines and drivers fit all.
+# Rows of f1db_ids.csv, and after them one for each constructor. Unknown years, rounds, engines and
+# drivers fit all.
 CREATE_RULES = """
     CREATE TEMP TABLE f1db_rules (
         id INTEGER NOT NULL, priority INTEGER NOT NULL, engine TEXT, first_year INTEGER, last_year INTEGER,
@@ -211,8 +228,8 @@ RESULTS = f"""
         timeMillis, statusId
     FROM f1db_{{file}} AS f1db JOIN dump.races USING (raceId)
         LEFT JOIN dump.status ON status = {STATUS} COLLATE NOCASE"""
-# If a driver has two rows, which are of shared cars, the first has the fastest lap. A row without a time may have a
-# place all the same: in 2025/21 that of the fastest.
+# If a driver has two rows, which are of shared cars, the first has the fastest lap. A row without a
+# time may have a place all the same: in 2025/21 that of the fastest.
 FASTEST_LAPS = """
     UPDATE dump.results SET (rank, fastestLap, fastestLapTime) = (
         SELECT ifnull(positionNumber, positionDisplayOrder), lap, time FROM f1db_races_fastest_laps AS f1db
@@ -243,7 +260,8 @@ FILL_STANDINGS = (
            WHERE positionText = '1' AND {counts}""",
     """CREATE TEMP TABLE f1db_{of}_listed (
            raceId, id, year, round, points, place, position, text, PRIMARY KEY (raceId, id)) WITHOUT ROWID""",
-    # Constructors with several engines are one in Ergast's lists. The sum of their points then decides all places.
+    # Constructors with several engines are one in Ergast's lists. The sum of their points then
+    # decides all places.
     f"""INSERT INTO f1db_{{of}}_listed
             SELECT raceId, id, year, round, printf('%.10g', points), iif(is_summed, nth, place),
                 iif(is_summed, rank, position), iif(is_summed AND text = position, rank, text)
@@ -256,8 +274,8 @@ FILL_STANDINGS = (
                         ifnull(positionNumber, positionDisplayOrder) AS position, {POSITION_TEXT} AS text,
                         count(*) AS rows
                     FROM f1db_races_{{of}}_standings AS f1db JOIN dump.races USING (raceId) GROUP BY raceId, 2))""",
-    # f1db lists who scored, and since 2000 also who was classified. Ergast lists all with a result in the season so
-    # far. They share a place if they were classified; else they have none.
+    # f1db lists who scored, and since 2000 also who was classified. Ergast lists all with a result
+    # in the season so far. They share a place if they were classified; else they have none.
     """INSERT OR IGNORE INTO f1db_{of}_listed
            SELECT raceId, {of}Id, year, round, '0', next, CASE WHEN classified <= round THEN next END,
                CASE WHEN classified <= round THEN next ELSE '-' END
@@ -311,7 +329,8 @@ CONSTRUCTORS = """
     FROM f1db_constructors AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = countryId"""
 INSERT_CONSTRUCTOR = """
     INSERT INTO dump.constructors (constructorId, constructorRef, name, nationality) VALUES (?, ?, ?, ?)"""
-# Circuits, constructors and drivers that were first seen after the seasons that f1db_ids.csv is for.
+# Circuits, constructors and drivers that were first seen after the seasons that f1db_ids.csv is
+# for.
 NEW = """
     SELECT {of}Ref FROM dump.{of}s WHERE {of}Id IN (
         SELECT id FROM ({seen}) JOIN dump.races USING (raceId) GROUP BY id HAVING min(year) > ?)
@@ -337,10 +356,16 @@ def read(dump: Dump, stage: Stage) -> Origin:
             db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
     for column, names in ERGASTS_NAMES.items():
-        db.executemany(f"UPDATE f1db_countries SET {column} = ? WHERE {column} = ?", [(b, a) for a, b in names.items()])
+        db.executemany(
+            f"UPDATE f1db_countries SET {column} = ? WHERE {column} = ?",
+            [(b, a) for a, b in names.items()],
+        )
     with IDS.open(newline="", encoding="utf-8") as file:
         rules = list(csv.DictReader(file))
-    for kind, references in (("circuit", circuit_references(db, rules)), ("driver", driver_references(db, rules))):
+    for kind, references in (
+        ("circuit", circuit_references(db, rules)),
+        ("driver", driver_references(db, rules)),
+    ):
         db.create_function(f"{kind}_reference", 1, references.get, deterministic=True)
     for table, statement in FILL_LISTS.items():
         stage.rows[table] = db.execute(statement).rowcount
@@ -353,7 +378,9 @@ def read(dump: Dump, stage: Stage) -> Origin:
         for statement in FILL_STANDINGS:
             filled = db.execute(statement.format(of=of, id=id, counts=counts))
         stage.rows[f"{of}_standings"] = filled.rowcount  # of the last
-    return Origin("f1db", dump.address, LICENCE, dump.checksum(files.values()), list(remarks(db, rules)))
+    return Origin(
+        "f1db", dump.address, LICENCE, dump.checksum(files.values()), list(remarks(db, rules))
+    )
 
 
 def file_name(table: str) -> str:
@@ -363,11 +390,18 @@ def file_name(table: str) -> str:
 
 def fields_of(db: sqlite3.Connection, table: str) -> Iterator[Field]:
     """How the columns of a file are read."""
-    parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({table})")}
+    parents = {
+        child: parent
+        for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({table})")
+    }
     parsers = RACE_PARSERS if table == "f1db_races" else PARSERS
-    for _, column, type, not_null, _, key in db.execute(f"PRAGMA temp.table_info({table})").fetchall():
+    for _, column, type, not_null, _, key in db.execute(
+        f"PRAGMA temp.table_info({table})"
+    ).fetchall():
         if column in parents:
-            parse = key_in(rows_by_id(db, parents[column]), f"an id of {file_name(parents[column])}")
+            parse = key_in(
+                rows_by_id(db, parents[column]), f"an id of {file_name(parents[column])}"
+            )
         else:
             parse = parsers.get(column, whole_number if type == "INTEGER" else plain_text)
         yield Field(column, parse, required=bool(not_null or key))
@@ -422,7 +456,9 @@ def distinct(table: str, references: dict[str, str]) -> dict[str, str]:
     for id, reference in references.items():
         if ids.setdefault(reference.lower(), id) != id:
             both = f"{ids[reference.lower()]!r} and {id!r}"
-            raise LoadError(f"{file_name(table)}, column id: {both} would both be {reference}; expected only one")
+            raise LoadError(
+                f"{file_name(table)}, column id: {both} would both be {reference}; expected only one"
+            )
     return references
 
 
@@ -441,7 +477,9 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
     ]
     always = {rule["id"] for rule in listed if not any(rule[condition] for condition in CONDITIONS)}
     others = [
-        {"id": id, "reference": by_rule(id), **dict.fromkeys(CONDITIONS, "")} for id in constructors if id not in always
+        {"id": id, "reference": by_rule(id), **dict.fromkeys(CONDITIONS, "")}
+        for id in constructors
+        if id not in always
     ]
     numbers: dict[str, int] = {}
     # A constructor of the same name comes before those that only sometimes are that one.
@@ -456,14 +494,25 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
     db.execute(CREATE_RULES)
     for priority, rule in enumerate([*listed, *others]):
         engine, *seasons_and_rounds, driver = (rule[condition] or None for condition in CONDITIONS)
-        row = (constructors[rule["id"]][0], priority, engine, *seasons_and_rounds, drivers.get(driver or ""))
-        db.execute(f"INSERT INTO f1db_rules VALUES ({', '.join('?' * 9)})", (*row, numbers[rule["reference"]]))
+        row = (
+            constructors[rule["id"]][0],
+            priority,
+            engine,
+            *seasons_and_rounds,
+            drivers.get(driver or ""),
+        )
+        db.execute(
+            f"INSERT INTO f1db_rules VALUES ({', '.join('?' * 9)})",
+            (*row, numbers[rule["reference"]]),
+        )
 
 
 def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:
     """Names what is new to this file, and so may have another reference elsewhere."""
     listed = {rule["reference"] for rule in rules}
     for of, seen in SEEN.items():
-        new = [reference for (reference,) in db.execute(NEW.format(of=of, seen=seen), [KNOWN_UNTIL])]
+        new = [
+            reference for (reference,) in db.execute(NEW.format(of=of, seen=seen), [KNOWN_UNTIL])
+        ]
         if names := ", ".join(reference for reference in new if reference not in listed):
             yield f"{of}s that {IDS.name} does not have, named by rule: {names[:200]}"

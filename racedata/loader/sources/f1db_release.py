@@ -21,7 +21,8 @@ from racedata.loader.sources.source import Known, Wanted
 FILE = "f1db-csv.zip"
 CHECKSUMS = "checksums_sha256.txt"
 CHECKSUMS_BYTES, CHECKSUMS_SECONDS = 100_000, 30
-FIRST_WAIT, LONGEST_WAIT = timedelta(hours=1), timedelta(hours=8)  # before an unusable release is downloaded again
+# before an unusable release is downloaded again
+FIRST_WAIT, LONGEST_WAIT = timedelta(hours=1), timedelta(hours=8)
 
 
 class Unusable(NamedTuple):
@@ -60,15 +61,23 @@ class F1dbRelease(DumpSource):
         if not (wanted.season or wanted.lacks_cancelled) and release == known_release(wanted.known):
             return f": no later release at {self.address}"
         if wait := self.wait_for(release):
-            what = f"this release could not be used; next download in {math.ceil(wait / 60):,} minutes"
+            what = (
+                f"this release could not be used; next download in {math.ceil(wait / 60):,} minutes"
+            )
             raise LoadError(f"{self.address}: {what}; expected a newer release")
         try:
             return self.bring_dump(wanted, {"release": release})
         except NotDownloaded:
             raise
         except FAULTS:
-            failures = self.unusable.failures + 1 if self.unusable and self.unusable.release == release else 1
-            self.unusable = Unusable(release, failures, self.pace.clock() + wait_after(failures).total_seconds())
+            failures = (
+                self.unusable.failures + 1
+                if self.unusable and self.unusable.release == release
+                else 1
+            )
+            self.unusable = Unusable(
+                release, failures, self.pace.clock() + wait_after(failures).total_seconds()
+            )
             raise
 
     def wait_for(self, release: str) -> float:
@@ -79,7 +88,9 @@ class F1dbRelease(DumpSource):
 
 
 def wait_after(failures: int) -> timedelta:
-    """How long to wait after so many downloads of an unusable release: an hour, doubling up to eight."""
+    """How long to wait after so many downloads of an unusable release: an hour, doubling up to
+    eight.
+    """
     return min(FIRST_WAIT * (1 << min(failures - 1, 3)), LONGEST_WAIT)
 
 
@@ -92,12 +103,23 @@ def known_release(known: Known) -> str | None:
 
 
 def release_checksum(url: str, progress: Progress) -> str:
-    """The SHA-256 of the release at `url`, from the file of checksums. One request tells whether it is new."""
+    """The SHA-256 of the release at `url`, from the file of checksums. One request tells whether it
+    is new.
+    """
     address = url.removesuffix(FILE) + CHECKSUMS
     content = io.BytesIO()
-    download(address, content, progress, CHECKSUMS_SECONDS, CHECKSUMS_BYTES, expected="the checksums of a release")
+    download(
+        address,
+        content,
+        progress,
+        CHECKSUMS_SECONDS,
+        CHECKSUMS_BYTES,
+        expected="the checksums of a release",
+    )
     found = re.search(
-        rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$", content.getvalue().decode("latin-1"), re.MULTILINE
+        rf"^([0-9A-Fa-f]{{64}})[ *]+(?:\S*/)?{FILE}\s*$",
+        content.getvalue().decode("latin-1"),
+        re.MULTILINE,
     )
     if not found:
         raise LoadError(f"{address}: no line with the SHA-256 of {FILE}; expected one")

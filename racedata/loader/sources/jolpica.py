@@ -1,7 +1,9 @@
-"""Reads a dump in Jolpica's own layout into a Stage: a `formula_one_….csv` per table of its database, linked by ids.
+"""Reads a dump in Jolpica's own layout into a Stage: a `formula_one_….csv` per table of its
+database, linked by ids.
 
-The files become temporary tables, and statements of SQL turn those into the tables of the Stage. Columns are found by
-name; other columns and files are ignored. jolpica_download.py downloads the dump that Jolpica publishes.
+The files become temporary tables, and statements of SQL turn those into the tables of the Stage.
+Columns are found by name; other columns and files are ignored. jolpica_download.py downloads the
+dump that Jolpica publishes.
 """
 
 import sqlite3
@@ -37,7 +39,8 @@ from racedata.loader.values import (
 RECOGNISED_BY = "formula_one_round.csv"
 LICENCE = "CC BY-NC-SA 4.0"
 
-# The files, in the order of loading: each comes after those that it refers to. An empty field is NULL.
+# The files, in the order of loading: each comes after those that it refers to. An empty field is
+# NULL.
 CREATE_TABLES = """
 CREATE TEMP TABLE season (
     id INTEGER PRIMARY KEY, year INTEGER NOT NULL UNIQUE, wikipedia TEXT
@@ -97,7 +100,17 @@ CREATE TEMP TABLE teamchampionship (
     UNIQUE (round_id, team_id)
 );
 """
-REQUIRED_FILES = ("season", "circuit", "team", "driver", "round", "session", "teamdriver", "roundentry", "sessionentry")
+REQUIRED_FILES = (
+    "season",
+    "circuit",
+    "team",
+    "driver",
+    "round",
+    "session",
+    "teamdriver",
+    "roundentry",
+    "sessionentry",
+)
 OPTIONAL_FILES = ("lap", "pitstop", "driverchampionship", "teamchampionship")
 LAP_TIMES = ("raceId", "driverId", "lap", "position", "time")
 
@@ -141,7 +154,8 @@ FILL_LISTS = {
         FROM driver WHERE reference NOT NULL""",
 }
 
-# A cancelled round, or one without a number, is no race. The date is that of session R, in UTC; `round.date` is local.
+# A cancelled round, or one without a number, is no race. The date is that of session R, in UTC;
+# `round.date` is local.
 DATE_AND_TIME = "substr(timestamp, 1, 10), CASE WHEN has_time_data THEN substr(timestamp, 12) END"
 FILL_LISTS["races"] = f"""
     INSERT INTO dump.races (raceId, year, round, circuitId, name, url, date, time)
@@ -177,14 +191,17 @@ CREATE_VIEWS = (
         JOIN roundentry ON roundentry.id = round_entry_id JOIN teamdriver ON teamdriver.id = team_driver_id
         JOIN dump.drivers ON driverId = driver_id JOIN dump.constructors ON constructorId = team_id
         LEFT JOIN status_name ON status_name.status = sessionentry.status""",
-    # An entry should have only one. Of several, SQLite takes all columns from the one with the minimum.
+    # An entry should have only one. Of several, SQLite takes all columns from the one with the
+    # minimum.
     """CREATE TEMP VIEW fastest AS
         SELECT session_entry_id, number AS fastest_lap, time AS fastest_time, average_speed, is_deleted,
             min((is_deleted IS 1) || printf('%12s', time))
         FROM lap WHERE is_entry_fastest_lap GROUP BY session_entry_id""",
 )
 
-STATUS_TEXTS = "SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL"
+STATUS_TEXTS = (
+    "SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL"
+)
 RESULTS = """
     INSERT INTO dump.{table} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, fastestLap, rank, fastestLapTime, {speed} statusId)
@@ -204,8 +221,8 @@ ENTRIES = """
         JOIN dump.drivers ON driverId = driver_id JOIN dump.constructors ON constructorId = team_id
         JOIN (SELECT DISTINCT raceId FROM dump.results) ON raceId = round_id
     EXCEPT SELECT raceId, driverId, constructorId FROM dump.results"""
-# Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2. The position is that
-# of the last one.
+# Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2.
+# The position is that of the last one.
 QUALIFYING = """
     INSERT INTO dump.{table} ({id}, raceId, driverId, constructorId, number, position, q1, q2, q3)
     SELECT round_entry_id, raceId, driverId, constructorId, car_number, max(last_position),
@@ -231,11 +248,17 @@ STANDINGS = """
         win_count
     FROM {file}championship JOIN dump.races ON raceId = round_id JOIN dump.{of}s ON {of}Id = {file}_id"""
 FILL_RECORDS = {
-    "results": RESULTS.format(table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"),
+    "results": RESULTS.format(
+        table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"
+    ),
     "entries": ENTRIES,
     "sprint_results": RESULTS.format(table="sprint_results", type="SR", speed="", average_speed=""),
-    "qualifying": QUALIFYING.format(table="qualifying", id="qualifyId", type="Q", older="'QA', 'QB', 'QO'"),
-    "sprint_qualifying": QUALIFYING.format(table="sprint_qualifying", id="sprintQualifyId", type="SQ", older="NULL"),
+    "qualifying": QUALIFYING.format(
+        table="qualifying", id="qualifyId", type="Q", older="'QA', 'QB', 'QO'"
+    ),
+    "sprint_qualifying": QUALIFYING.format(
+        table="sprint_qualifying", id="sprintQualifyId", type="SQ", older="NULL"
+    ),
     "pit_stops": """
         INSERT INTO dump.pit_stops (raceId, driverId, stop, lap, time, milliseconds)
         SELECT raceId, driverId, pitstop.number, lap.number, local_timestamp, duration
@@ -263,7 +286,9 @@ LEFT_OUT = {
             OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM dump.sprint_results)""",
 }
 
-SESSION_TYPES = "'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3'"
+SESSION_TYPES = (
+    "'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3'"
+)
 UNKNOWN_SESSIONS = f"""
     SELECT type, count(*) FROM session WHERE type NOT IN ({SESSION_TYPES}) GROUP BY type ORDER BY type"""
 # Without its race, a round would be left out with all its records.
@@ -278,7 +303,9 @@ WITHOUT_RACE = """
 def read(dump: Dump, stage: Stage) -> Origin:
     """Fills the stage from the files of a dump. Raises LoadError."""
     db = stage.db
-    paths = {name: dump.folder / f"formula_one_{name}.csv" for name in REQUIRED_FILES + OPTIONAL_FILES}
+    paths = {
+        name: dump.folder / f"formula_one_{name}.csv" for name in REQUIRED_FILES + OPTIONAL_FILES
+    }
     files = files_of(paths, REQUIRED_FILES)
     for statement in CREATE_TABLES.split(";"):  # executescript() would commit
         db.execute(statement)
@@ -295,11 +322,18 @@ def read(dump: Dump, stage: Stage) -> Origin:
     insert_statuses(stage, STATUS_TEXTS)
     if "lap" in files:
         remarks += load_laps(stage, files)
-    remarks += [remark for name in OPTIONAL_FILES[1:] if name in files for remark in load(stage, name, files)]
+    remarks += [
+        remark
+        for name in OPTIONAL_FILES[1:]
+        if name in files
+        for remark in load(stage, name, files)
+    ]
     for table, statement in FILL_RECORDS.items():
         if FILE_OF.get(table, "round") in files:
             stage.rows[table] = db.execute(statement).rowcount
-    return Origin("jolpica", dump.address, LICENCE, dump.checksum(files.values()), [*remarks, *left_out(db)])
+    return Origin(
+        "jolpica", dump.address, LICENCE, dump.checksum(files.values()), [*remarks, *left_out(db)]
+    )
 
 
 def left_out(db: sqlite3.Connection) -> Iterator[str]:
@@ -315,13 +349,20 @@ def left_out(db: sqlite3.Connection) -> Iterator[str]:
 
 def fields_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Field]:
     """How the columns of a file are read."""
-    parents = {child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({name})")}
-    for _, column, type, not_null, _, key in db.execute(f"PRAGMA temp.table_info({name})").fetchall():
+    parents = {
+        child: parent
+        for _, _, parent, child, *_ in db.execute(f"PRAGMA temp.foreign_key_list({name})")
+    }
+    for _, column, type, not_null, _, key in db.execute(
+        f"PRAGMA temp.table_info({name})"
+    ).fetchall():
         if column in parents and parents[column] in files:
             ids = ids_of(db, f"temp.{parents[column]}", "id")
             parse = id_in(ids, f"an id of {files[parents[column]].name}")
         else:
-            parse = PARSERS.get(name, {}).get(column, whole_number if type == "INTEGER" else plain_text)
+            parse = PARSERS.get(name, {}).get(
+                column, whole_number if type == "INTEGER" else plain_text
+            )
         yield Field(column, parse, required=bool(not_null or key))
 
 
@@ -333,17 +374,22 @@ def load(stage: Stage, name: str, files: dict[str, AnyPath]) -> list[str]:
 
 
 def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
-    """Loads the laps of races into the Stage, and into `lap` those that another table needs. Returns remarks.
+    """Loads the laps of races into the Stage, and into `lap` those that another table needs.
+    Returns remarks.
 
     A temporary table of all laps would take longer than the rest of the dump.
     """
     db = stage.db
     with_stop: set[Value] = set()
     if "pitstop" in files:
-        for (lap_ids,) in CsvFile(files["pitstop"], [Field("lap_id", row_id, False)], stage.progress).batches():
+        for (lap_ids,) in CsvFile(
+            files["pitstop"], [Field("lap_id", row_id, False)], stage.progress
+        ).batches():
             with_stop.update(lap_ids)
     entries = "SELECT id, raceId, driverId FROM entry WHERE type = 'R'"
-    in_race: dict[Value, tuple[int, int]] = {id: (race, driver) for id, race, driver in db.execute(entries)}
+    in_race: dict[Value, tuple[int, int]] = {
+        id: (race, driver) for id, race, driver in db.execute(entries)
+    }
     file = CsvFile(files["lap"], list(fields_of(db, "lap", files)), stage.progress)
     statement = f"INSERT OR FAIL INTO temp.lap VALUES ({', '.join('?' * len(file.fields))})"
     needed_before = 0
@@ -358,7 +404,10 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
             for entry, number, position, fast in zip(entry_ids, numbers, positions, fastest)
         ]
         races_and_drivers = zip(*(in_race[entry] for entry in compress(entry_ids, listed)))
-        timings = [*races_and_drivers, *(list(compress(column, listed)) for column in (numbers, positions, times))]
+        timings = [
+            *races_and_drivers,
+            *(list(compress(column, listed)) for column in (numbers, positions, times)),
+        ]
         listed_before = stage.rows["lap_times"]
         try:
             db.executemany(statement, compress(zip(*batch), needed))

@@ -1,4 +1,6 @@
-"""Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256. jolpica.py reads it."""
+"""Downloads the dump that Jolpica publishes: finds it in an index, and checks its SHA-256.
+jolpica.py reads it.
+"""
 
 import io
 import json
@@ -45,11 +47,20 @@ def published_dump(
     handlers = []
     if token:
         if not re.fullmatch("[!-~]+", token):  # urllib's message would contain it
-            raise LoadError("JOLPICA_TOKEN: has characters that no token has; expected letters, digits and punctuation")
+            raise LoadError(
+                "JOLPICA_TOKEN: has characters that no token has; expected letters, digits and punctuation"
+            )
         handlers = [Token(token, index)]
     try:
         content = io.BytesIO()
-        download(index, content, progress, size=INDEX_BYTES, expected="Jolpica's index", handlers=handlers)
+        download(
+            index,
+            content,
+            progress,
+            size=INDEX_BYTES,
+            expected="Jolpica's index",
+            handlers=handlers,
+        )
         url, checksum = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
         with downloaded(url, (checksum, index), recognised_by, progress, handlers) as dump:
             yield dump._replace(address="jolpica")  # the URL is of this release only
@@ -60,8 +71,8 @@ def published_dump(
 def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
     """The URL and SHA-256 of the dump `name` (`latest` or `delayed`) in the JSON of an index.
 
-    Only the form of an entry is known: its name is a key or a value, and it holds a URL and a SHA-256. What their keys
-    are called is not documented, so they are found by how they look.
+    Only the form of an entry is known: its name is a key or a value, and it holds a URL and a
+    SHA-256. What their keys are called is not documented, so they are found by how they look.
     """
     try:
         document = json.loads(content)
@@ -96,7 +107,9 @@ def values_in(document: Any) -> Iterator[tuple[str | None, Any]]:
 
 
 class Token(urllib.request.BaseHandler):
-    """Adds a token to requests to the scheme, host and port of `index`, and to no others, as redirects may lead to."""
+    """Adds a token to requests to the scheme, host and port of `index`, and to no others, as
+    redirects may lead to.
+    """
 
     def __init__(self, token: str, index: str) -> None:
         self.token = token
@@ -114,7 +127,12 @@ class Token(urllib.request.BaseHandler):
     https_request = http_request
 
     def http_error_401(
-        self, request: urllib.request.Request, response: IO[bytes], code: int, reason: str, headers: HTTPMessage
+        self,
+        request: urllib.request.Request,
+        response: IO[bytes],
+        code: int,
+        reason: str,
+        headers: HTTPMessage,
     ) -> None:
         if self.is_for(request):
             response.close()

@@ -24,14 +24,19 @@ class Pace:
     ) -> None:
         self.clock, self.sleep, self.now = clock, sleep, now
         self.requests = 0
-        self.ends = deque[float](maxlen=max(count for count, _ in PACE))  # when the latest requests ended
+        # when the latest requests ended
+        self.ends = deque[float](maxlen=max(count for count, _ in PACE))
 
     def begin(self, progress: Progress) -> None:
         """Waits until one more request keeps to PACE.
 
-        It counts from the end of a request, because only then it is certain that the API has counted it.
+        It counts from the end of a request, because only then it is certain that the API has
+        counted it.
         """
-        due = max((self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count), default=0.0)
+        due = max(
+            (self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count),
+            default=0.0,
+        )
         wait = due - self.clock()
         if wait > 0:
             if wait > 5:

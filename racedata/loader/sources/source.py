@@ -1,4 +1,6 @@
-"""What the rest of the loader knows of a source, and what a refresh tells it. Each sort of source is one file."""
+"""What the rest of the loader knows of a source, and what a refresh tells it. Each sort of source
+is one file.
+"""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
@@ -24,13 +26,19 @@ class Known(NamedTuple):
     name: str
 
     def row(self) -> tuple[str, str | None] | None:
-        """When the source was read for the database, and the checksum of what was read; None if it was not."""
+        """When the source was read for the database, and the checksum of what was read; None if it
+        was not.
+        """
         with closing(OldDatabase(self.path)) as old:
-            found = old.db.execute("SELECT readAt, checksum FROM sources WHERE name = ?", (self.name,)).fetchone()
+            found = old.db.execute(
+                "SELECT readAt, checksum FROM sources WHERE name = ?", (self.name,)
+            ).fetchone()
         return (found[0], found[1]) if found else None
 
     def notes(self) -> Mapping[str, Any] | None:
-        """What was noted when the source was refreshed last; None if that was for another database file."""
+        """What was noted when the source was refreshed last; None if that was for another database
+        file.
+        """
         noted = read_refreshes(self.path).get(self.name, {})
         return noted if noted.get("database") == checksum_at_end(self.path) else None
 
@@ -41,14 +49,16 @@ class Brought(NamedTuple):
     fill: Fill
     years: Collection[int] | None = None  # the seasons of which it is stored; None: all that it has
     notes: Mapping[str, object] = {}  # facts that the source wants to find in Known.notes
-    updates_lists: bool = False  # whether what it says of a driver, constructor or circuit is stored too
+    # whether what it says of a driver, constructor or circuit is stored too
+    updates_lists: bool = False
 
 
 class Wanted(NamedTuple):
     """What a refresh wants of a source, and what it does for the source."""
 
     known: Known
-    season: int | None  # only this one, and whole; None: every season from the first that is unfinished
+    # only this one, and whole; None: every season from the first that is unfinished
+    season: int | None
     first: int  # that season, before any source changed the database
     lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
     may_replace: Callable[[str], bool]  # whether the source is preferred to the one with this name
@@ -60,9 +70,12 @@ class Wanted(NamedTuple):
 class Source:
     """A source. Its functions raise one of FAULTS if they fail."""
 
-    kinds: ClassVar[Collection[str]] = RECORDS  # that it may publish for a refresh: names in kinds.py
-    publishes_after_race: ClassVar[bool] = True  # all sessions of a weekend together; else after each session
-    is_fresher_than_loads: ClassVar[bool] = False  # whether its records replace those of a load, whatever its source
+    # that it may publish for a refresh: names in kinds.py
+    kinds: ClassVar[Collection[str]] = RECORDS
+    # all sessions of a weekend together; else after each session
+    publishes_after_race: ClassVar[bool] = True
+    # whether its records replace those of a load, whatever its source
+    is_fresher_than_loads: ClassVar[bool] = False
 
     def __init__(self, address: str, pace: Pace) -> None:
         self.address, self.pace = address, pace
@@ -82,11 +95,15 @@ class Source:
         raise NotImplementedError
 
     def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
-        """Whether it has records that are missing in the database, or other results: one cheap question."""
+        """Whether it has records that are missing in the database, or other results: one cheap
+        question.
+        """
         raise NotImplementedError
 
     def bring(self, wanted: Wanted) -> str:
-        """Has everything stored that is wanted. Returns where it was sought: `after 12 requests to …`."""
+        """Has everything stored that is wanted. Returns where it was sought: `after 12 requests to
+        …`.
+        """
         raise NotImplementedError
 
 

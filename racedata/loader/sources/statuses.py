@@ -4,7 +4,8 @@ import re
 
 from racedata.loader.stage import Stage
 
-# The texts of Ergast's ids (from 1; there is no 52 and no 57) and of two that Jolpica's API added (142, 143).
+# The texts of Ergast's ids (from 1; there is no 52 and no 57) and of two that Jolpica's API added
+# (142, 143).
 STATUSES = """
 Finished|Disqualified|Accident|Collision|Engine|Gearbox|Transmission|Clutch|Hydraulics|Electrical|+1 Lap|+2 Laps
 +3 Laps|+4 Laps|+5 Laps|+6 Laps|+7 Laps|+8 Laps|+9 Laps|Spun off|Radiator|Suspension|Brakes|Differential|Overheating
@@ -23,11 +24,14 @@ Cooling system|Did not start|Lapped
 
 
 def insert_statuses(stage: Stage, texts: str) -> None:
-    """Inserts the known statuses, and those that a query finds: texts, and numbers that order the new ones.
+    """Inserts the known statuses, and those that a query finds: texts, and numbers that order the
+    new ones.
 
     A text that is not known, whatever its letter case, gets the next id.
     """
-    known = {id: text for id, text in enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1) if text}
+    known = {
+        id: text for id, text in enumerate(re.split(r"[|\n]", STATUSES.strip("\n")), 1) if text
+    }
     stage.insert("status", ["statusId", "status"], [list(known), list(known.values())])
     new = stage.db.execute(
         f"""INSERT INTO dump.status (statusId, status)

@@ -7,16 +7,18 @@ WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
 
 
 class Limit:
-    """`quota` requests in `window` seconds, as a token bucket that starts full and refills continuously.
+    """`quota` requests in `window` seconds, as a token bucket that starts full and refills
+    continuously.
 
-    The state of a bucket is one number: the moment at which it is full again. Taking a token moves that moment one
-    `interval` into the future. There is a token if the moment is then at most `capacity` away, which is the time an
-    empty bucket takes to fill.
+    The state of a bucket is one number: the moment at which it is full again. Taking a token moves
+    that moment one `interval` into the future. There is a token if the moment is then at most
+    `capacity` away, which is the time an empty bucket takes to fill.
     """
 
     def __init__(self, name: str, quota: int, window: int) -> None:
         self.name, self.quota, self.window = name, quota, window
-        # Microseconds. Rounded up: if the quota does not divide the window, rounding down would allow more than quota.
+        # Microseconds. Rounded up: if the quota does not divide the window, rounding down would
+        # allow more than quota.
         self.interval = -(-window * 1_000_000 // quota)
         self.capacity = self.interval * quota
 
@@ -28,7 +30,8 @@ class Limit:
 class Decision(NamedTuple):
     """The outcome of one request. The lists have one item per limit."""
 
-    refused_by: Limit | None  # of the limits without a token, the one with the longest wait; None: allowed
+    # of the limits without a token, the one with the longest wait; None: allowed
+    refused_by: Limit | None
     wait: int  # microseconds until the same request would be allowed; 0 if it is allowed now
     remaining: list[int]  # whole tokens left
     reset: list[int]  # microseconds until the bucket is full
@@ -37,8 +40,8 @@ class Decision(NamedTuple):
 def take(limits: Sequence[Limit], full_at: Iterable[int], now: int) -> tuple[Decision, list[int]]:
     """Takes a token from the bucket of each limit, or from none if one of them is empty.
 
-    `full_at` has, per limit, the moment at which its bucket is full: microseconds of the same clock as `now`. A moment
-    in the past means a full bucket. Returns the Decision and the new moments.
+    `full_at` has, per limit, the moment at which its bucket is full: microseconds of the same clock
+    as `now`. A moment in the past means a full bucket. Returns the Decision and the new moments.
     """
     wait, refused_by, fill_times = 0, None, []
     for limit, full in zip(limits, full_at):
@@ -46,7 +49,8 @@ def take(limits: Sequence[Limit], full_at: Iterable[int], now: int) -> tuple[Dec
         if fill_time < 0:
             fill_time = 0
         elif fill_time > limit.capacity:
-            # The limit was larger when this was stored, or the clock was set back. That must not lock a client out.
+            # The limit was larger when this was stored, or the clock was set back. That must not
+            # lock a client out.
             fill_time = limit.capacity
         fill_times.append(fill_time)
         missing = fill_time + limit.interval - limit.capacity

@@ -1,4 +1,6 @@
-"""Which client a request comes from: its IP address, also behind trusted proxies, and the key of its bucket."""
+"""Which client a request comes from: its IP address, also behind trusted proxies, and the key of
+its bucket.
+"""
 
 import ipaddress
 from collections.abc import Sequence
@@ -18,7 +20,9 @@ class TrustedProxies(NamedTuple):
     def parse(cls, text: str) -> "TrustedProxies":
         """Parses comma-separated IP addresses, networks and `unix`. Raises ValueError."""
         names = [name.strip() for name in text.split(",")] if text else []
-        return cls([ipaddress.ip_network(name) for name in names if name != "unix"], "unix" in names)
+        return cls(
+            [ipaddress.ip_network(name) for name in names if name != "unix"], "unix" in names
+        )
 
     def trusts(self, hop: IP | None) -> bool:
         """Whether `hop` is a trusted proxy; None is a unix socket."""
@@ -27,9 +31,10 @@ class TrustedProxies(NamedTuple):
     def client(self, peer: str, forwarded_for: str) -> IP | None:
         """The client's IP address, or None for a unix socket.
 
-        `peer` is the other end of the connection, `forwarded_for` the X-Forwarded-For header. A proxy appends its own
-        peer to that header, so the header is read from the right: the client is the first hop that is not a trusted
-        proxy. An entry that is not an IP address ends the search; then the client is the proxy that sent it.
+        `peer` is the other end of the connection, `forwarded_for` the X-Forwarded-For header. A
+        proxy appends its own peer to that header, so the header is read from the right: the client
+        is the first hop that is not a trusted proxy. An entry that is not an IP address ends the
+        search; then the client is the proxy that sent it.
         """
         client = parse_ip(peer)
         entries = forwarded_for.split(",")
@@ -43,7 +48,9 @@ class TrustedProxies(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse_ip(text: str) -> IP | None:
-    """The IP address in `text`, with or without a port; None if there is none. IPv4 mapped into IPv6 becomes IPv4."""
+    """The IP address in `text`, with or without a port; None if there is none. IPv4 mapped into
+    IPv6 becomes IPv4.
+    """
     text = text.strip()
     if text.startswith("["):
         text = text[1:].partition("]")[0]
@@ -57,7 +64,9 @@ def parse_ip(text: str) -> IP | None:
 
 
 def bucket_key(client: IP | None) -> bytes:
-    """The key of a client's bucket. An IPv6 client is its /64, because one host can use every address in it."""
+    """The key of a client's bucket. An IPv6 client is its /64, because one host can use every
+    address in it.
+    """
     if client is None:
         return b"unix"
     return b"6" + client.packed[:8] if client.version == 6 else b"4" + client.packed

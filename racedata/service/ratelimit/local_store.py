@@ -1,4 +1,6 @@
-"""The limit store for one machine: buckets in memory that all worker processes share, and the locks for it."""
+"""The limit store for one machine: buckets in memory that all worker processes share, and the locks
+for it.
+"""
 
 import fcntl
 import hashlib
@@ -19,29 +21,36 @@ def monotonic_microseconds() -> int:
 
 
 class LocalStore:
-    """The buckets of up to `clients` clients, in memory shared with all processes forked after it is made.
+    """The buckets of up to `clients` clients, in memory shared with all processes forked after it
+    is made.
 
     Counts are exact with any number of processes and threads. `clock` returns microseconds.
 
-    The memory is a hash table. A client's key is a keyed hash, so that a client cannot cause a collision with another
-    client's key. The key selects a set of WAYS slots, and the client has one of them. A lock guards each set: a byte of
-    an empty file for processes, which the kernel unlocks if its holder dies, and one lock for the threads of a process.
+    The memory is a hash table. A client's key is a keyed hash, so that a client cannot cause a
+    collision with another client's key. The key selects a set of WAYS slots, and the client has one
+    of them. A lock guards each set: a byte of an empty file for processes, which the kernel unlocks
+    if its holder dies, and one lock for the threads of a process.
 
-    A process may die at any point while it writes to a slot. So a slot has two states, and a word that says which of
-    them is valid. New values go to the other state. Then one atomic write of that word makes the other state valid.
+    A process may die at any point while it writes to a slot. So a slot has two states, and a word
+    that says which of them is valid. New values go to the other state. Then one atomic write of
+    that word makes the other state valid.
 
-    Memory never grows. If all slots of a set are in use, a new client gets the slot whose buckets are full the soonest.
-    Nearly always they are full already, so nothing is lost.
+    Memory never grows. If all slots of a set are in use, a new client gets the slot whose buckets
+    are full the soonest. Nearly always they are full already, so nothing is lost.
     """
 
     WAYS = 16
     KEY = 16  # bytes
 
     def __init__(
-        self, limits: Sequence[Limit], clients: int = 1 << 18, clock: Callable[[], int] = monotonic_microseconds
+        self,
+        limits: Sequence[Limit],
+        clients: int = 1 << 18,
+        clock: Callable[[], int] = monotonic_microseconds,
     ) -> None:
         self.limits, self.clock = limits, clock
-        # The 64-bit words of a slot: which state is valid (0 or 1), the moments of state 0, the moments of state 1.
+        # The 64-bit words of a slot: which state is valid (0 or 1), the moments of state 0, the
+        # moments of state 1.
         self._slot_words = 1 + 2 * len(limits)
         self._sets = -(-clients // self.WAYS)
         slots = self._sets * self.WAYS
@@ -85,7 +94,8 @@ class LocalStore:
         # The valid state of a slot has the later moments of the two.
         full_at = [max(words[word + 1 : word + size]) for word in range(0, len(words), size)]
         slot = first + full_at.index(min(full_at))
-        # The state first, then the key: if the process dies in between, the old client has full buckets.
+        # The state first, then the key: if the process dies in between, the old client has full
+        # buckets.
         self._write(slot, [0] * len(self.limits))
         self._memory[slot * self.KEY : (slot + 1) * self.KEY] = key
         return slot

@@ -1,4 +1,6 @@
-"""The Falcon middleware: which requests count, the RateLimit headers, and 429. Only this module knows HTTP."""
+"""The Falcon middleware: which requests count, the RateLimit headers, and 429. Only this module
+knows HTTP.
+"""
 
 from functools import lru_cache
 from typing import Any
@@ -14,17 +16,24 @@ FORWARDED_CHARACTERS = 500  # how much of X-Forwarded-For is read: enough for ab
 
 
 class RateLimits:
-    """Middleware: counts each request under the base address, sets the RateLimit headers, and refuses with 429.
+    """Middleware: counts each request under the base address, sets the RateLimit headers, and
+    refuses with 429.
 
-    The headers are those of the IETF draft "RateLimit header fields for HTTP" (draft-ietf-httpapi-ratelimit-headers).
+    The headers are those of the IETF draft "RateLimit header fields for HTTP"
+    (draft-ietf-httpapi-ratelimit-headers).
     """
 
     def __init__(self, store: LimitStore, proxies: TrustedProxies, base_address: str) -> None:
         self.store, self.base = store, base_address.lower()
-        self.policy = ", ".join(f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits)
+        self.policy = ", ".join(
+            f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits
+        )
         self.header = ", ".join(f'"{limit.name}";r=%d;t=%d' for limit in store.limits)
-        # Cached, because clients send many requests. A client that keeps sending new headers slows down only itself.
-        self.bucket_key = lru_cache(maxsize=4096)(lambda peer, via: bucket_key(proxies.client(peer, via)))
+        # Cached, because clients send many requests. A client that keeps sending new headers slows
+        # down only itself.
+        self.bucket_key = lru_cache(maxsize=4096)(
+            lambda peer, via: bucket_key(proxies.client(peer, via))
+        )
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         if after_base(req.path, self.base) is None or is_preflight(req.env):
@@ -39,16 +48,26 @@ class RateLimits:
             )
 
     def take(self, env: dict[str, Any]) -> tuple[Decision, list[tuple[str, str]]]:
-        """Takes a token for the client, or none if a limit is reached. Returns the RateLimit headers too."""
-        # Only the end, which trusted proxies have written. Before it, a client can send anything of any length.
+        """Takes a token for the client, or none if a limit is reached. Returns the RateLimit
+        headers too.
+        """
+        # Only the end, which trusted proxies have written. Before it, a client can send anything of
+        # any length.
         via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
         decision = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via))
         values: list[int] = []
         for tokens, fill_time in zip(decision.remaining, decision.reset):
             values += tokens, whole_seconds(fill_time)
-        return decision, [("ratelimit-policy", self.policy), ("ratelimit", self.header % tuple(values))]
+        return decision, [
+            ("ratelimit-policy", self.policy),
+            ("ratelimit", self.header % tuple(values)),
+        ]
 
 
 def is_preflight(env: dict[str, Any]) -> bool:
     """Whether this is a CORS preflight, which a browser sends by itself before a script's request."""
-    return "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in env and "HTTP_ORIGIN" in env and env["REQUEST_METHOD"] == "OPTIONS"
+    return (
+        "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in env
+        and "HTTP_ORIGIN" in env
+        and env["REQUEST_METHOD"] == "OPTIONS"
+    )

@@ -19,10 +19,11 @@ from racedata.service.ratelimit.local_store import LocalStore
 
 log = logging.getLogger(__name__)
 
-# `take` in Lua, without the Decision. Python's `take` makes the Decision from the moments that the script returns.
-# The time is the server's, because the clocks of several machines differ. A key expires when its buckets are full.
-# A key with any other content is treated as missing, and overwritten. A moment too far in the future is overwritten,
-# even if the request is refused: the limit was larger when it was stored, or the server's clock was set back.
+# `take` in Lua, without the Decision. Python's `take` makes the Decision from the moments that the
+# script returns. The time is the server's, because the clocks of several machines differ. A key
+# expires when its buckets are full. A key with any other content is treated as missing, and
+# overwritten. A moment too far in the future is overwritten, even if the request is refused: the
+# limit was larger when it was stored, or the server's clock was set back.
 SCRIPT = """
     local time = redis.call('TIME')
     local now = time[1] * 1000000 + time[2]
@@ -49,29 +50,38 @@ SCRIPT = """
 class RedisStore:
     """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
 
-    One call of SCRIPT per request. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage begins: `fallback`
-    decides, and one request per RETRY seconds tries Redis again. A fast answer ends the outage. Both are logged once.
+    One call of SCRIPT per request. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage
+    begins: `fallback` decides, and one request per RETRY seconds tries Redis again. A fast answer
+    ends the outage. Both are logged once.
 
-    `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns seconds. Raises ValueError
-    if `url` cannot be used.
+    `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns
+    seconds. Raises ValueError if `url` cannot be used.
 
-    Calls run in threads of their own. The timeouts of redis-py are per read, so a server that sends one byte at a time
-    could hold a request for minutes. Here a request waits for TIMEOUT, then closes the connections and goes on. This
-    holds for redis-py's own parser. If `hiredis` is installed, redis-py uses that instead, which allocates any array
-    that a reply announces, and stops all threads meanwhile.
+    Calls run in threads of their own. The timeouts of redis-py are per read, so a server that sends
+    one byte at a time could hold a request for minutes. Here a request waits for TIMEOUT, then
+    closes the connections and goes on. This holds for redis-py's own parser. If `hiredis` is
+    installed, redis-py uses that instead, which allocates any array that a reply announces, and
+    stops all threads meanwhile.
     """
 
-    TIMEOUT = 0.4  # seconds for a call, connecting included; less would take a busy machine for an outage
+    # seconds for a call, connecting included; less would take a busy machine for an outage
+    TIMEOUT = 0.4
     THREADS = 4  # as many as a gunicorn worker has (server.py)
     SLOW = 0.15  # seconds after which an answer is slow
-    SLOW_ANSWERS = 5  # in a row that begin an outage; more than a worker has threads, which one pause may all delay
+    # in a row that begin an outage; more than a worker has threads, which one pause may all delay
+    SLOW_ANSWERS = 5
     RETRY = 1  # seconds between attempts during an outage
-    # Bytes per read; a reply has less. Small, because it limits what a server can send before TIMEOUT: four calls at
-    # once took 40 MB at most, and 240 MB with the default of redis-py (measured with an endless reply on localhost).
+    # Bytes per read; a reply has less. Small, because it limits what a server can send before
+    # TIMEOUT: four calls at once took 40 MB at most, and 240 MB with the default of redis-py
+    # (measured with an endless reply on localhost).
     READ_SIZE = 128
 
     def __init__(
-        self, url: str, limits: Sequence[Limit], fallback: LocalStore, clock: Callable[[], float] = time.monotonic
+        self,
+        url: str,
+        limits: Sequence[Limit],
+        fallback: LocalStore,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.limits, self.fallback, self.clock = limits, fallback, clock
         try:
@@ -83,7 +93,8 @@ class RedisStore:
                 socket_read_size=self.READ_SIZE,
                 retry=Retry(NoBackoff(), 0),  # the retries of redis-py do not respect TIMEOUT
             )
-            # This does not connect, but fails now if the URL has an unknown option. Otherwise each request would fail.
+            # This does not connect, but fails now if the URL has an unknown option. Otherwise each
+            # request would fail.
             pool = self._redis.connection_pool
             pool.connection_class(**pool.connection_kwargs)
         except (redis.RedisError, TypeError, ValueError):
@@ -94,7 +105,9 @@ class RedisStore:
             ) from None
         # It starts threads only when they are needed, and so after the workers are forked.
         self._executor = ThreadPoolExecutor(self.THREADS, thread_name_prefix="limit-store")
-        self._arguments = [str(number) for limit in limits for number in (limit.interval, limit.capacity)]
+        self._arguments = [
+            str(number) for limit in limits for number in (limit.interval, limit.capacity)
+        ]
         self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
         self._retry_at: float | None = None  # during an outage, a moment of `clock`
         self._lock = threading.Lock()  # of `_retry_at`
@@ -107,18 +120,21 @@ class RedisStore:
         began = self.clock()
         try:
             now, *full_at = self._run_script(client)
-        # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies that make no sense.
+        # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies
+        # that make no sense.
         except Exception as error:
             self._begin_outage(f"{type(error).__name__}: {error}")
-            # This ends the calls that still wait. A connection may fail to close while its thread uses it; then the
-            # next attempt tries again.
+            # This ends the calls that still wait. A connection may fail to close while its thread
+            # uses it; then the next attempt tries again.
             with suppress(Exception):
                 self._redis.connection_pool.disconnect()
             return self.fallback.take(client)
         if self.clock() - began >= self.SLOW:
             self._slow_answers += 1
             if self._slow_answers >= self.SLOW_ANSWERS:
-                self._begin_outage(f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer")
+                self._begin_outage(
+                    f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
+                )
         else:
             self._slow_answers = 0
             if outage:
@@ -126,19 +142,29 @@ class RedisStore:
         return take(self.limits, full_at, now)[0]
 
     def _run_script(self, client: bytes) -> list[int]:
-        """The reply of SCRIPT. Raises any Exception, TimeoutError among them, if there is none within TIMEOUT."""
-        call = self._executor.submit(self._redis.eval, SCRIPT, 1, b"racedata:" + client, *self._arguments)
+        """The reply of SCRIPT. Raises any Exception, TimeoutError among them, if there is none
+        within TIMEOUT.
+        """
+        call = self._executor.submit(
+            self._redis.eval, SCRIPT, 1, b"racedata:" + client, *self._arguments
+        )
         try:
             reply = call.result(self.TIMEOUT)
         except TimeoutError:
             call.cancel()  # if it has not begun, because all threads wait
             raise TimeoutError(f"no answer within {self.TIMEOUT} s") from None
-        if not isinstance(reply, list) or [type(item) for item in reply] != [int] * (1 + len(self.limits)):
-            raise redis.InvalidResponse(f"the reply is not a list of {1 + len(self.limits)} integers")
+        if not isinstance(reply, list) or [type(item) for item in reply] != [int] * (
+            1 + len(self.limits)
+        ):
+            raise redis.InvalidResponse(
+                f"the reply is not a list of {1 + len(self.limits)} integers"
+            )
         return reply
 
     def _retry_is_due(self) -> bool:
-        """Whether this thread should try Redis again: during an outage, one thread per RETRY seconds; after it, all."""
+        """Whether this thread should try Redis again: during an outage, one thread per RETRY
+        seconds; after it, all.
+        """
         with self._lock:
             if self._retry_at is None:  # another thread has just ended the outage
                 return True

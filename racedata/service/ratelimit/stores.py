@@ -11,7 +11,9 @@ from racedata.service.settings import SettingError, Settings
 
 
 class LimitStore(Protocol):
-    """Holds the buckets of all clients. `take` may be called by several threads and processes at once."""
+    """Holds the buckets of all clients. `take` may be called by several threads and processes at
+    once.
+    """
 
     @property
     def limits(self) -> Sequence[Limit]: ...
@@ -29,7 +31,8 @@ def store_for(settings: Settings) -> LimitStore | None:
     if settings.limit_store == "local":
         return local
     try:
-        # Imported here because `redis` is an extra, and takes half as long to import as everything else together.
+        # Imported here because `redis` is an extra, and takes half as long to import as everything
+        # else together.
         from racedata.service.ratelimit.redis_store import RedisStore
 
         return RedisStore(settings.limit_store, limits, fallback=local)
