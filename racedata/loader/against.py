@@ -37,10 +37,10 @@ COMPARED = {
 # Sources differ in whether equal points share a place, so places are compared only of points that
 # nobody shares.
 UNSHARED_PLACES = """
-    CREATE TABLE work.{table} AS
+    CREATE TABLE ids.{table} AS
     SELECT raceId, {of}Id, points, wins,
         CASE count(*) OVER (PARTITION BY raceId, points) WHEN 1 THEN position END AS position
-    FROM dump.{table}"""
+    FROM stage.{table}"""
 
 
 class Group(NamedTuple):
@@ -216,18 +216,18 @@ CONVENTIONS = (
 
 # What is compared: kinds of records that both have of a race, from different sources.
 COMPARED_RECORDS = """
-    INSERT INTO work.compared
+    INSERT INTO ids.compared
     SELECT old.kind, races.added, races.id
-    FROM work.races JOIN dump.origins AS old ON old.raceId = races.id JOIN added.origins AS new ON new.raceId = added
-    WHERE new.kind = old.kind AND (SELECT name FROM dump.sources WHERE sourceId = old.sourceId)
-        <> (SELECT name FROM added.sources WHERE sourceId = new.sourceId)"""
+    FROM ids.races JOIN stage.origins AS old ON old.raceId = races.id JOIN addition.origins AS new ON new.raceId = added
+    WHERE new.kind = old.kind AND (SELECT name FROM stage.sources WHERE sourceId = old.sourceId)
+        <> (SELECT name FROM addition.sources WHERE sourceId = new.sourceId)"""
 # Races that match none, but one at the same circuit in the same season.
 OTHER_DATES = """
     SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round, old.date, new.date
-    FROM added.races AS new JOIN added.circuits AS there USING (circuitId), dump.races AS old JOIN dump.circuits AS here
+    FROM addition.races AS new JOIN addition.circuits AS there USING (circuitId), stage.races AS old JOIN stage.circuits AS here
         ON here.circuitId = old.circuitId
     WHERE new.year = old.year AND here.circuitRef = there.circuitRef
-        AND new.raceId NOT IN (SELECT added FROM work.races) AND old.raceId NOT IN (SELECT id FROM work.races)"""
+        AND new.raceId NOT IN (SELECT added FROM ids.races) AND old.raceId NOT IN (SELECT id FROM ids.races)"""
 
 
 class Found(NamedTuple):
@@ -254,27 +254,27 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
     ):
         progress("comparing")
         with closing(sqlite3.connect("file::memory:", uri=True)) as db:
-            db.execute("ATTACH ? AS dump", (earlier.read_only_uri(path),))
-            db.execute("ATTACH ? AS added", (str(stage),))
-            db.execute("ATTACH ':memory:' AS work")
+            db.execute("ATTACH ? AS stage", (earlier.read_only_uri(path),))
+            db.execute("ATTACH ? AS addition", (str(stage),))
+            db.execute("ATTACH ':memory:' AS ids")
             match(db)
             return differences(db), list(remarks(db, other.name))
 
 
 def match(db: sqlite3.Connection) -> None:
-    """Fills the tables in `work`: the ids in `dump` of what is in `added`, and what is compared."""
+    """Fills the tables in `ids`: the ids in `stage` of what is in `addition`, and what is compared."""
     for name in ("races", "drivers", "constructors"):
-        db.execute(f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
+        db.execute(f"CREATE TABLE ids.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
     db.execute(
-        "CREATE TABLE work.compared (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, id))"
+        "CREATE TABLE ids.compared (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, id))"
     )
-    for (year,) in db.execute("SELECT DISTINCT year FROM added.races").fetchall():
-        db.executemany("INSERT INTO work.races VALUES (?, ?)", same_races(db, year).items())
+    for (year,) in db.execute("SELECT DISTINCT year FROM addition.races").fetchall():
+        db.executemany("INSERT INTO ids.races VALUES (?, ?)", same_races(db, year).items())
     for name in ("drivers", "constructors"):
         names = BY_NAME[name].names
-        for row in db.execute(f"SELECT {', '.join(names)} FROM added.{name}").fetchall():
+        for row in db.execute(f"SELECT {', '.join(names)} FROM addition.{name}").fetchall():
             here = find(db, name, dict(zip(names, row)))
-            db.execute(f"INSERT OR IGNORE INTO work.{name} VALUES (?, ?)", (row[0], here))
+            db.execute(f"INSERT OR IGNORE INTO ids.{name} VALUES (?, ?)", (row[0], here))
     db.execute(COMPARED_RECORDS)
     for table in STANDINGS:
         db.execute(UNSHARED_PLACES.format(table=table, of=table.removesuffix("_standings")))
@@ -332,19 +332,19 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
             of = name.removesuffix("Id")
             keys.append(f"{of}Ref")
             joins.append(
-                f"JOIN work.{of}s AS {of} ON {of}.id = here.{name} JOIN dump.{of}s USING ({name})"
+                f"JOIN ids.{of}s AS {of} ON {of}.id = here.{name} JOIN stage.{of}s USING ({name})"
             )
             conditions.append(f"there.{name} = {of}.added")
         else:
             keys.append(f"here.{name}")
             conditions.append(f"there.{name} = here.{name}")
-    schema = "work" if table in STANDINGS else "dump"
+    schema = "ids" if table in STANDINGS else "stage"
     return f"""
         SELECT race.year || '/' || race.round || ' ' || race.name, {" || '/' || ".join(keys)},
             {", ".join(f"{row}.{column}" for row in ("here", "there") for column in columns)}
-        FROM work.compared AS same JOIN dump.races AS race ON race.raceId = same.id
+        FROM ids.compared AS same JOIN stage.races AS race ON race.raceId = same.id
             JOIN {schema}.{table} AS here ON here.raceId = same.id {" ".join(joins)}
-            JOIN added.{table} AS there ON {" AND ".join(["there.raceId = same.added", *conditions])}
+            JOIN addition.{table} AS there ON {" AND ".join(["there.raceId = same.added", *conditions])}
         WHERE kind = ? GROUP BY {", ".join(f"here.{name}" for name in names)}
         HAVING count(*) = 1 AND ({" OR ".join(f"here.{column} <> there.{column}" for column in columns)})
         ORDER BY race.year DESC, race.round"""
@@ -353,14 +353,14 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
 def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
     """Lines that say which races match none, and what was compared."""
     rows = db.execute(
-        """SELECT year || '/' || round || ' ' || name FROM added.races
-           WHERE raceId NOT IN (SELECT added FROM work.races) AND year IN (SELECT year FROM dump.races)
-               AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races') ORDER BY year, round"""
+        """SELECT year || '/' || round || ' ' || name FROM addition.races
+           WHERE raceId NOT IN (SELECT added FROM ids.races) AND year IN (SELECT year FROM stage.races)
+               AND raceId IN (SELECT raceId FROM addition.origins WHERE kind <> 'races') ORDER BY year, round"""
     ).fetchall()
     if rows:
         more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
         yield f"{', '.join(race for (race,) in rows[:SHOWN])}{more}: match no race here, so they are not compared"
-    counts = dict(db.execute("SELECT kind, count(*) FROM work.compared GROUP BY kind"))
+    counts = dict(db.execute("SELECT kind, count(*) FROM ids.compared GROUP BY kind"))
     kinds = ", ".join(
         f"{kind.replace('_', ' ')} of {counts[kind]:,} races"
         for kind in ("races", *KINDS)

@@ -62,9 +62,9 @@ CONSTRUCTORS_SO_FAR = (
                OVER (PARTITION BY year, driverId ORDER BY number) AS constructors
            FROM (SELECT year, driverId, constructorId, min(number) AS number, round
                  FROM (SELECT *, row_number() OVER (ORDER BY round, resultId NULLS LAST, constructorId) AS number
-                       FROM (SELECT raceId, driverId, constructorId, resultId FROM dump.results
-                             UNION ALL SELECT raceId, driverId, constructorId, NULL FROM dump.entries)
-                           JOIN dump.races USING (raceId))
+                       FROM (SELECT raceId, driverId, constructorId, resultId FROM stage.results
+                             UNION ALL SELECT raceId, driverId, constructorId, NULL FROM stage.entries)
+                           JOIN stage.races USING (raceId))
                  GROUP BY year, driverId, constructorId)""",
     "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, number)",
 )
@@ -129,7 +129,7 @@ def build(
         lines = [*table_of_rows(stage), *lines, *what_sources_gave(db), *unknown_values(db)]
         report = Report(lines, merged, seasons_of(db))
         db.execute("COMMIT")
-        db.execute("DETACH dump")
+        db.execute("DETACH stage")
         db.execute("ANALYZE")  # statistics for the query planner
         db.execute("VACUUM")  # numbering leaves pages partly empty
     write_checksum(path)
@@ -142,7 +142,7 @@ def store(stage: Stage, table: Table) -> None:
     stored = earlier.names_of(db, table.name)
     names = ", ".join(name for name in table.names if name in stored)
     if not table.is_numbered:
-        db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM dump.{table.name}")
+        db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM stage.{table.name}")
         return
     # SQLite numbers from 1 what is inserted into an empty table without a value for its INTEGER
     # PRIMARY KEY.
@@ -151,7 +151,7 @@ def store(stage: Stage, table: Table) -> None:
         for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
             db.execute(
                 f"""INSERT INTO numbered ({names})
-                    SELECT {names} FROM dump.{table.name} WHERE raceId = ? ORDER BY {table.order}""",
+                    SELECT {names} FROM stage.{table.name} WHERE raceId = ? ORDER BY {table.order}""",
                 race,
             )
             sql = f"INSERT INTO {table.name} (record, {names}) SELECT record, {names} FROM numbered ORDER BY record"
@@ -163,7 +163,7 @@ def store(stage: Stage, table: Table) -> None:
         db.execute(
             f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
                 SELECT {", ".join([names, *computed.values()])}
-                FROM dump.{table.name} AS staged JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
+                FROM stage.{table.name} AS staged JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
                 ORDER BY {table.order}"""
         )
 
@@ -173,8 +173,8 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
     for table in TABLES:
         db.execute(f"INSERT INTO row_counts SELECT ?, count(*) FROM {table.name}", (table.name,))
     db.execute("INSERT INTO build VALUES (?, ?)", (utc_now(), is_sample))
-    db.execute("INSERT INTO sources SELECT * FROM dump.sources")
-    db.execute("INSERT INTO origins SELECT * FROM dump.origins")
+    db.execute("INSERT INTO sources SELECT * FROM stage.sources")
+    db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
         db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (gave(db, id), id))
     db.execute(

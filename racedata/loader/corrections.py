@@ -19,9 +19,9 @@ CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 # The SQL for a column in a key. A key has years, rounds and references instead of ids:
 # `2023/18/alonso`.
 IN_KEY = {
-    "raceId": "raceId = (SELECT raceId FROM dump.races WHERE year = ? AND round = ?)",
-    "driverId": "driverId = (SELECT driverId FROM dump.drivers WHERE driverRef = ?)",
-    "constructorId": "constructorId = (SELECT constructorId FROM dump.constructors WHERE constructorRef = ?)",
+    "raceId": "raceId = (SELECT raceId FROM stage.races WHERE year = ? AND round = ?)",
+    "driverId": "driverId = (SELECT driverId FROM stage.drivers WHERE driverRef = ?)",
+    "constructorId": "constructorId = (SELECT constructorId FROM stage.constructors WHERE constructorRef = ?)",
 }
 FIELDS = [
     Field("table", one_of([table.name for table in TABLES if table.key]), required=True),
@@ -116,7 +116,7 @@ def correct_value(
         if parse is number
         else f"{column_name} IS ?"
     )
-    sql = f"UPDATE dump.{table.name} SET {column_name} = ? WHERE {where} AND {compared}"
+    sql = f"UPDATE stage.{table.name} SET {column_name} = ? WHERE {where} AND {compared}"
     try:
         changed = stage.db.execute(sql, [new, *parts, old]).rowcount
     except sqlite3.IntegrityError:
@@ -125,7 +125,7 @@ def correct_value(
     if changed:
         return changed, None
     stored = stage.db.execute(
-        f"SELECT {column_name}, {compared} FROM dump.{table.name} WHERE {where}", [new, *parts]
+        f"SELECT {column_name}, {compared} FROM stage.{table.name} WHERE {where}", [new, *parts]
     ).fetchone()
     # The dump does not have that row or value, or has it right.
     return 0, None if stored is None or stored[1] else stored[0]

@@ -31,8 +31,8 @@ RESULT_ID = f"row_number() OVER (ORDER BY record IN ({LATER_RESULTS}), record)"
 
 # Staged are only the entries without a result: results may change, and build.py adds them.
 RESULTS_ARE_ENTRIES = """
-    DELETE FROM dump.entries
-    WHERE (raceId, driverId, constructorId) IN (SELECT raceId, driverId, constructorId FROM dump.results)"""
+    DELETE FROM stage.entries
+    WHERE (raceId, driverId, constructorId) IN (SELECT raceId, driverId, constructorId FROM stage.results)"""
 
 
 def read_only_uri(path: Path) -> str:
@@ -113,15 +113,15 @@ def correct_future_times(db: sqlite3.Connection) -> None:
     What was fetched at such a time counts as old: as fetched on the day of the race.
     """
     (newest,) = db.execute(
-        "SELECT max(date) FROM dump.results JOIN dump.races USING (raceId)"
+        "SELECT max(date) FROM stage.results JOIN stage.races USING (raceId)"
     ).fetchone()
     # the clock may also be behind
     today = max(datetime.now(UTC).strftime("%Y-%m-%d"), newest or "")
     db.execute(
-        "UPDATE dump.sources SET readAt = ?1 || 'T00:00:00Z' WHERE date(readAt) > ?1", (today,)
+        "UPDATE stage.sources SET readAt = ?1 || 'T00:00:00Z' WHERE date(readAt) > ?1", (today,)
     )
     db.execute(
-        """UPDATE dump.origins SET fetchedAt = min(date, ?1) || 'T00:00:00Z' FROM dump.races
+        """UPDATE stage.origins SET fetchedAt = min(date, ?1) || 'T00:00:00Z' FROM stage.races
            WHERE races.raceId = origins.raceId AND date(fetchedAt) > ?1""",
         (today,),
     )
@@ -152,12 +152,12 @@ def name_origins(db: sqlite3.Connection, stage: Stage) -> None:
     apis = (build.get("refreshedFrom") or "").split(", ") if build.get("refreshedFrom") else []
     for id, address in enumerate(apis, 2):
         row = (id, address, address, None, None, build["builtAt"], 0, "")
-        stage.db.execute(f"INSERT INTO dump.sources VALUES ({', '.join('?' * len(row))})", row)
+        stage.db.execute(f"INSERT INTO stage.sources VALUES ({', '.join('?' * len(row))})", row)
     if apis:  # a refresh has fetched the latest season, so a load keeps it until a dump is newer
         stage.db.execute(
-            """UPDATE dump.origins SET sourceId = ?, fetchedAt = ? WHERE raceId IN (
-                   SELECT raceId FROM dump.races
-                   WHERE year = (SELECT max(year) FROM dump.results JOIN dump.races USING (raceId)))""",
+            """UPDATE stage.origins SET sourceId = ?, fetchedAt = ? WHERE raceId IN (
+                   SELECT raceId FROM stage.races
+                   WHERE year = (SELECT max(year) FROM stage.results JOIN stage.races USING (raceId)))""",
             (len(apis) + 1, build["builtAt"]),
         )
 
@@ -200,11 +200,11 @@ def keep(stage: Stage, address: str | None) -> None:
     """Of a stage that `read` has filled, keeps what was loaded from a source; if None, what
     refreshes have fetched.
     """
-    stage.db.execute("UPDATE dump.sources SET isLoaded = address IS ?", (address,))
-    others = """FROM dump.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL,
-        fetchedAt NOT NULL OR sourceId NOT IN (SELECT sourceId FROM dump.sources WHERE isLoaded))"""
+    stage.db.execute("UPDATE stage.sources SET isLoaded = address IS ?", (address,))
+    others = """FROM stage.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL,
+        fetchedAt NOT NULL OR sourceId NOT IN (SELECT sourceId FROM stage.sources WHERE isLoaded))"""
     stage.db.execute(
-        f"DELETE FROM dump.sessions WHERE raceId IN (SELECT raceId {others} AND kind = 'sessions')",
+        f"DELETE FROM stage.sessions WHERE raceId IN (SELECT raceId {others} AND kind = 'sessions')",
         (address,),
     )
     stage.db.execute(f"DELETE {others}", (address,))

@@ -25,8 +25,8 @@ LISTS = {
 # A source may have the date in UTC or that of the place.
 SAME_RACES = """
     SELECT new.raceId, old.raceId
-    FROM added.races AS new JOIN added.circuits AS new_circuit USING (circuitId),
-        dump.races AS old JOIN dump.circuits AS old_circuit ON old_circuit.circuitId = old.circuitId
+    FROM addition.races AS new JOIN addition.circuits AS new_circuit USING (circuitId),
+        stage.races AS old JOIN stage.circuits AS old_circuit ON old_circuit.circuitId = old.circuitId
     WHERE new.year = ? AND old.year = new.year AND old_circuit.circuitRef = new_circuit.circuitRef
         AND abs(julianday(new.date) - julianday(old.date)) <= 1"""
 
@@ -74,7 +74,7 @@ def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRac
 
 
 def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
-    """The ids in `dump` of the races of a season, by their ids in `added`, as far as each matches
+    """The ids in `stage` of the races of a season, by their ids in `addition`, as far as each matches
     only one.
     """
     pairs = db.execute(SAME_RACES, (year,)).fetchall()
@@ -83,11 +83,11 @@ def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
 
 
 def find(db: sqlite3.Connection, name: str, row: Mapping[str, Value]) -> int | None:
-    """The id in `dump` of a row of one of LISTS; None if that row is missing."""
+    """The id in `stage` of a row of one of LISTS; None if that row is missing."""
     id = BY_NAME[name].names[0]
     for condition in LISTS[name]:
         found = db.execute(
-            f"SELECT {id} FROM dump.{name} WHERE {condition} ORDER BY {id}", row
+            f"SELECT {id} FROM stage.{name} WHERE {condition} ORDER BY {id}", row
         ).fetchone()
         if found:
             return int(found[0])

@@ -74,24 +74,24 @@ def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
     """
     db = stage.db
     db.execute("COMMIT")  # no file can be attached in a transaction
-    db.execute("ATTACH ? AS added", (str(path),))
-    db.execute("ATTACH ':memory:' AS work")
+    db.execute("ATTACH ? AS addition", (str(path),))
+    db.execute("ATTACH ':memory:' AS ids")
     db.execute("BEGIN")
     work = Merge(db, addition)
-    for (year,) in db.execute("SELECT DISTINCT year FROM added.races ORDER BY year").fetchall():
+    for (year,) in db.execute("SELECT DISTINCT year FROM addition.races ORDER BY year").fetchall():
         if addition.years is None or year in addition.years:
             work.match_season(year)
     work.copy_records()
     db.execute("COMMIT")
-    db.execute("DETACH work")
-    db.execute("DETACH added")
+    db.execute("DETACH ids")
+    db.execute("DETACH addition")
     db.execute("BEGIN")
     return work.report()
 
 
 class Merge:
-    """The merge of the attached Stage `added` into `dump`. In `work` are the ids here of what is in
-    `added`.
+    """The merge of the attached Stage `addition` into `stage`. In `ids` are the ids here of what is in
+    `addition`.
     """
 
     def __init__(self, db: sqlite3.Connection, addition: Addition) -> None:
@@ -102,15 +102,15 @@ class Merge:
         for name in (*LISTS, "races", "sources"):
             unique = "UNIQUE" if name == "drivers" else ""
             db.execute(
-                f"CREATE TABLE work.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL {unique})"
+                f"CREATE TABLE ids.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL {unique})"
             )
         db.execute(
-            "CREATE TABLE work.taken (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"
+            "CREATE TABLE ids.parts (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"
         )
         # A driver has one fastest lap in a race, but may have two results: shared cars.
         columns = ", ".join(FASTEST_LAP)
         db.execute(
-            f"CREATE TABLE work.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))"
+            f"CREATE TABLE ids.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))"
         )
         # The date of the latest race with results that each source has, by schema.
         self.newest: dict[str, dict[str, str]] = {
@@ -122,7 +122,7 @@ class Merge:
                         WHERE kind = 'results' AND fetchedAt IS NULL GROUP BY sourceId ORDER BY sourceId"""
                 )
             )
-            for schema in ("added", "dump")
+            for schema in ("addition", "stage")
         }
 
     def add_sources(self) -> None:
@@ -131,10 +131,10 @@ class Merge:
         """
         # What was read later counts; but the next load reads what this load was given.
         self.db.execute(
-            """INSERT INTO dump.sources (name, address, licence, checksum, readAt, isLoaded, gave)
-               SELECT name, address, licence, checksum, readAt, isLoaded, gave FROM added.sources
+            """INSERT INTO stage.sources (name, address, licence, checksum, readAt, isLoaded, gave)
+               SELECT name, address, licence, checksum, readAt, isLoaded, gave FROM addition.sources
                WHERE isLoaded OR sourceId IN (
-                   SELECT sourceId FROM work.taken JOIN added.origins USING (kind) WHERE added = raceId)
+                   SELECT sourceId FROM ids.parts JOIN addition.origins USING (kind) WHERE added = raceId)
                ORDER BY sourceId
                ON CONFLICT (name) DO UPDATE SET
                    address = iif(isLoaded AND NOT excluded.isLoaded, address, excluded.address),
@@ -144,8 +144,8 @@ class Merge:
                    isLoaded = max(excluded.isLoaded, isLoaded)"""
         )
         self.db.execute(
-            """INSERT INTO work.sources
-               SELECT new.sourceId, old.sourceId FROM added.sources AS new JOIN dump.sources AS old USING (name)"""
+            """INSERT INTO ids.sources
+               SELECT new.sourceId, old.sourceId FROM addition.sources AS new JOIN stage.sources AS old USING (name)"""
         )
 
     # Races.
@@ -161,15 +161,15 @@ class Merge:
         else:
             ids = same_races(self.db, year)
             rows = self.db.execute(
-                """SELECT raceId, round, name FROM added.races
-                   WHERE year = ? AND raceId IN (SELECT raceId FROM added.origins WHERE kind <> 'races')
+                """SELECT raceId, round, name FROM addition.races
+                   WHERE year = ? AND raceId IN (SELECT raceId FROM addition.origins WHERE kind <> 'races')
                    ORDER BY round""",
                 (year,),
             )
             self.unmatched += [
                 f"{year}/{round} {name}" for race, round, name in rows if race not in ids
             ]
-        self.db.executemany("INSERT INTO work.races VALUES (?, ?)", ids.items())
+        self.db.executemany("INSERT INTO ids.races VALUES (?, ?)", ids.items())
 
     def may_replace_calendar(self, year: int) -> bool:
         """Whether the calendar of a season is lacking here, or may take the place of the one that
@@ -186,7 +186,7 @@ class Merge:
                     (year,),
                 )
             }
-            for schema in ("added", "dump")
+            for schema in ("addition", "stage")
         )
         return may_replace_calendar(self.addition.rule, new, old)
 
@@ -196,9 +196,9 @@ class Merge:
         """
         if self.addition.may_shrink:
             return False
-        old = calendar(self.db, "dump", year)
-        kept = match_calendars(calendar(self.db, "added", year), old).values()
-        results = {race for (race,) in self.db.execute("SELECT DISTINCT raceId FROM dump.results")}
+        old = calendar(self.db, "stage", year)
+        kept = match_calendars(calendar(self.db, "addition", year), old).values()
+        results = {race for (race,) in self.db.execute("SELECT DISTINCT raceId FROM stage.results")}
         lost = lost_races(
             [race.name for race in old if race.id not in kept],
             {race.name for race in old if race.id in results},
@@ -216,42 +216,42 @@ class Merge:
         return part_of(source, fetched_at, self.newest[schema])
 
     def replace_calendar(self, year: int) -> dict[int, int]:
-        """Replaces the races of a season. Returns the ids here, by those in `added`."""
+        """Replaces the races of a season. Returns the ids here, by those in `addition`."""
         db = self.db
-        old, new = calendar(db, "dump", year), calendar(db, "added", year)
+        old, new = calendar(db, "stage", year), calendar(db, "addition", year)
         ids = match_calendars(new, old)
         for race in {race.id for race in old} - set(ids.values()):
             for table in (*RECORDS, "entries", "sessions", "origins"):
-                db.execute(f"DELETE FROM dump.{table} WHERE raceId = ?", (race,))
+                db.execute(f"DELETE FROM stage.{table} WHERE raceId = ?", (race,))
         free = self.next_id("races", "raceId")
         for race_there in new:
             if race_there.id not in ids:
                 ids[race_there.id], free = free, free + 1
-        self.add_to_list("circuits", f"SELECT circuitId FROM added.races WHERE year = {year}")
+        self.add_to_list("circuits", f"SELECT circuitId FROM addition.races WHERE year = {year}")
         # Sessions and times stay if the new calendar has none: see take_sessions.
         db.execute(
-            """INSERT OR IGNORE INTO dump.origins SELECT raceId, 'sessions', sourceId, fetchedAt
-               FROM dump.origins JOIN dump.races USING (raceId)
-               WHERE kind = 'races' AND year = ? AND raceId IN (SELECT raceId FROM dump.sessions)""",
+            """INSERT OR IGNORE INTO stage.origins SELECT raceId, 'sessions', sourceId, fetchedAt
+               FROM stage.origins JOIN stage.races USING (raceId)
+               WHERE kind = 'races' AND year = ? AND raceId IN (SELECT raceId FROM stage.sessions)""",
             (year,),
         )
         for there, here in ids.items():
-            db.execute("INSERT INTO work.taken VALUES ('races', ?, ?)", (there, here))
-        same = "work.taken JOIN dump.races AS here ON here.raceId = taken.id"
+            db.execute("INSERT INTO ids.parts VALUES ('races', ?, ?)", (there, here))
+        same = "ids.parts JOIN stage.races AS here ON here.raceId = parts.id"
         db.execute(
-            f"""UPDATE added.races AS new SET time = here.time FROM {same}
-                WHERE taken.kind = 'races' AND taken.added = new.raceId AND new.time IS NULL AND new.date = here.date"""
+            f"""UPDATE addition.races AS new SET time = here.time FROM {same}
+                WHERE parts.kind = 'races' AND parts.added = new.raceId AND new.time IS NULL AND new.date = here.date"""
         )
         for table in ("sessions", "origins"):  # of races that moved to other days
             db.execute(
-                f"""DELETE FROM dump.{table} WHERE {"kind = 'sessions' AND" * (table == "origins")} raceId IN (
-                        SELECT taken.id FROM {same} JOIN added.races AS new ON new.raceId = taken.added
-                        WHERE taken.kind = 'races' AND abs(julianday(new.date) - julianday(here.date)) > 1)"""
+                f"""DELETE FROM stage.{table} WHERE {"kind = 'sessions' AND" * (table == "origins")} raceId IN (
+                        SELECT parts.id FROM {same} JOIN addition.races AS new ON new.raceId = parts.added
+                        WHERE parts.kind = 'races' AND abs(julianday(new.date) - julianday(here.date)) > 1)"""
             )
-        db.execute("DELETE FROM dump.races WHERE year = ?", (year,))
-        db.execute("INSERT OR IGNORE INTO dump.seasons (year) VALUES (?)", (year,))
+        db.execute("DELETE FROM stage.races WHERE year = ?", (year,))
+        db.execute("INSERT OR IGNORE INTO stage.seasons (year) VALUES (?)", (year,))
         db.execute(
-            """UPDATE dump.seasons SET url = ifnull((SELECT url FROM added.seasons AS new WHERE new.year = ?1), url)
+            """UPDATE stage.seasons SET url = ifnull((SELECT url FROM addition.seasons AS new WHERE new.year = ?1), url)
                WHERE year = ?1""",
             (year,),
         )
@@ -266,30 +266,30 @@ class Merge:
         """
         db = self.db
         db.execute(
-            """INSERT OR IGNORE INTO added.origins SELECT raceId, 'sessions', sourceId, fetchedAt FROM added.origins
-               WHERE kind = 'races' AND raceId IN (SELECT raceId FROM added.sessions)"""
+            """INSERT OR IGNORE INTO addition.origins SELECT raceId, 'sessions', sourceId, fetchedAt FROM addition.origins
+               WHERE kind = 'races' AND raceId IN (SELECT raceId FROM addition.sessions)"""
         )
         db.execute(
-            """DELETE FROM dump.origins WHERE kind = 'sessions' AND raceId IN (
-                   SELECT taken.id FROM work.taken JOIN added.origins AS new ON new.raceId = added
-                   WHERE taken.kind = 'races' AND new.kind = 'sessions')"""
+            """DELETE FROM stage.origins WHERE kind = 'sessions' AND raceId IN (
+                   SELECT parts.id FROM ids.parts JOIN addition.origins AS new ON new.raceId = added
+                   WHERE parts.kind = 'races' AND new.kind = 'sessions')"""
         )
         db.execute(
-            f"""DELETE FROM added.origins
-                WHERE kind = 'sessions' AND raceId NOT IN (SELECT added FROM work.taken WHERE kind = 'races')
+            f"""DELETE FROM addition.origins
+                WHERE kind = 'sessions' AND raceId NOT IN (SELECT added FROM ids.parts WHERE kind = 'races')
                     AND raceId IN (
-                        SELECT matched.added FROM work.races AS matched JOIN dump.races AS here ON here.raceId = id
+                        SELECT matched.added FROM ids.races AS matched JOIN stage.races AS here ON here.raceId = id
                         WHERE ifnull((SELECT max(abs(julianday(there.date) - julianday(here.date)))
-                                      FROM added.sessions AS there WHERE there.raceId = added) > {WEEKEND}, 1)
-                            OR (id IN (SELECT raceId FROM dump.sessions WHERE date NOT NULL)
-                                AND id NOT IN (SELECT raceId FROM dump.origins WHERE kind = 'sessions')))"""
+                                      FROM addition.sessions AS there WHERE there.raceId = added) > {WEEKEND}, 1)
+                            OR (id IN (SELECT raceId FROM stage.sessions WHERE date NOT NULL)
+                                AND id NOT IN (SELECT raceId FROM stage.origins WHERE kind = 'sessions')))"""
         )
         self.take("sessions")
         db.execute(
-            """UPDATE dump.races AS here SET time = there.time
-               FROM added.races AS there JOIN work.races AS matched ON matched.added = there.raceId
+            """UPDATE stage.races AS here SET time = there.time
+               FROM addition.races AS there JOIN ids.races AS matched ON matched.added = there.raceId
                WHERE here.raceId = matched.id AND here.time IS NULL AND here.date = there.date
-                   AND there.raceId IN (SELECT raceId FROM added.origins WHERE kind IN ('races', 'sessions'))"""
+                   AND there.raceId IN (SELECT raceId FROM addition.origins WHERE kind IN ('races', 'sessions'))"""
         )
 
     # Records.
@@ -303,17 +303,17 @@ class Merge:
         for name in ("drivers", "constructors", "status"):
             id = BY_NAME[name].names[0]
             needed = [
-                f"SELECT {id} FROM added.{kind} JOIN work.taken ON kind = '{kind}' AND added = raceId"
+                f"SELECT {id} FROM addition.{kind} JOIN ids.parts ON kind = '{kind}' AND added = raceId"
                 for kind in RECORDS
                 if id in BY_NAME[kind].names
             ]
             if id in BY_NAME["entries"].names:
                 needed.append(
-                    f"SELECT {id} FROM added.entries JOIN work.taken ON kind = 'results' AND added = raceId"
+                    f"SELECT {id} FROM addition.entries JOIN ids.parts ON kind = 'results' AND added = raceId"
                 )
             if name == "drivers":
                 needed.append(
-                    "SELECT driverId FROM added.results JOIN work.taken ON kind = 'fastest_laps' AND added = raceId "
+                    "SELECT driverId FROM addition.results JOIN ids.parts ON kind = 'fastest_laps' AND added = raceId "
                     "WHERE coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
                 )
             self.add_to_list(name, " UNION ".join(needed))
@@ -323,21 +323,21 @@ class Merge:
         # With its results, a source gives the entries without one. If it knows of none, those here
         # stay, except of drivers who have a result now.
         self.db.execute(
-            """DELETE FROM dump.entries
-               WHERE raceId IN (SELECT id FROM work.taken JOIN added.entries ON raceId = added WHERE kind = 'results')
-                   OR (raceId IN (SELECT id FROM work.taken WHERE kind = 'results')
-                       AND (raceId, driverId) IN (SELECT raceId, driverId FROM dump.results))"""
+            """DELETE FROM stage.entries
+               WHERE raceId IN (SELECT id FROM ids.parts JOIN addition.entries ON raceId = added WHERE kind = 'results')
+                   OR (raceId IN (SELECT id FROM ids.parts WHERE kind = 'results')
+                       AND (raceId, driverId) IN (SELECT raceId, driverId FROM stage.results))"""
         )
         self.copy(BY_NAME["entries"], "results")
         self.set_fastest_laps()
         self.db.execute(
-            """INSERT OR REPLACE INTO dump.origins
-               SELECT taken.id, kind, sources.id, fetchedAt FROM work.taken JOIN added.origins USING (kind)
-               JOIN work.sources ON sources.added = sourceId WHERE taken.added = raceId"""
+            """INSERT OR REPLACE INTO stage.origins
+               SELECT parts.id, kind, sources.id, fetchedAt FROM ids.parts JOIN addition.origins USING (kind)
+               JOIN ids.sources ON sources.added = sourceId WHERE parts.added = raceId"""
         )
         self.db.execute(
-            """DELETE FROM dump.origins AS old WHERE kind = 'sessions' AND EXISTS (
-                   SELECT 1 FROM dump.origins AS race WHERE race.raceId = old.raceId AND race.kind = 'races'
+            """DELETE FROM stage.origins AS old WHERE kind = 'sessions' AND EXISTS (
+                   SELECT 1 FROM stage.origins AS race WHERE race.raceId = old.raceId AND race.kind = 'races'
                        AND race.sourceId = old.sourceId AND race.fetchedAt IS old.fetchedAt)"""
         )
 
@@ -345,19 +345,19 @@ class Merge:
         """Notes the races whose records of a kind are taken."""
         found = self.db.execute(
             """SELECT races.added, races.id, new_source.name, new.fetchedAt, old_source.name, old.fetchedAt
-               FROM work.races JOIN added.origins AS new ON new.raceId = races.added AND new.kind = ?1
-               JOIN added.sources AS new_source ON new_source.sourceId = new.sourceId
-               LEFT JOIN dump.origins AS old ON old.raceId = races.id AND old.kind = ?1
-               LEFT JOIN dump.sources AS old_source ON old_source.sourceId = old.sourceId""",
+               FROM ids.races JOIN addition.origins AS new ON new.raceId = races.added AND new.kind = ?1
+               JOIN addition.sources AS new_source ON new_source.sourceId = new.sourceId
+               LEFT JOIN stage.origins AS old ON old.raceId = races.id AND old.kind = ?1
+               LEFT JOIN stage.sources AS old_source ON old_source.sourceId = old.sourceId""",
             (kind,),
         ).fetchall()
-        taken = self.db.execute("SELECT added FROM work.taken WHERE kind = 'results'")
+        taken = self.db.execute("SELECT added FROM ids.parts WHERE kind = 'results'")
         with_results = {there for (there,) in taken}
         for there, here, source, fetched_at, old_source, old_fetched_at in found:
             if old_source is not None:
                 new, old = (
-                    self.part("added", source, fetched_at),
-                    self.part("dump", old_source, old_fetched_at),
+                    self.part("addition", source, fetched_at),
+                    self.part("stage", old_source, old_fetched_at),
                 )
                 if not self.addition.rule(new, old):
                     continue
@@ -366,15 +366,15 @@ class Merge:
                 ):
                     self.smaller.append(f"{kind} of {self.name_of(here)}")
                     continue
-            self.db.execute("INSERT INTO work.taken VALUES (?, ?, ?)", (kind, there, here))
+            self.db.execute("INSERT INTO ids.parts VALUES (?, ?, ?)", (kind, there, here))
 
     def is_too_small(self, kind: str, there: int, here: int, with_results: bool) -> bool:
         if kind == "sessions":  # which nobody drives
             return False
         return is_too_small(
             kind,
-            self.entrants(kind, "added", there),
-            self.entrants(kind, "dump", here),
+            self.entrants(kind, "addition", there),
+            self.entrants(kind, "stage", here),
             with_results,
         )
 
@@ -389,19 +389,19 @@ class Merge:
 
     def name_of(self, race: int) -> str:
         found = self.db.execute(
-            "SELECT year, round, name FROM dump.races WHERE raceId = ?", (race,)
+            "SELECT year, round, name FROM stage.races WHERE raceId = ?", (race,)
         ).fetchone()
         return "{}/{} {}".format(*found)
 
     def add_to_list(self, name: str, needed: str) -> None:
         """Finds rows of a list here, and adds those that are not. `needed` is the SQL of their ids
-        in `added`.
+        in `addition`.
         """
         db, table = self.db, BY_NAME[name]
         id, *names = table.names  # the second is the reference or text, which stays
         rows = db.execute(
-            f"""SELECT {", ".join(table.names)} FROM added.{name}
-                WHERE {id} IN ({needed}) AND {id} NOT IN (SELECT added FROM work.{name}) ORDER BY {id}"""
+            f"""SELECT {", ".join(table.names)} FROM addition.{name}
+                WHERE {id} IN ({needed}) AND {id} NOT IN (SELECT added FROM ids.{name}) ORDER BY {id}"""
         ).fetchall()
         for there, *values in rows:
             row = dict(zip(names, values))
@@ -411,12 +411,12 @@ class Merge:
                 is_free = (
                     name == "status"
                     and not db.execute(
-                        f"SELECT 1 FROM dump.{name} WHERE {id} = ?", (there,)
+                        f"SELECT 1 FROM stage.{name} WHERE {id} = ?", (there,)
                     ).fetchone()
                 )
                 here = there if is_free else self.next_id(name, id)
                 db.execute(
-                    f"INSERT INTO dump.{name} VALUES ({', '.join('?' * len(table.names))})",
+                    f"INSERT INTO stage.{name} VALUES ({', '.join('?' * len(table.names))})",
                     (here, *values),
                 )
             elif self.addition.updates_lists and name != "status":
@@ -427,19 +427,19 @@ class Merge:
                 }
                 changes = ", ".join(f"{column} = ?" for column in known)
                 db.execute(
-                    f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", (*known.values(), here)
+                    f"UPDATE stage.{name} SET {changes} WHERE {id} = ?", (*known.values(), here)
                 )
             try:
-                db.execute(f"INSERT INTO work.{name} VALUES (?, ?)", (there, here))
+                db.execute(f"INSERT INTO ids.{name} VALUES (?, ?)", (there, here))
             except sqlite3.IntegrityError:
                 raise self.two_in_one(there, here) from None
 
     def two_in_one(self, there: int, here: int) -> LoadError:
-        """The error for two drivers in `added` that are one driver here."""
+        """The error for two drivers in `addition` that are one driver here."""
         names = self.db.execute(
-            """SELECT (SELECT group_concat(name) FROM added.sources), there.driverRef, other.driverRef, here.driverRef
-               FROM work.drivers JOIN added.drivers AS other ON other.driverId = added,
-                   added.drivers AS there JOIN dump.drivers AS here
+            """SELECT (SELECT group_concat(name) FROM addition.sources), there.driverRef, other.driverRef, here.driverRef
+               FROM ids.drivers JOIN addition.drivers AS other ON other.driverId = added,
+                   addition.drivers AS there JOIN stage.drivers AS here
                WHERE id = here.driverId AND here.driverId = ? AND there.driverId = ?""",
             (here, there),
         ).fetchone()
@@ -453,10 +453,10 @@ class Merge:
         db, joins, values = self.db, [], {}
         for column in table.columns:
             if column.name == "raceId":
-                values["raceId"] = "taken.id"
+                values["raceId"] = "parts.id"
             elif column.parent:
                 joins.append(
-                    f"LEFT JOIN work.{column.parent} ON {column.parent}.added = new.{column.name}"
+                    f"LEFT JOIN ids.{column.parent} ON {column.parent}.added = new.{column.name}"
                 )
                 values[column.name] = f"{column.parent}.id"
             elif column.name != table.id and not (kind == "results" and column.name in FASTEST_LAP):
@@ -466,19 +466,19 @@ class Merge:
             # twice changes nothing.
             free = self.next_id(table.name, table.id)
             db.execute(
-                f"""CREATE TABLE work.replaced AS SELECT raceId, {table.id} AS id,
+                f"""CREATE TABLE ids.replaced AS SELECT raceId, {table.id} AS id,
                         row_number() OVER (PARTITION BY raceId ORDER BY {table.id}) AS n
-                    FROM dump.{table.name} WHERE raceId IN (SELECT id FROM work.taken WHERE kind = ?)""",
+                    FROM stage.{table.name} WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = ?)""",
                 (kind,),
             )
             joins.append(
-                "LEFT JOIN work.replaced ON replaced.raceId = taken.id AND replaced.n = new.n"
+                "LEFT JOIN ids.replaced ON replaced.raceId = parts.id AND replaced.n = new.n"
             )
             number = f"row_number() OVER (ORDER BY replaced.id NOT NULL, new.{table.id})"
             values = {table.id: f"ifnull(replaced.id, {free - 1} + {number})", **values}
         if kind == table.name != "races":
             db.execute(
-                f"DELETE FROM dump.{table.name} WHERE raceId IN (SELECT id FROM work.taken WHERE kind = ?)",
+                f"DELETE FROM stage.{table.name} WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = ?)",
                 (kind,),
             )
         of_race = (
@@ -489,16 +489,16 @@ class Merge:
         of_year = (
             ""
             if year is None
-            else f"WHERE taken.added IN (SELECT raceId FROM added.races WHERE year = {year})"
+            else f"WHERE parts.added IN (SELECT raceId FROM addition.races WHERE year = {year})"
         )
         db.execute(
-            f"""INSERT INTO dump.{table.name} ({", ".join(values)})
+            f"""INSERT INTO stage.{table.name} ({", ".join(values)})
                 SELECT {", ".join(values.values())}
-                FROM (SELECT *{of_race} FROM added.{table.name}) AS new
-                JOIN work.taken ON taken.kind = ? AND taken.added = new.raceId {" ".join(joins)} {of_year}""",
+                FROM (SELECT *{of_race} FROM addition.{table.name}) AS new
+                JOIN ids.parts ON parts.kind = ? AND parts.added = new.raceId {" ".join(joins)} {of_year}""",
             (kind,),
         )
-        db.execute("DROP TABLE IF EXISTS work.replaced")
+        db.execute("DROP TABLE IF EXISTS ids.replaced")
 
     def note_fastest_laps(self) -> None:
         """Notes the fastest laps that are taken, and those of races whose results are taken without
@@ -506,36 +506,36 @@ class Merge:
         """
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
-            f"""INSERT OR IGNORE INTO work.fastest SELECT taken.id, drivers.id, {columns}
-                FROM (SELECT * FROM {of_kind("fastest_laps", "added")}) AS new
-                JOIN work.taken ON kind = 'fastest_laps' AND taken.added = new.raceId
-                JOIN work.drivers ON drivers.added = new.driverId ORDER BY positionOrder"""
+            f"""INSERT OR IGNORE INTO ids.fastest SELECT parts.id, drivers.id, {columns}
+                FROM (SELECT * FROM {of_kind("fastest_laps", "addition")}) AS new
+                JOIN ids.parts ON kind = 'fastest_laps' AND parts.added = new.raceId
+                JOIN ids.drivers ON drivers.added = new.driverId ORDER BY positionOrder"""
         )
         self.db.execute(
-            f"""INSERT OR IGNORE INTO work.fastest SELECT raceId, driverId, {columns}
-                FROM (SELECT * FROM {of_kind("fastest_laps", "dump")}) AS old
-                WHERE raceId IN (SELECT id FROM work.taken WHERE kind = 'results')
-                    AND raceId NOT IN (SELECT id FROM work.taken WHERE kind = 'fastest_laps') ORDER BY positionOrder"""
+            f"""INSERT OR IGNORE INTO ids.fastest SELECT raceId, driverId, {columns}
+                FROM (SELECT * FROM {of_kind("fastest_laps", "stage")}) AS old
+                WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = 'results')
+                    AND raceId NOT IN (SELECT id FROM ids.parts WHERE kind = 'fastest_laps') ORDER BY positionOrder"""
         )
 
     def set_fastest_laps(self) -> None:
         unknown = ", ".join(f"{name} = NULL" for name in FASTEST_LAP)
         self.db.execute(
-            f"""UPDATE dump.results SET {unknown}
-                WHERE raceId IN (SELECT id FROM work.taken WHERE kind = 'fastest_laps')"""
+            f"""UPDATE stage.results SET {unknown}
+                WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = 'fastest_laps')"""
         )
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
-            f"""UPDATE dump.results SET ({columns}) = ({", ".join(f"new.{name}" for name in FASTEST_LAP)})
-                FROM (SELECT * FROM work.fastest JOIN (
+            f"""UPDATE stage.results SET ({columns}) = ({", ".join(f"new.{name}" for name in FASTEST_LAP)})
+                FROM (SELECT * FROM ids.fastest JOIN (
                     SELECT resultId, raceId, driverId,
                         row_number() OVER (PARTITION BY raceId, driverId ORDER BY positionOrder, resultId) AS n
-                    FROM dump.results) USING (raceId, driverId) WHERE n = 1) AS new
+                    FROM stage.results) USING (raceId, driverId) WHERE n = 1) AS new
                 WHERE results.resultId = new.resultId"""
         )
 
     def next_id(self, table: str, id: str) -> int:
-        (last,) = self.db.execute(f"SELECT max({id}) FROM dump.{table}").fetchone()
+        (last,) = self.db.execute(f"SELECT max({id}) FROM stage.{table}").fetchone()
         return (last or 0) + 1
 
     def report(self) -> list[str]:

@@ -17,17 +17,17 @@ MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
 
 # Before a race on 1 January, there may be sessions in December.
 OUT_OF_SEASON = """
-    SELECT year, round, name, '', date FROM dump.races WHERE date NOT BETWEEN year || '-01-01' AND year || '-12-31'
+    SELECT year, round, name, '', date FROM stage.races WHERE date NOT BETWEEN year || '-01-01' AND year || '-12-31'
     UNION ALL
-    SELECT year, round, name, session || ' of ', sessions.date FROM dump.sessions JOIN dump.races USING (raceId)
+    SELECT year, round, name, session || ' of ', sessions.date FROM stage.sessions JOIN stage.races USING (raceId)
     WHERE sessions.date NOT BETWEEN (year - 1) || '-12-01' AND year || '-12-31'"""
 
 
 # No season has had two races with the same name, or at one circuit on one day.
 SAME_RACES = """
-    SELECT year, min(round), max(round), 'name' FROM dump.races GROUP BY year, name HAVING count(*) > 1
+    SELECT year, min(round), max(round), 'name' FROM stage.races GROUP BY year, name HAVING count(*) > 1
     UNION ALL
-    SELECT year, min(round), max(round), 'circuit and date' FROM dump.races
+    SELECT year, min(round), max(round), 'circuit and date' FROM stage.races
     GROUP BY year, circuitId, date HAVING count(*) > 1"""
 
 
@@ -43,7 +43,7 @@ class Origin(NamedTuple):
 
 
 class Stage:
-    """The tables of a dump, in a temporary database `dump` beside the new one, on disk if they are
+    """The tables of a dump, in a temporary database `stage` beside the new one, on disk if they are
     large.
 
     They have the names and columns of schema.sql, without those that are computed. Tables with an
@@ -61,8 +61,8 @@ class Stage:
         self.place = ""
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
-        db.execute("ATTACH ? AS dump", (path,))
-        db.executescript("PRAGMA dump.journal_mode = OFF; PRAGMA dump.synchronous = OFF")
+        db.execute("ATTACH ? AS stage", (path,))
+        db.executescript("PRAGMA stage.journal_mode = OFF; PRAGMA stage.synchronous = OFF")
         for table in TABLES:
             if table.is_numbered:
                 columns = ", ".join(
@@ -71,12 +71,12 @@ class Stage:
                 )
                 key = table.id or ", ".join(table.key)
                 db.execute(
-                    f"CREATE TABLE dump.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID"
+                    f"CREATE TABLE stage.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID"
                 )
                 if table.id:  # also for corrections, which name a row by its key
                     unique = ", ".join(table.unique)
                     db.execute(
-                        f"CREATE UNIQUE INDEX dump.{table.name}_key ON {table.name} ({unique})"
+                        f"CREATE UNIQUE INDEX stage.{table.name}_key ON {table.name} ({unique})"
                     )
             else:
                 self.create_as_in_schema(table.name)
@@ -85,7 +85,7 @@ class Stage:
 
     def create_as_in_schema(self, name: str) -> None:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
-        self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE dump.{name}", 1))
+        self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
     def name_origin(self, origin: Origin, read_at: str, is_loaded: bool = True) -> None:
         """Says that all rows in the stage are from one source, read at a time: UTC,
@@ -101,10 +101,10 @@ class Stage:
             is_loaded,
             "",
         )
-        self.db.execute(f"INSERT INTO dump.sources VALUES ({', '.join('?' * len(row))})", row)
+        self.db.execute(f"INSERT INTO stage.sources VALUES ({', '.join('?' * len(row))})", row)
         for kind in ("races", *KINDS):
             self.db.execute(
-                f"INSERT INTO dump.origins SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, 'dump')}",
+                f"INSERT INTO stage.origins SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, 'stage')}",
                 (kind, None if is_loaded else read_at),
             )
 
@@ -167,4 +167,6 @@ def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:
 def insertion(table: str, names: tuple[str, ...], rows: int) -> str:
     """The statement that inserts many rows at once: faster than one by one."""
     row = f"({', '.join('?' * len(names))})"
-    return f"INSERT OR FAIL INTO dump.{table} ({', '.join(names)}) VALUES {', '.join([row] * rows)}"
+    return (
+        f"INSERT OR FAIL INTO stage.{table} ({', '.join(names)}) VALUES {', '.join([row] * rows)}"
+    )

@@ -24,7 +24,7 @@ def test_columns_that_a_reader_does_not_name_are_unknown(staged):
     staged.insert(
         "drivers", ["driverId", "driverRef", "forename", "surname"], [[1], ["a"], ["A"], ["B"]]
     )
-    assert staged.db.execute("SELECT * FROM dump.drivers").fetchall() == [
+    assert staged.db.execute("SELECT * FROM stage.drivers").fetchall() == [
         (1, "a", None, None, "A", "B", None, None, None)
     ]
 
@@ -34,7 +34,7 @@ def test_a_staged_table_has_the_columns_of_the_database_and_the_ids_of_rows_but_
     staged, table
 ):
     stored = {name for _, name, *_ in staged.db.execute(f"PRAGMA main.table_info({table})")}
-    names = {name for _, name, *_ in staged.db.execute(f"PRAGMA dump.table_info({table})")}
+    names = {name for _, name, *_ in staged.db.execute(f"PRAGMA stage.table_info({table})")}
     assert stored - names <= {*COMPUTED, "record"}
     assert names - stored <= {BY_NAME[table].id}
     assert names == set(BY_NAME[table].names)
@@ -43,7 +43,7 @@ def test_a_staged_table_has_the_columns_of_the_database_and_the_ids_of_rows_but_
 def test_the_rows_before_a_duplicate_stay(staged):
     with pytest.raises(sqlite3.IntegrityError, match=r"status\.statusId"):
         staged.insert("status", ["statusId", "status"], [[1, 2, 1, 3], ["a", "b", "c", "d"]])
-    assert staged.db.execute("SELECT * FROM dump.status").fetchall() == [(1, "a"), (2, "b")]
+    assert staged.db.execute("SELECT * FROM stage.status").fetchall() == [(1, "a"), (2, "b")]
 
 
 def test_a_table_without_rows_is_not_one_that_the_dump_lacks(staged):

@@ -146,7 +146,7 @@ class ApiSeason:
             known = {column: value for column, value in row.items() if value is not None}
             changes = ", ".join(f"{column} = ?" for column in known)
             self.db.execute(
-                f"UPDATE dump.{name} SET {changes} WHERE {id} = ?", [*known.values(), stored]
+                f"UPDATE stage.{name} SET {changes} WHERE {id} = ?", [*known.values(), stored]
             )
         return stored
 
@@ -160,12 +160,12 @@ class ApiSeason:
     def status_id(self, text: Value, statuses: Mapping[Value, str]) -> int:
         """The id of a status. A new one gets the id that the API has for it, if that is free."""
         found = self.db.execute(
-            "SELECT statusId FROM dump.status WHERE status = ?", (text,)
+            "SELECT statusId FROM stage.status WHERE status = ?", (text,)
         ).fetchone()
         if found:
             return int(found[0])
         id = statuses.get(text, "")
-        taken = self.db.execute("SELECT 1 FROM dump.status WHERE statusId = ?", (id,)).fetchone()
+        taken = self.db.execute("SELECT 1 FROM stage.status WHERE statusId = ?", (id,)).fetchone()
         number = (
             int(id)
             if whole_number.fullmatch(id) and not taken
@@ -176,14 +176,14 @@ class ApiSeason:
 
     def find(self, table: Table, reference: Value) -> int | None:
         """The id of a driver, constructor or circuit; None if there is none with this reference."""
-        sql = f"SELECT {table.names[0]} FROM dump.{table.name} WHERE {table.key[0]} = ?"
+        sql = f"SELECT {table.names[0]} FROM stage.{table.name} WHERE {table.key[0]} = ?"
         found = self.db.execute(sql, (reference,)).fetchone()
         return int(found[0]) if found else None
 
     def next_id(self, name: str, id: str) -> int:
-        (last,) = self.db.execute(f"SELECT max({id}) FROM dump.{name}").fetchone()
+        (last,) = self.db.execute(f"SELECT max({id}) FROM stage.{name}").fetchone()
         return (last or 0) + 1
 
     def insert(self, name: str, row: Mapping[str, Value]) -> None:
-        sql = f"INSERT INTO dump.{name} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        sql = f"INSERT INTO stage.{name} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
         self.db.execute(sql, list(row.values()))

@@ -82,7 +82,7 @@ class DumpSource(Source):
             remarks = read_dump(dump, stage, is_loaded=False)
             if wanted.season:
                 found = stage.db.execute(
-                    "SELECT DISTINCT year FROM dump.races ORDER BY year"
+                    "SELECT DISTINCT year FROM stage.races ORDER BY year"
                 ).fetchall()
                 check_season(wanted.season, [year for (year,) in found], self.address)
             return remarks

@@ -25,15 +25,15 @@ RARE = ("sq_date", "sq_time")
 # Since 2023, this layout has the session that sets the sprint's grid in the columns of the second
 # practice, which these weekends do not have.
 SPRINT_GRID = """
-    UPDATE dump.sessions SET session = 'sq'
-    WHERE session = 'fp2' AND raceId IN (SELECT raceId FROM dump.races WHERE year >= 2023)
-        AND raceId NOT IN (SELECT raceId FROM dump.sessions WHERE session = 'sq')
-        AND (raceId IN (SELECT raceId FROM dump.sessions WHERE session = 'sprint' AND date NOT NULL)
-             OR raceId IN (SELECT raceId FROM dump.sprint_results))
+    UPDATE stage.sessions SET session = 'sq'
+    WHERE session = 'fp2' AND raceId IN (SELECT raceId FROM stage.races WHERE year >= 2023)
+        AND raceId NOT IN (SELECT raceId FROM stage.sessions WHERE session = 'sq')
+        AND (raceId IN (SELECT raceId FROM stage.sessions WHERE session = 'sprint' AND date NOT NULL)
+             OR raceId IN (SELECT raceId FROM stage.sprint_results))
 """
 # Ergast writes rank 0 if no lap of the driver counts.
 NO_FASTEST_LAP = """
-    UPDATE dump.{} SET {} rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0
+    UPDATE stage.{} SET {} rank = NULL, fastestLap = NULL, fastestLapTime = NULL WHERE rank = 0
 """
 
 # its pages say that the dump is CC0
@@ -82,7 +82,7 @@ def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
     for column in table.columns:
         parse = column.parse
         if column.parent:
-            ids = ids_of(stage.db, f"dump.{column.parent}", column.name)
+            ids = ids_of(stage.db, f"stage.{column.parent}", column.name)
             parse = id_in(ids, f"a {column.name} of {column.parent}.csv")
         yield Field(column.name, parse, column.required)
 
@@ -97,7 +97,7 @@ def insert(stage: Stage, table: Table, file: CsvFile) -> None:
             insert_sessions(stage, batch[0], batch[len(names) :])
 
     stage.insert(table.name, names, [])
-    file.insert_into(stage.db, f"dump.{table.name}", table.required, insert)
+    file.insert_into(stage.db, f"stage.{table.name}", table.required, insert)
 
 
 def insert_sessions(

@@ -169,21 +169,21 @@ SHARED_CARS = """
 # Statements that fill the tables of the Stage, by table. `f1db` is a row of a file.
 
 FILL_LISTS = {
-    "seasons": "INSERT INTO dump.seasons (year) SELECT DISTINCT year FROM f1db_races",
+    "seasons": "INSERT INTO stage.seasons (year) SELECT DISTINCT year FROM f1db_races",
     "circuits": """
-        INSERT INTO dump.circuits (circuitId, circuitRef, name, location, country, lat, lng)
+        INSERT INTO stage.circuits (circuitId, circuitRef, name, location, country, lat, lng)
         SELECT f1db.rowid, circuit_reference(f1db.id), fullName, placeName, country.name, latitude, longitude
         FROM f1db_circuits AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = countryId""",
     "drivers": """
-        INSERT INTO dump.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality)
+        INSERT INTO stage.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality)
         SELECT f1db.rowid, driver_reference(f1db.id), permanentNumber, abbreviation, firstName, lastName, dateOfBirth,
             demonym
         FROM f1db_drivers AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = nationalityCountryId""",
     "races": """
-        INSERT INTO dump.races (raceId, year, round, circuitId, name, date, time)
+        INSERT INTO stage.races (raceId, year, round, circuitId, name, date, time)
         SELECT f1db.id, year, round, circuitId, fullName, date, time
         FROM f1db_races AS f1db JOIN f1db_grands_prix AS grand_prix ON grand_prix.rowid = grandPrixId""",
-    "sessions": "INSERT INTO dump.sessions (raceId, session, date, time)"
+    "sessions": "INSERT INTO stage.sessions (raceId, session, date, time)"
     + " UNION ALL ".join(
         f"""
         SELECT id, '{session}', {name}Date, {name}Time FROM f1db_races
@@ -220,32 +220,32 @@ STATUS_TEXTS = f"""
 
 # Who did not take part drove no laps; of others without laps it is not known.
 RESULTS = f"""
-    INSERT INTO dump.{{table}} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
+    INSERT INTO stage.{{table}} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, statusId)
     SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, ifnull(gridPositionNumber, 0),
         {POSITION_TEXT}, positionDisplayOrder, ifnull(points, '0'),
         CASE WHEN positionText IN ('DNS', 'DNQ', 'DNPQ', 'DNP', 'EX') THEN ifnull(laps, 0) ELSE laps END,
         timeMillis, statusId
-    FROM f1db_{{file}} AS f1db JOIN dump.races USING (raceId)
-        LEFT JOIN dump.status ON status = {STATUS} COLLATE NOCASE"""
+    FROM f1db_{{file}} AS f1db JOIN stage.races USING (raceId)
+        LEFT JOIN stage.status ON status = {STATUS} COLLATE NOCASE"""
 # If a driver has two rows, which are of shared cars, the first has the fastest lap. A row without a
 # time may have a place all the same: in 2025/21 that of the fastest.
 FASTEST_LAPS = """
-    UPDATE dump.results SET (rank, fastestLap, fastestLapTime) = (
+    UPDATE stage.results SET (rank, fastestLap, fastestLapTime) = (
         SELECT ifnull(positionNumber, positionDisplayOrder), lap, time FROM f1db_races_fastest_laps AS f1db
         WHERE f1db.raceId = results.raceId AND f1db.driverId = results.driverId AND time NOT NULL)
     WHERE resultId IN (SELECT resultId FROM (
-        SELECT resultId, min(positionOrder) FROM dump.results GROUP BY raceId, driverId))"""
+        SELECT resultId, min(positionOrder) FROM stage.results GROUP BY raceId, driverId))"""
 QUALIFYING = f"""
-    INSERT INTO dump.{{table}} ({{id}}, raceId, driverId, constructorId, number, position, q1, q2, q3)
+    INSERT INTO stage.{{table}} ({{id}}, raceId, driverId, constructorId, number, position, q1, q2, q3)
     SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, {{position}}, {{q1}}, q2, q3
-    FROM f1db_{{file}} AS f1db JOIN dump.races USING (raceId)"""
+    FROM f1db_{{file}} AS f1db JOIN stage.races USING (raceId)"""
 PRACTICE = """
-    INSERT INTO dump.practice (raceId, session, driverId, constructorId, number, position, laps, milliseconds)""" + (
+    INSERT INTO stage.practice (raceId, session, driverId, constructorId, number, position, laps, milliseconds)""" + (
     " UNION ALL ".join(
         f"""
         SELECT raceId, {n}, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, positionNumber, laps, timeMillis
-        FROM f1db_races_free_practice_{n}_results AS f1db JOIN dump.races USING (raceId)"""
+        FROM f1db_races_free_practice_{n}_results AS f1db JOIN stage.races USING (raceId)"""
         for n in (1, 2, 3, 4)
     )
 )
@@ -253,10 +253,10 @@ FILL_STANDINGS = (
     # The first race of each driver or constructor in a season, and the first classified finish.
     """CREATE TEMP TABLE f1db_{of}_seasons AS
            SELECT year, {of}Id, min(round) AS first, min(round) FILTER (WHERE positionText GLOB '[0-9]*') AS classified
-           FROM dump.results JOIN dump.races USING (raceId) WHERE {counts} GROUP BY year, {of}Id""",
+           FROM stage.results JOIN stage.races USING (raceId) WHERE {counts} GROUP BY year, {of}Id""",
     "CREATE TEMP TABLE f1db_{of}_wins (year, id, round, PRIMARY KEY (year, id, round)) WITHOUT ROWID",
     """INSERT INTO f1db_{of}_wins
-           SELECT DISTINCT year, {of}Id, round FROM dump.results JOIN dump.races USING (raceId)
+           SELECT DISTINCT year, {of}Id, round FROM stage.results JOIN stage.races USING (raceId)
            WHERE positionText = '1' AND {counts}""",
     """CREATE TEMP TABLE f1db_{of}_listed (
            raceId, id, year, round, points, place, position, text, PRIMARY KEY (raceId, id)) WITHOUT ROWID""",
@@ -273,7 +273,7 @@ FILL_STANDINGS = (
                     SELECT raceId, {{id}} AS id, year, round, sum(points) AS points, min(positionDisplayOrder) AS place,
                         ifnull(positionNumber, positionDisplayOrder) AS position, {POSITION_TEXT} AS text,
                         count(*) AS rows
-                    FROM f1db_races_{{of}}_standings AS f1db JOIN dump.races USING (raceId) GROUP BY raceId, 2))""",
+                    FROM f1db_races_{{of}}_standings AS f1db JOIN stage.races USING (raceId) GROUP BY raceId, 2))""",
     # f1db lists who scored, and since 2000 also who was classified. Ergast lists all with a result
     # in the season so far. They share a place if they were classified; else they have none.
     """INSERT OR IGNORE INTO f1db_{of}_listed
@@ -282,7 +282,7 @@ FILL_STANDINGS = (
            FROM (SELECT raceId, year, round, max(place) + 1 AS next FROM f1db_{of}_listed GROUP BY raceId)
                JOIN f1db_{of}_seasons USING (year)
            WHERE first <= round""",
-    """INSERT INTO dump.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
+    """INSERT INTO stage.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
            SELECT row_number() OVER (ORDER BY year, round, place), raceId, id, points, position, text, (
                SELECT count(*) FROM f1db_{of}_wins AS won
                WHERE won.year = listed.year AND won.id = listed.id AND won.round <= listed.round)
@@ -309,7 +309,7 @@ FILL_RECORDS = {
     ),
     "practice": PRACTICE,
     "pit_stops": """
-        INSERT INTO dump.pit_stops (raceId, driverId, stop, lap, milliseconds)
+        INSERT INTO stage.pit_stops (raceId, driverId, stop, lap, milliseconds)
         SELECT raceId, driverId, stop, lap, timeMillis FROM f1db_races_pit_stops""",
 }
 # The expression for the id in a row of a file of standings, and for the races that count.
@@ -328,17 +328,17 @@ CONSTRUCTORS = """
     SELECT f1db.id, f1db.rowid, f1db.name, demonym
     FROM f1db_constructors AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = countryId"""
 INSERT_CONSTRUCTOR = """
-    INSERT INTO dump.constructors (constructorId, constructorRef, name, nationality) VALUES (?, ?, ?, ?)"""
+    INSERT INTO stage.constructors (constructorId, constructorRef, name, nationality) VALUES (?, ?, ?, ?)"""
 # Circuits, constructors and drivers that were first seen after the seasons that f1db_ids.csv is
 # for.
 NEW = """
-    SELECT {of}Ref FROM dump.{of}s WHERE {of}Id IN (
-        SELECT id FROM ({seen}) JOIN dump.races USING (raceId) GROUP BY id HAVING min(year) > ?)
+    SELECT {of}Ref FROM stage.{of}s WHERE {of}Id IN (
+        SELECT id FROM ({seen}) JOIN stage.races USING (raceId) GROUP BY id HAVING min(year) > ?)
     ORDER BY 1"""
 SEEN = {
-    "circuit": "SELECT circuitId AS id, raceId FROM dump.races",
-    "constructor": "SELECT constructorId AS id, raceId FROM dump.results",
-    "driver": "SELECT driverId AS id, raceId FROM dump.results UNION ALL SELECT driverId, raceId FROM dump.practice",
+    "circuit": "SELECT circuitId AS id, raceId FROM stage.races",
+    "constructor": "SELECT constructorId AS id, raceId FROM stage.results",
+    "driver": "SELECT driverId AS id, raceId FROM stage.results UNION ALL SELECT driverId, raceId FROM stage.practice",
 }
 
 

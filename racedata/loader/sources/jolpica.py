@@ -139,16 +139,16 @@ PARSERS: dict[str, dict[str, Parser]] = {
 # Statements that fill the tables of the Stage, by table.
 
 FILL_LISTS = {
-    "seasons": "INSERT INTO dump.seasons (year, url) SELECT year, wikipedia FROM season",
+    "seasons": "INSERT INTO stage.seasons (year, url) SELECT year, wikipedia FROM season",
     "circuits": """
-        INSERT INTO dump.circuits (circuitId, circuitRef, name, location, country, lat, lng, url)
+        INSERT INTO stage.circuits (circuitId, circuitRef, name, location, country, lat, lng, url)
         SELECT id, reference, name, locality, country, latitude, longitude, wikipedia FROM circuit""",
     # No address can name a constructor or driver without a reference.
     "constructors": """
-        INSERT INTO dump.constructors (constructorId, constructorRef, name, nationality, url)
+        INSERT INTO stage.constructors (constructorId, constructorRef, name, nationality, url)
         SELECT id, reference, name, nationality, wikipedia FROM team WHERE reference NOT NULL""",
     "drivers": """
-        INSERT INTO dump.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality, url)
+        INSERT INTO stage.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality, url)
         SELECT id, reference, permanent_car_number, abbreviation, forename, surname, date_of_birth, nationality,
             wikipedia
         FROM driver WHERE reference NOT NULL""",
@@ -158,16 +158,16 @@ FILL_LISTS = {
 # `round.date` is local.
 DATE_AND_TIME = "substr(timestamp, 1, 10), CASE WHEN has_time_data THEN substr(timestamp, 12) END"
 FILL_LISTS["races"] = f"""
-    INSERT INTO dump.races (raceId, year, round, circuitId, name, url, date, time)
+    INSERT INTO stage.races (raceId, year, round, circuitId, name, url, date, time)
     SELECT round.id, year, round.number, circuit_id, name, round.wikipedia, {DATE_AND_TIME}
     FROM round JOIN season ON season.id = season_id JOIN session ON round_id = round.id
     WHERE is_cancelled IS NOT 1 AND round.number NOT NULL AND type = 'R' AND timestamp NOT NULL"""
 FILL_LISTS["sessions"] = f"""
-    INSERT INTO dump.sessions (raceId, session, date, time)
+    INSERT INTO stage.sessions (raceId, session, date, time)
     WITH names (type, session) AS (
         VALUES ('FP1', 'fp1'), ('FP2', 'fp2'), ('FP3', 'fp3'), ('Q1', 'quali'), ('SR', 'sprint'), ('SQ1', 'sq'))
     SELECT raceId, names.session, {DATE_AND_TIME}
-    FROM session JOIN names USING (type) JOIN dump.races ON raceId = round_id WHERE timestamp NOT NULL"""
+    FROM session JOIN names USING (type) JOIN stage.races ON raceId = round_id WHERE timestamp NOT NULL"""
 
 # The status of an entry without a detail.
 STATUS_NAMES = {
@@ -187,9 +187,9 @@ CREATE_VIEWS = (
     """CREATE TEMP VIEW entry AS
         SELECT sessionentry.*, type, session.number AS part, raceId, driverId, constructorId, car_number,
             ifnull(detail, status_name.name) AS status_text
-        FROM sessionentry JOIN session ON session.id = session_id JOIN dump.races ON raceId = session.round_id
+        FROM sessionentry JOIN session ON session.id = session_id JOIN stage.races ON raceId = session.round_id
         JOIN roundentry ON roundentry.id = round_entry_id JOIN teamdriver ON teamdriver.id = team_driver_id
-        JOIN dump.drivers ON driverId = driver_id JOIN dump.constructors ON constructorId = team_id
+        JOIN stage.drivers ON driverId = driver_id JOIN stage.constructors ON constructorId = team_id
         LEFT JOIN status_name ON status_name.status = sessionentry.status""",
     # An entry should have only one. Of several, SQLite takes all columns from the one with the
     # minimum.
@@ -203,7 +203,7 @@ STATUS_TEXTS = (
     "SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL"
 )
 RESULTS = """
-    INSERT INTO dump.{table} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
+    INSERT INTO stage.{table} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, fastestLap, rank, fastestLapTime, {speed} statusId)
     SELECT id, raceId, driverId, constructorId, car_number, grid,
         CASE WHEN is_classified THEN position WHEN entry.status = 20 THEN 'D' WHEN entry.status = 30 THEN 'W'
@@ -211,20 +211,20 @@ RESULTS = """
         position, points, laps_completed, CASE WHEN is_classified THEN time END, fastest_lap, fastest_lap_rank,
         fastest_time, {average_speed} statusId
     FROM entry LEFT JOIN fastest ON session_entry_id = id
-        LEFT JOIN dump.status ON dump.status.status = status_text COLLATE NOCASE
+        LEFT JOIN stage.status ON stage.status.status = status_text COLLATE NOCASE
     WHERE type = '{type}' AND position NOT NULL"""
 # Entries without a result, in races that have results.
 ENTRIES = """
-    INSERT INTO dump.entries (raceId, driverId, constructorId)
+    INSERT INTO stage.entries (raceId, driverId, constructorId)
     SELECT raceId, driverId, constructorId
     FROM roundentry JOIN teamdriver ON teamdriver.id = team_driver_id
-        JOIN dump.drivers ON driverId = driver_id JOIN dump.constructors ON constructorId = team_id
-        JOIN (SELECT DISTINCT raceId FROM dump.results) ON raceId = round_id
-    EXCEPT SELECT raceId, driverId, constructorId FROM dump.results"""
+        JOIN stage.drivers ON driverId = driver_id JOIN stage.constructors ON constructorId = team_id
+        JOIN (SELECT DISTINCT raceId FROM stage.results) ON raceId = round_id
+    EXCEPT SELECT raceId, driverId, constructorId FROM stage.results"""
 # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2.
 # The position is that of the last one.
 QUALIFYING = """
-    INSERT INTO dump.{table} ({id}, raceId, driverId, constructorId, number, position, q1, q2, q3)
+    INSERT INTO stage.{table} ({id}, raceId, driverId, constructorId, number, position, q1, q2, q3)
     SELECT round_entry_id, raceId, driverId, constructorId, car_number, max(last_position),
         max(best) FILTER (WHERE type = '{type}1' OR older AND nth = 1),
         max(best) FILTER (WHERE type = '{type}2' OR older AND nth = 2),
@@ -241,12 +241,12 @@ QUALIFYING = """
     GROUP BY round_entry_id"""
 # Rows without a round, which are standings after a sprint, are left out.
 STANDINGS = """
-    INSERT INTO dump.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
+    INSERT INTO stage.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
     SELECT id, raceId, {of}Id, points, position,
         CASE WHEN adjustment_type = 101 THEN 'D' WHEN adjustment_type = 102 THEN 'E'
             WHEN is_eligible = 0 THEN '-' ELSE position END,
         win_count
-    FROM {file}championship JOIN dump.races ON raceId = round_id JOIN dump.{of}s ON {of}Id = {file}_id"""
+    FROM {file}championship JOIN stage.races ON raceId = round_id JOIN stage.{of}s ON {of}Id = {file}_id"""
 FILL_RECORDS = {
     "results": RESULTS.format(
         table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"
@@ -260,7 +260,7 @@ FILL_RECORDS = {
         table="sprint_qualifying", id="sprintQualifyId", type="SQ", older="NULL"
     ),
     "pit_stops": """
-        INSERT INTO dump.pit_stops (raceId, driverId, stop, lap, time, milliseconds)
+        INSERT INTO stage.pit_stops (raceId, driverId, stop, lap, time, milliseconds)
         SELECT raceId, driverId, pitstop.number, lap.number, local_timestamp, duration
         FROM pitstop JOIN entry ON entry.id = pitstop.session_entry_id LEFT JOIN lap ON lap.id = lap_id
         WHERE type = 'R' AND pitstop.number NOT NULL""",
@@ -279,11 +279,11 @@ LEFT_OUT = {
     "drivers without a reference, and all records of them": "SELECT count(*) FROM driver WHERE reference IS NULL",
     "teams without a reference, and all records of them": "SELECT count(*) FROM team WHERE reference IS NULL",
     "rounds that are cancelled, or have no number or no date of their race": """
-        SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM dump.races)""",
+        SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races)""",
     "results of races and sprints without a position, or of what is left out": """
         SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
-        WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM dump.results)
-            OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM dump.sprint_results)""",
+        WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM stage.results)
+            OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM stage.sprint_results)""",
 }
 
 SESSION_TYPES = (
@@ -417,7 +417,7 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
             if "lap.id" in str(error):
                 row = nth_true(needed, count(db, "temp.lap") - needed_before)
                 raise file.duplicate(first + row, ["id"]) from None
-            row = nth_true(listed, count(db, "dump.lap_times") - listed_before)
+            row = nth_true(listed, count(db, "stage.lap_times") - listed_before)
             raise file.duplicate(first + row, ["session_entry_id", "number"]) from None
         needed_before += sum(needed)
     return file.remarks()

@@ -34,10 +34,10 @@ def insert_statuses(stage: Stage, texts: str) -> None:
     }
     stage.insert("status", ["statusId", "status"], [list(known), list(known.values())])
     new = stage.db.execute(
-        f"""INSERT INTO dump.status (statusId, status)
+        f"""INSERT INTO stage.status (statusId, status)
             WITH found (text, number) AS ({texts})
             SELECT {max(known)} + row_number() OVER (ORDER BY min(number)), text
-            FROM found WHERE text COLLATE NOCASE NOT IN (SELECT status FROM dump.status)
+            FROM found WHERE text COLLATE NOCASE NOT IN (SELECT status FROM stage.status)
             GROUP BY text COLLATE NOCASE"""
     )
     stage.rows["status"] += new.rowcount
