@@ -122,7 +122,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata healthcheck",
         description="Ask a running service whether it answers, and which data it has.",
-        epilog="Exit status: 0 if it answers, also if it has refused a new database file and still serves the data "
+        epilog="Exit status: 0 if it answers, also if it has refused a new database file and still "
+        "serves the data "
         "from before: a restart would not help. Else 1.",
     )
     parser.add_argument(
@@ -133,7 +134,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
         url = url or Settings.read(os.environ).health_url
         if not url.lower().startswith(("http://", "https://")):
             sys.exit(
-                f"racedata healthcheck: {url}: expected an address that begins with http:// or https://"
+                f"racedata healthcheck: {url}: expected an address that begins with "
+                "http:// or https://"
             )
         # A timeout of the connection would begin again with each byte.
         signal.signal(signal.SIGALRM, end_of_time)
@@ -189,7 +191,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata",
         usage="racedata COMMAND …",
-        description="Formula One data over HTTP, in the JSON of Ergast and Jolpica-F1.\n\ncommands:\n"
+        description="Formula One data over HTTP, in the JSON of Ergast and "
+        "Jolpica-F1.\n\ncommands:\n"
         + "\n".join(f"  {name:<13}{text}" for name, (_, text) in COMMANDS.items())
         + "\n\n`racedata COMMAND --help` describes a command and its options.",
         formatter_class=argparse.RawDescriptionHelpFormatter,

@@ -37,7 +37,10 @@ COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() els
 BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"
 # from its sources, or from its own tables
 REBUILD = f"to build it, run: {COMMAND} load --database FILE"
-REPLACE = f"to build a new one, without what refreshes have added, run: {COMMAND} load SOURCE --replace --database FILE"
+REPLACE = (
+    "to build a new one, without what refreshes have added, run: "
+    f"{COMMAND} load SOURCE --replace --database FILE"
+)
 MOVE = "remove it, or name another file"  # no load replaces a file that racedata has not built
 WAIT = ""  # the same file may be readable later
 
@@ -164,7 +167,7 @@ def read_refreshes(database: str | Path) -> dict[str, dict[str, Any]]:
 
 
 class FileState(NamedTuple):
-    """Attributes of a file that change if another file replaces it, or if something writes to it."""
+    """Attributes of a file that change if another file replaces it, or something writes to it."""
 
     device: int
     inode: int
@@ -185,7 +188,7 @@ def file_state(path: str) -> FileState | None:
 
 
 class Header(NamedTuple):
-    """What the header of an SQLite file says (https://www.sqlite.org/fileformat.html, section 1.3)."""
+    """The header of an SQLite file (https://www.sqlite.org/fileformat.html, section 1.3)."""
 
     page_size: int  # bytes
     pages: int

@@ -5,13 +5,11 @@ application over one.
 import os
 import random
 import shutil
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import coverage
 import hypothesis
 import pytest
-import webtest
 from support import SAMPLE
 
 # As in test modules, a failed assertion shows its values.
@@ -34,10 +32,10 @@ for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(items):
     """Puts the longest tests first. Otherwise, one of them would run alone at the end."""
 
-    def seconds(item: pytest.Item) -> int:
+    def seconds(item):
         marker = item.get_closest_marker("long")
         return 0 if marker is None else int((*marker.args, 10)[0])
 
@@ -45,7 +43,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
+def unmeasured(request):
     """Does not measure the coverage of tests with a full dump: they would take twice the time."""
     measured = (
         coverage.Coverage.current()
@@ -60,7 +58,7 @@ def unmeasured(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
-def seed() -> None:
+def seed():
     """Seeds `random` and prints the seed, which pytest shows if the test fails. TEST_SEED repeats
     it.
     """
@@ -70,7 +68,7 @@ def seed() -> None:
 
 
 @pytest.fixture(scope="module")
-def attempts() -> Iterator[Callable[[], int]]:
+def attempts():
     """A network without other machines, until the end of the module; counts the attempts to reach
     one.
 
@@ -83,7 +81,7 @@ def attempts() -> Iterator[Callable[[], int]]:
 
 
 @pytest.fixture
-def only_this_machine(attempts: Callable[[], int]) -> Iterator[None]:
+def only_this_machine(attempts):
     """Fails if a test has tried to reach another machine, even if that did no harm."""
     before = attempts()
     yield
@@ -91,19 +89,19 @@ def only_this_machine(attempts: Callable[[], int]) -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def sample_database(tmp_path_factory):
     """A database built from the sample."""
     return built(SAMPLE, tmp_path_factory.mktemp("sample") / "racedata.db")
 
 
 @pytest.fixture
-def source(tmp_path: Path) -> Path:
+def source(tmp_path):
     """A copy of the sample, to change."""
     return shutil.copytree(SAMPLE, tmp_path / "source")
 
 
 @pytest.fixture
-def database(sample_database: Path, tmp_path: Path) -> Path:
+def database(sample_database, tmp_path):
     """An existing database, alone in its folder."""
     folder = tmp_path / "data"
     folder.mkdir()
@@ -111,19 +109,20 @@ def database(sample_database: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def several_sources(database: Path) -> Path:
+def several_sources(database):
     """A database with a dump and an API beside its base."""
     return changed(
         database,
         """INSERT INTO sources (name, address, licence, readAt, isLoaded, gave) VALUES
            ('f1db', 'https://example.org/f1db.zip?key=1', 'CC BY 4.0', '2026-11-22T06:00:00Z', 1,
             'practice of 2 races'),
-           ('https://example.org/f1?key=1', 'https://example.org/f1?key=1', NULL, '2026-11-22T06:00:00Z', 0, '')""",
+           ('https://example.org/f1?key=1', 'https://example.org/f1?key=1', NULL,
+            '2026-11-22T06:00:00Z', 0, '')""",
     )
 
 
 @pytest.fixture(scope="session")
-def other_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def other_database(tmp_path_factory):
     """A database like the sample's, with another name for one town and for one driver."""
     folder = tmp_path_factory.mktemp("other")
     source = shutil.copytree(SAMPLE, folder / "source")
@@ -133,31 +132,31 @@ def other_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def sample(sample_database: Path) -> webtest.TestApp:
+def sample(sample_database):
     """The application over the sample, with default settings."""
     return client(sample_database)
 
 
-def path_named_by(variable: str, what: str) -> Path:
+def path_named_by(variable, what):
     if variable not in os.environ:
         pytest.skip(f"{variable} does not name {what}")
     return Path(os.environ[variable])
 
 
 @pytest.fixture(scope="session")
-def dump() -> Path:
+def dump():
     """The folder of a full dump."""
     return path_named_by("ERGAST_DUMP", "the folder of a full dump")
 
 
 @pytest.fixture(scope="session")
-def recorded() -> Path:
+def recorded():
     """The folder of recorded answers of Ergast and Jolpica."""
     return path_named_by("ERGAST_RECORDED", "a folder with recorded answers")
 
 
 @pytest.fixture(scope="session")
-def jolpica() -> Path:
+def jolpica():
     """The folder of a dump in Jolpica's layout, with a folder `answers` of what Jolpica answers
     over it.
     """
@@ -165,18 +164,18 @@ def jolpica() -> Path:
 
 
 @pytest.fixture(scope="session")
-def f1db() -> Path:
+def f1db():
     """The zip of a whole release of f1db."""
     return path_named_by("F1DB_DUMP", "a release of f1db")
 
 
 @pytest.fixture(scope="session")
-def dump_database(dump: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dump_database(dump, tmp_path_factory):
     """A database built from the full dump, as it is."""
     return built(dump, tmp_path_factory.mktemp("dump") / "racedata.db", None)
 
 
 @pytest.fixture(scope="session")
-def full_database(dump: Path, f1db: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def full_database(dump, f1db, tmp_path_factory):
     """A database built from the full dump, with what a release of f1db adds."""
     return built([dump, f1db], tmp_path_factory.mktemp("full") / "racedata.db")

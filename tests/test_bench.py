@@ -49,7 +49,8 @@ def test_a_made_dump_says_what_it_is_for_and_has_everything_else_of_the_dump_it_
 
 
 def test_a_made_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path):
-    laps = """SELECT year, round, sum(laps), (SELECT count(*) FROM lap_times WHERE raceId = races.raceId)
+    laps = """SELECT year, round, sum(laps),
+            (SELECT count(*) FROM lap_times WHERE raceId = races.raceId)
               FROM results JOIN races USING (raceId) GROUP BY raceId"""
     counts = {
         (year, round): counts

@@ -10,7 +10,6 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from pathlib import Path
@@ -22,7 +21,7 @@ from support import PACKAGE, ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import without
-from support.processes import OFF, Gunicorn, free_port, listens, service, until
+from support.processes import OFF, free_port, listens, service, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS
@@ -33,7 +32,7 @@ from racedata.service.settings import Settings, option
 RACEDATA = Path(sys.executable).with_name("racedata")
 
 
-def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run(*arguments, **environ):
     """`racedata` with these arguments, finished."""
     command = [sys.executable, "-m", "racedata", *arguments]
     kept = {
@@ -46,21 +45,21 @@ def run(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_help_lists_every_command() -> None:
+def test_help_lists_every_command():
     shown = run("--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     for name, (_, text) in COMMANDS.items():
         assert f"\n  {name:<13}{text}\n" in shown.stdout
 
 
-def test_help_is_printed_in_any_encoding() -> None:
+def test_help_is_printed_in_any_encoding():
     assert run("--help", PYTHONIOENCODING="ascii").stdout.startswith(
         "usage: racedata COMMAND \\u2026\n"
     )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_a_help_and_refuses_an_unknown_option(command: str) -> None:
+def test_each_command_has_a_help_and_refuses_an_unknown_option(command):
     shown = run(command, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"usage: racedata {command}")
@@ -70,28 +69,31 @@ def test_each_command_has_a_help_and_refuses_an_unknown_option(command: str) -> 
 
 
 @pytest.mark.parametrize("arguments", [[], ["sevre"]])
-def test_a_missing_or_unknown_command_is_an_error(arguments: list[str]) -> None:
+def test_a_missing_or_unknown_command_is_an_error(arguments):
     ended = run(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "COMMAND" in ended.stderr.splitlines()[-1]
 
 
-def test_version_prints_the_version() -> None:
+def test_version_prints_the_version():
     assert run("--version").stdout == f"racedata {__version__}\n"
 
 
-def test_the_help_of_serve_has_each_setting_with_its_variable_unit_and_default() -> None:
+def test_the_help_of_serve_has_each_setting_with_its_variable_unit_and_default():
     shown = " ".join(run("serve", "--help").stdout.split())
     for each in fields(Settings):
         known = each.metadata
         default = known["default"] or "empty"
-        expected = f"{option(each.name)} {known['metavar']} {known['help']} ({known['variable']}; default: {default})"
+        expected = (
+            f"{option(each.name)} {known['metavar']} {known['help']} ({known['variable']}; "
+            f"default: {default})"
+        )
         assert expected in shown
 
 
 def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options_after_two_dashes(
-    sample_database: Path, tmp_path: Path
-) -> None:
+    sample_database, tmp_path
+):
     path = tmp_path / "a.sock"
     options = ["--max-age=0", "--database", str(sample_database), "--base-path="]
     environ = {"PATH": os.environ["PATH"], "RACEDATA_SERIES": "f2", "RACEDATA_MAX_AGE": "many"}
@@ -113,9 +115,7 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
 
 
 @pytest.mark.parametrize("option", ["args", "--config=x.py", "--check-config", "--print-config"])
-def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(
-    option: str, sample_database: Path
-) -> None:
+def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option, sample_database):
     ended = run("serve", "--database", str(sample_database), "--", option)
     name = option.strip("-").partition("=")[0].replace("-", "_")
     said = f"racedata serve --: error: {name}: expected other options of gunicorn"
@@ -136,7 +136,8 @@ def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(
         (
             ["--database", "/none/it's.db"],
             {},
-            f"/none/it's.db is missing; to build it, run: {COMMAND} load SOURCE --database '/none/it'\"'\"'s.db'",
+            "/none/it's.db is missing; to build it, run: "
+            f"{COMMAND} load SOURCE --database '/none/it'\"'\"'s.db'",
         ),
         (
             [],
@@ -145,16 +146,12 @@ def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(
         ),
     ],
 )
-def test_serve_ends_with_one_line_if_it_cannot_start(
-    arguments: list[str], environ: dict[str, str], line: str
-) -> None:
+def test_serve_ends_with_one_line_if_it_cannot_start(arguments, environ, line):
     ended = run("serve", *arguments, **environ)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", f"racedata: {line}\n")
 
 
-def test_serve_imports_nothing_from_the_current_folder(
-    sample_database: Path, tmp_path: Path
-) -> None:
+def test_serve_imports_nothing_from_the_current_folder(sample_database, tmp_path):
     (tmp_path / "racedata").mkdir()
     for name in (
         "falcon.py",
@@ -176,9 +173,7 @@ def test_serve_imports_nothing_from_the_current_folder(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(
-    number: int, tmp_path: Path
-) -> None:
+def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(number, tmp_path):
     (tmp_path / "gunicorn.py").write_text(f"import os\nos.kill(os.getpid(), {number})")
     ended = run("serve", PYTHONPATH=str(tmp_path), RACEDATA_DATABASE="/none.db")
     # Without a handler, a signal would not end the first process of a container.
@@ -195,7 +190,7 @@ class Starting(NamedTuple):
     port: int
 
     @contextmanager
-    def process(self) -> Iterator["subprocess.Popen[str]"]:
+    def process(self):
         paths = {
             "PYTHONPATH": str(self.package.parent),
             "XDG_DATA_HOME": str(self.database.parent.parent),
@@ -217,7 +212,7 @@ class Starting(NamedTuple):
                 process.terminate()
 
     @contextmanager
-    def waiting(self) -> Iterator["subprocess.Popen[str]"]:
+    def waiting(self):
         """A process that has begun to build the database, and goes on after the block."""
         pipe = self.package / "pipe"
         os.mkfifo(pipe)
@@ -231,15 +226,13 @@ class Starting(NamedTuple):
 
 
 @pytest.fixture
-def starting(tmp_path: Path) -> Starting:
+def starting(tmp_path):
     package = shutil.copytree(PACKAGE, tmp_path / "site" / "racedata")
     return Starting(package, tmp_path / "racedata" / "racedata.db", free_port())
 
 
 @pytest.mark.parametrize("version", [None, 3], ids=["no database", "an older one"])
-def test_serve_begins_with_what_is_there_while_a_load_is_running(
-    starting: Starting, version: int | None
-) -> None:
+def test_serve_begins_with_what_is_there_while_a_load_is_running(starting, version):
     starting.database.parent.mkdir()
     if version:
         compressed = ROOT / "tests" / "expected" / f"schema-{version}.db.xz"
@@ -256,16 +249,14 @@ def test_serve_begins_with_what_is_there_while_a_load_is_running(
     assert [*starting.database.parent.iterdir()] == [starting.database]
 
 
-def test_serve_does_not_replace_what_a_load_has_built_meanwhile(
-    starting: Starting, other_database: Path
-) -> None:
+def test_serve_does_not_replace_what_a_load_has_built_meanwhile(starting, other_database):
     with starting.waiting():
         shutil.copy(other_database, starting.database)
     assert starting.database.read_bytes() == other_database.read_bytes()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_serve_before_it_has_a_database_too(starting: Starting, number: int) -> None:
+def test_a_signal_ends_serve_before_it_has_a_database_too(starting, number):
     with starting.waiting() as process:
         process.send_signal(number)
         said = process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
@@ -273,7 +264,7 @@ def test_a_signal_ends_serve_before_it_has_a_database_too(starting: Starting, nu
     assert [*starting.database.parent.iterdir()] == []
 
 
-def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting: Starting) -> None:
+def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting):
     starting.database.parent.symlink_to("/sys/kernel")  # where not even root may write
     with starting.process() as process:
         said = process.communicate(timeout=20)[1].splitlines()[1:]
@@ -285,7 +276,7 @@ def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting: Starting)
     assert process.returncode == 3
 
 
-def commands_in(session: int) -> dict[int, str]:
+def commands_in(session):
     """The commands of the processes of a session, by their ids."""
     found = {}
     for folder in Path("/proc").glob("[0-9]*"):
@@ -299,16 +290,14 @@ def commands_in(session: int) -> dict[int, str]:
 
 
 @contextmanager
-def service_that_follows(
-    database: Path, **environ: str
-) -> Iterator[tuple["subprocess.Popen[bytes]", int]]:
+def service_that_follows(database, **environ):
     """`racedata serve --follow`, and the session of its follower."""
     command = [RACEDATA, "serve", "--follow", "--database", database, "--workers", "1"]
     environ = {"PATH": os.environ["PATH"], **OFF, **environ}
     with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.DEVNULL) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
 
-        def sessions() -> list[int]:
+        def sessions():
             return [pid for pid in map(int, children.read_text().split()) if os.getsid(pid) == pid]
 
         try:
@@ -324,12 +313,10 @@ def service_that_follows(
             os.killpg(session, signal.SIGKILL)
 
 
-def test_a_service_that_follows_serves_what_its_sources_have(
-    sample_database: Path, database: Path, tmp_path: Path
-) -> None:
+def test_a_service_that_follows_serves_what_its_sources_have(sample_database, database, tmp_path):
     port, dump = free_port(), without(SAMPLE, tmp_path / "dump", 2023, 18)
 
-    def results() -> str:
+    def results():
         with urllib.request.urlopen(
             f"http://127.0.0.1:{port}/ergast/f1/2023/18/results", timeout=20
         ) as answer:
@@ -343,7 +330,7 @@ def test_a_service_that_follows_serves_what_its_sources_have(
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-def test_the_follower_ends_with_the_service_however_that_ends(database: Path, number: int) -> None:
+def test_the_follower_ends_with_the_service_however_that_ends(database, number):
     names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}
     with service_that_follows(database, **names) as (process, session):
         until(lambda: len(commands_in(session)) == 2, 60)  # one for each source, and one for these
@@ -353,13 +340,13 @@ def test_the_follower_ends_with_the_service_however_that_ends(database: Path, nu
 
 
 @pytest.fixture(scope="module")
-def running(sample_database: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gunicorn]:
+def running(sample_database, tmp_path_factory):
     with service(sample_database, tmp_path_factory.mktemp("service") / "log") as running:
         yield running
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_healthcheck_asks_the_service_at_host_and_port(running: Gunicorn, host: str) -> None:
+def test_healthcheck_asks_the_service_at_host_and_port(running, host):
     # A proxy of the environment is not for this machine.
     checked = run(
         "healthcheck", HOST=host, PORT=str(running.address[1]), http_proxy="http://127.0.0.1:9"
@@ -369,7 +356,7 @@ def test_healthcheck_asks_the_service_at_host_and_port(running: Gunicorn, host: 
     assert checked.stdout.count("\n") == 1
 
 
-def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path: Path) -> None:
+def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path):
     sources = [{"name": "data.zip"}, {"name": "f1db"}]
     health = {
         "status": "ok",
@@ -406,9 +393,7 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
         ),
     ],
 )
-def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(
-    status: int, body: bytes, line: str
-) -> None:
+def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, body, line):
     with served(lambda path: (status, {}, body)) as server:
         checked = run("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stdout) == (1, "")
@@ -423,9 +408,7 @@ def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(
         ([], {"PORT": "http"}, "PORT='http': expected a whole number from 1 to 65535"),
     ],
 )
-def test_healthcheck_fails_in_one_line_if_there_is_no_service(
-    arguments: list[str], environ: dict[str, str], line: str
-) -> None:
+def test_healthcheck_fails_in_one_line_if_there_is_no_service(arguments, environ, line):
     checked = run("healthcheck", *arguments, **environ)
     assert (checked.returncode, checked.stdout) == (1, "")
     assert checked.stderr.startswith(f"racedata healthcheck: {line}")
@@ -435,7 +418,7 @@ def test_healthcheck_fails_in_one_line_if_there_is_no_service(
 @pytest.mark.parametrize(
     "arguments", [["--version"], ["--help"], ["serve", "--help"], ["healthcheck"]]
 )
-def test_a_full_stdout_is_one_line(running: Gunicorn, arguments: list[str]) -> None:
+def test_a_full_stdout_is_one_line(running, arguments):
     command, environ = (
         [RACEDATA, *arguments],
         {"PATH": os.environ["PATH"], "PORT": str(running.address[1])},
@@ -448,7 +431,7 @@ def test_a_full_stdout_is_one_line(running: Gunicorn, arguments: list[str]) -> N
 
 
 @pytest.mark.parametrize("command", ["load", "refresh", "check"])
-def test_an_empty_path_is_refused(command: str) -> None:
+def test_an_empty_path_is_refused(command):
     ended = run(command, "--database=")
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
         2,

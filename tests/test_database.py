@@ -6,7 +6,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from support import PACKAGE, ROOT, SAMPLE, spoiling
@@ -80,15 +79,18 @@ def test_the_command_that_the_message_names_works(database, spoil):
 
 @pytest.mark.parametrize("command", [".venv/bin/racedata", "racedata"])
 def test_the_command_to_run_is_that_of_the_checkout_if_make_has_installed_it_there(
-    command: str, tmp_path: Path
-) -> None:
+    command, tmp_path
+):
     shutil.copytree(
         PACKAGE, tmp_path / "racedata", ignore=shutil.ignore_patterns("loader", "sample")
     )
     if "/" in command:
         (tmp_path / command).parent.mkdir(parents=True)
         (tmp_path / command).touch()
-    code = "from racedata.database import BUILD, DatabaseError; print(DatabaseError('a.db', 'is missing', BUILD))"
+    code = (
+        "from racedata.database import BUILD, DatabaseError; print(DatabaseError('a.db', "
+        "'is missing', BUILD))"
+    )
     said = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
     ).stdout

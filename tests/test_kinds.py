@@ -2,13 +2,11 @@
 
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
-import webtest
 
 from racedata.database import SCHEMA
-from racedata.kinds import KINDS, SESSION_GROUPS, SESSIONS, Kind
+from racedata.kinds import KINDS, SESSION_GROUPS, SESSIONS
 from racedata.loader.against import COMPARED
 from racedata.loader.earlier import open_read_only
 from racedata.loader.schedule import expected_records
@@ -21,7 +19,7 @@ WITH_ENDPOINT = [kind for kind in KINDS.values() if kind.endpoint]
 
 
 @pytest.fixture(scope="module")
-def columns() -> dict[str, dict[str, int]]:
+def columns():
     """The columns of each table, with their places in the primary key, from 1; 0 if they are not in
     it.
     """
@@ -37,18 +35,14 @@ def columns() -> dict[str, dict[str, int]]:
 
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_the_table_of_a_kind_has_the_columns_that_a_second_opinion_compares(
-    kind: Kind, columns: dict[str, dict[str, int]]
-) -> None:
+def test_the_table_of_a_kind_has_the_columns_that_a_second_opinion_compares(kind, columns):
     table = kind.table or kind.name
     assert {*kind.compared} <= {*columns[table]}
     assert COMPARED[kind.name, table] == kind.compared
 
 
 @pytest.mark.parametrize("kind", WITH_ENDPOINT, ids=lambda kind: kind.name)
-def test_a_kind_is_numbered_as_its_primary_key_says(
-    kind: Kind, columns: dict[str, dict[str, int]]
-) -> None:
+def test_a_kind_is_numbered_as_its_primary_key_says(kind, columns):
     key = [
         name
         for name, place in sorted(columns[kind.name].items(), key=lambda each: each[1])
@@ -58,14 +52,14 @@ def test_a_kind_is_numbered_as_its_primary_key_says(
     assert BY_NAME[kind.name].is_numbered
 
 
-def test_the_page_has_a_row_for_each_kind() -> None:
+def test_the_page_has_a_row_for_each_kind():
     rows = [*coverage_rows({})]
     assert len(rows) == len(KINDS)
     for kind, row in zip(KINDS.values(), rows, strict=True):
         assert f'<th scope="row">{kind.label}</th>' in row
 
 
-def test_the_follower_expects_each_kind_after_its_sessions(sample_database: Path) -> None:
+def test_the_follower_expects_each_kind_after_its_sessions(sample_database):
     with closing(open_read_only(sample_database)) as db:
         expected = {(each.kind, each.session) for each in expected_records(db)}
     # The sample has no race with three practices and a sprint, but these are the only sessions it
@@ -76,9 +70,7 @@ def test_the_follower_expects_each_kind_after_its_sessions(sample_database: Path
 
 
 @pytest.mark.parametrize("kind", WITH_ENDPOINT, ids=lambda kind: kind.name)
-def test_a_kind_has_its_endpoint_in_the_service_in_its_description_and_in_an_api(
-    kind: Kind, sample: webtest.TestApp
-) -> None:
+def test_a_kind_has_its_endpoint_in_the_service_in_its_description_and_in_an_api(kind, sample):
     (endpoint,) = [endpoint for endpoint in ENDPOINTS if endpoint.name == kind.endpoint]
     assert (endpoint.table, endpoint.objects, endpoint.key) == kind.lists[:3]
     assert f"/{{season}}/{{round}}/{kind.endpoint}" in sample.get("/openapi.json").json["paths"]
@@ -87,7 +79,7 @@ def test_a_kind_has_its_endpoint_in_the_service_in_its_description_and_in_an_api
     assert f'<section id="{kind.endpoint}">' in sample.get("/").text
 
 
-def test_the_sessions_of_the_kinds_exist_and_each_is_in_a_group_of_calendars() -> None:
+def test_the_sessions_of_the_kinds_exist_and_each_is_in_a_group_of_calendars():
     names = {session.name for session in SESSIONS}
     assert {name for kind in KINDS.values() for name in kind.sessions} == names
     assert {session.group for session in SESSIONS} == {*SESSION_GROUPS}

@@ -11,8 +11,6 @@ import subprocess
 import sys
 import tomllib
 import urllib.request
-from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
@@ -26,7 +24,7 @@ WORD = NAME.replace(" ", "")  # several words are several sources, unless there 
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def project(tmp_path_factory):
     """A copy of the project whose .venv runs the interpreter of the tests, with a dump and its
     database named NAME.
     """
@@ -53,11 +51,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def make(*arguments: str) -> list[str]:
+def make(*arguments):
     return ["make", "--no-print-directory", f"PYTHON={sys.executable}", *arguments]
 
 
-def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+def run(folder, *arguments, **environ):
     """`make` with these arguments, finished."""
     environ = {"PATH": os.environ["PATH"], **environ}
     return subprocess.run(
@@ -65,7 +63,7 @@ def run(folder: Path, *arguments: str, **environ: str) -> subprocess.CompletedPr
     )
 
 
-def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Path) -> None:
+def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project):
     assert (project / f"{NAME}.db").is_file()
     assert not (project / "data" / "racedata.db").exists()
     again = run(project, "load-data", f"DATABASE={NAME}.db", "CORRECTIONS=none")
@@ -73,7 +71,7 @@ def test_load_data_reads_a_source_and_writes_a_database_of_any_name(project: Pat
     assert again.stdout.endswith(f" from {project / NAME}\n")
 
 
-def test_load_data_replaces_a_damaged_database_on_request(project: Path) -> None:
+def test_load_data_replaces_a_damaged_database_on_request(project):
     (project / "damaged.db").write_bytes((project / f"{NAME}.db").read_bytes()[:-5000])
     arguments = ["load-data", f"SOURCE={NAME}", "DATABASE=damaged.db"]
     assert run(project, *arguments).returncode == 2
@@ -98,9 +96,7 @@ def test_load_data_replaces_a_damaged_database_on_request(project: Path) -> None
         ),
     ],
 )
-def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(
-    project: Path, arguments: Sequence[str], line: str
-) -> None:
+def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(project, arguments, line):
     ended = run(project, *arguments)
     assert ended.returncode == 2
     said, of_make = ended.stderr.splitlines()
@@ -111,9 +107,7 @@ def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(
 
 @pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts from")])
 @pytest.mark.parametrize("by_environment", [False, True])
-def test_a_target_uses_the_database_of_any_name(
-    project: Path, target: str, printed: str, by_environment: bool
-) -> None:
+def test_a_target_uses_the_database_of_any_name(project, target, printed, by_environment):
     name = f"{NAME}.db"
     ended = (
         run(project, target, RACEDATA_DATABASE=name)
@@ -124,7 +118,7 @@ def test_a_target_uses_the_database_of_any_name(
     assert printed in ended.stdout
 
 
-def test_the_lock_and_the_image_are_of_this_version() -> None:
+def test_the_lock_and_the_image_are_of_this_version():
     lock = (ROOT / "deploy" / "requirements.lock").read_text()
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)", lock, re.M))
     metadata, build = (
@@ -143,11 +137,11 @@ def test_the_lock_and_the_image_are_of_this_version() -> None:
     assert f'image.version="{__version__}"' in (ROOT / "deploy" / "Containerfile").read_text()
 
 
-def test_bench_measures_the_database_of_any_name(project: Path) -> None:
+def test_bench_measures_the_database_of_any_name(project):
     assert json.loads(run(project, "bench", f"DATABASE={NAME}.db").stdout) == ["--", f"{NAME}.db"]
 
 
-def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project: Path) -> None:
+def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project):
     port = free_port()
     environ = {
         "PATH": os.environ["PATH"],
@@ -156,7 +150,7 @@ def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project:
         "WEB_CONCURRENCY": "1",
     }
 
-    def serve() -> str:
+    def serve():
         """What `make serve` prints until it has been asked what it says one can ask."""
         with subprocess.Popen(
             make("serve"),

@@ -17,7 +17,6 @@ import pytest
 from falcon.inspect import inspect_routes
 from support import PACKAGE, ROOT
 from support.apis import served
-from webtest import TestApp
 
 from racedata import __version__
 from racedata.cli import COMMANDS
@@ -43,7 +42,7 @@ BASE = Settings().base_address
 VALUES = {name: PARAMETERS[name]["example"] for name in FILTERS}
 
 
-def table(heading: str, document: str = INTERFACE) -> list[list[str]]:
+def table(heading, document=INTERFACE):
     """The rows of the first table with this text in its head, its head first, as lists of cells."""
     rows = re.search(rf"^\| *{re.escape(heading)} *\|.*\n\|[-| ]+\|\n(?:\|.*\n)+", document, re.M)
     assert rows, f"no table {heading!r}"
@@ -51,7 +50,7 @@ def table(heading: str, document: str = INTERFACE) -> list[list[str]]:
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in (head, *others)]
 
 
-def in_code(text: str) -> list[str]:
+def in_code(text):
     """The texts in backticks."""
     return re.findall("`([^`]+)`", text)
 
@@ -70,7 +69,7 @@ REQUESTS = re.findall(
 )
 
 
-def listed(endpoint: str) -> set[str]:
+def listed(endpoint):
     """The filters that the row of an endpoint has: a mark in their column, or their name in the
     last one.
     """
@@ -79,15 +78,13 @@ def listed(endpoint: str) -> set[str]:
     return marked | {*in_code(row[-1])}
 
 
-def test_the_table_of_endpoints_has_a_row_for_every_route(sample: TestApp) -> None:
+def test_the_table_of_endpoints_has_a_row_for_every_route(sample):
     routes = {route.path for route in inspect_routes(sample.app)}
     assert {f"{BASE}/{name}" for name in ENDPOINTS} | OUTSIDE == routes
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(
-    sample: TestApp, endpoint: str
-) -> None:
+def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(sample, endpoint):
     addresses = {
         name: f"{BASE}/2023/18/{name}/{value}/{endpoint}" for name, value in VALUES.items()
     }
@@ -100,30 +97,28 @@ def test_an_endpoint_takes_the_filters_of_its_row_and_refuses_the_others(
 
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
-def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(
-    sample: TestApp, endpoint: str
-) -> None:
+def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(sample, endpoint):
     status = sample.get(f"{BASE}/2023/{endpoint}", status=[200, 400]).status_int
     assert (ENDPOINTS[endpoint][3] == "required") == (status == 400)
 
 
 @pytest.mark.parametrize("endpoint", [name for name in ENDPOINTS if "circuits" in listed(name)])
 def test_a_place_in_a_championship_refuses_a_circuit_beside_it_and_other_filters_do_not(
-    sample: TestApp, endpoint: str
-) -> None:
+    sample, endpoint
+):
     for name in listed(endpoint) - {"season", "round"}:
         address = f"{BASE}/2023/18/{name}/{VALUES[name]}/circuits/americas/{endpoint}"
         status = sample.get(address, status=[200, 400]).status_int
         assert (status == 400) == (f"`{name}`¹" in ENDPOINTS[endpoint][-1])
 
 
-def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes() -> None:
+def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
     described = {name for row in table("Filter")[1:] for name in in_code(row[0])}
     used = {name for endpoint in ENDPOINTS for name in listed(endpoint)}
     assert described == used - {"season", "round"} == {*VALUES}
 
 
-def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it() -> None:
+def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it():
     documented = [[cell.replace("`", "") for cell in row] for row in table("Variable", README)[1:]]
     special = {"WEB_CONCURRENCY": "one per core, at most 8", "RACEDATA_DATABASE": "see above"}
     assert documented == [
@@ -140,7 +135,7 @@ def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it() -
 
 
 @pytest.mark.parametrize("address", sorted({*EXAMPLES, *REQUESTS}))
-def test_a_request_in_a_document_is_answered_with_data(sample: TestApp, address: str) -> None:
+def test_a_request_in_a_document_is_answered_with_data(sample, address):
     answer = sample.get(address, status=200)
     if answer.content_type == "text/calendar":
         assert "BEGIN:VEVENT" in answer.text
@@ -150,7 +145,7 @@ def test_a_request_in_a_document_is_answered_with_data(sample: TestApp, address:
         assert answer.json["MRData"]["total"] != "0"
 
 
-def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
+def test_every_endpoint_has_an_example_of_its_own(sample):
     for endpoint in ENDPOINTS:
         (example,) = in_code(ENDPOINTS[endpoint][2])
         assert f"/{endpoint}" in example
@@ -175,11 +170,11 @@ def test_every_endpoint_has_an_example_of_its_own(sample: TestApp) -> None:
 )
 @pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
 def test_the_line_for_a_monitor_warns_if_a_followed_source_was_not_refreshed_for_two_days(
-    built: float | None, sources: list[tuple[float | None, float | None]], warned: bool
-) -> None:
+    built, sources, warned
+):
     (line,) = re.findall(r"^    (curl .*healthz \| jq .*)$", DOCUMENTS["deploy/README.md"], re.M)
 
-    def time(days: float) -> str:
+    def time(days):
         return (datetime.now(UTC) - timedelta(days)).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     listed = [
@@ -207,12 +202,12 @@ COMMAND = re.compile(r"^ +(?:sudo (?:--\S+ )?)?(?:\.venv/bin/)?racedata (\w+)([^
 
 
 @cache
-def help_of(command: str) -> str:
+def help_of(command):
     return subprocess.run([*RACEDATA, command, "--help"], capture_output=True, text=True).stdout
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_command_that_a_document_shows_exists_with_its_options(document: str) -> None:
+def test_every_command_that_a_document_shows_exists_with_its_options(document):
     lines = "\n".join(f"  {text}" for text in in_code(DOCUMENTS[document])) + DOCUMENTS[document]
     shown = COMMAND.findall(lines)
     assert shown or document not in ("README.md", "deploy/README.md")
@@ -224,8 +219,8 @@ def test_every_command_that_a_document_shows_exists_with_its_options(document: s
 
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(
-    document: str,
-) -> None:
+    document,
+):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for text in re.findall(
         r"(?:`|^ +(?:\w+=\S+ )?(?:sudo )?(?:--\S+ )?)make ([a-z][^`#\n]*)",
@@ -239,7 +234,7 @@ def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(
             assert re.search(rf"\b{name}\b" if has_value else rf"^{name}:", makefile, re.M), word
 
 
-def test_the_readme_names_the_wheel_of_this_version() -> None:
+def test_the_readme_names_the_wheel_of_this_version():
     assert set(re.findall(r"racedata_f1-([\d.]+)-py3", README)) == {__version__}
 
 
@@ -253,7 +248,7 @@ FOLDERS = {
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
-def test_the_table_of_files_has_every_file_of_a_folder(folder: str) -> None:
+def test_the_table_of_files_has_every_file_of_a_folder(folder):
     rows = table(f"File in `{folder}/`", DOCUMENTS["CONTRIBUTING.md"])[1:]
     documented = {name.rstrip("/") for row in rows for name in in_code(row[0])}
     present = {path.name for path in FOLDERS[folder].iterdir()}
@@ -261,7 +256,7 @@ def test_the_table_of_files_has_every_file_of_a_folder(folder: str) -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_file_that_a_document_names_exists(document: str) -> None:
+def test_every_file_that_a_document_names_exists(document):
     text = DOCUMENTS[document]
     named = {
         name
@@ -278,7 +273,7 @@ def test_every_file_that_a_document_names_exists(document: str) -> None:
     assert [path for path in paths - built if not path.exists()] == []
 
 
-def test_the_page_for_analysts_says_what_a_row_of_every_table_is() -> None:
+def test_the_page_for_analysts_says_what_a_row_of_every_table_is():
     described = {
         name
         for row in table("Table", DOCUMENTS["docs/analysts.md"])[1:]
@@ -289,7 +284,7 @@ def test_the_page_for_analysts_says_what_a_row_of_every_table_is() -> None:
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_heading_that_a_document_links_to_exists(document: str) -> None:
+def test_every_heading_that_a_document_links_to_exists(document):
     for name, anchor in re.findall(r"\]\(([\w./-]*)#([\w-]+)\)", DOCUMENTS[document]):
         text = ((ROOT / document).parent / name if name else ROOT / document).read_text(
             encoding="utf-8"
@@ -302,7 +297,7 @@ def test_every_heading_that_a_document_links_to_exists(document: str) -> None:
         assert anchor in [heading.replace(" ", "-") for heading in headings]
 
 
-def test_the_line_for_https_gives_the_only_server_of_nginx_its_name() -> None:
+def test_the_line_for_https_gives_the_only_server_of_nginx_its_name():
     (command,) = re.findall(r"sed -i '(s/server_name.*?)'", DOCUMENTS["deploy/README.md"])
     site = subprocess.run(
         ["sed", command, ROOT / "deploy" / "nginx.conf"], capture_output=True, text=True
@@ -310,7 +305,7 @@ def test_the_line_for_https_gives_the_only_server_of_nginx_its_name() -> None:
     assert re.findall(r"server_name (.*);", site) == ["f1.example.org"]
 
 
-def test_the_code_names_each_difference_of_the_interface_where_it_makes_it() -> None:
+def test_the_code_names_each_difference_of_the_interface_where_it_makes_it():
     numbers = [row[0] for row in table("No.", DOCUMENTS["docs/interface.md"])[1:]]
     assert numbers == [f"D{number}" for number in range(1, len(numbers) + 1)]
     cited = {

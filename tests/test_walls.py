@@ -20,7 +20,7 @@ ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
 
 
 @cache
-def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
+def imports(module, inside_functions=True):
     """What a module imports: modules of this package by their full name, others by that of their
     package.
     """
@@ -38,14 +38,14 @@ def imports(module: str, inside_functions: bool = True) -> frozenset[str]:
     return frozenset(name if name in MODULES else name.partition(".")[0] for name in found)
 
 
-def test_every_module_is_in_a_half_except_the_command_and_what_both_share() -> None:
+def test_every_module_is_in_a_half_except_the_command_and_what_both_share():
     assert {*MODULES} - OFFLINE - ONLINE == SHARED | COMMAND
 
 
 @pytest.mark.parametrize(
     ("half", "other"), [(OFFLINE, ONLINE), (ONLINE, OFFLINE), (SHARED, OFFLINE | ONLINE)]
 )
-def test_neither_half_imports_the_other(half: set[str], other: set[str]) -> None:
+def test_neither_half_imports_the_other(half, other):
     assert half and other
     assert {
         module: imports(module) & (other | COMMAND)
@@ -55,16 +55,16 @@ def test_neither_half_imports_the_other(half: set[str], other: set[str]) -> None
 
 
 @pytest.mark.parametrize("module", sorted(OFFLINE | SHARED | COMMAND))
-def test_the_loader_and_the_command_need_only_the_standard_library(module: str) -> None:
+def test_the_loader_and_the_command_need_only_the_standard_library(module):
     # which is only for types
     assert imports(module) - {*MODULES} <= sys.stdlib_module_names | {"_typeshed"}
 
 
-def test_the_command_imports_a_half_only_inside_a_function() -> None:
+def test_the_command_imports_a_half_only_inside_a_function():
     assert imports("racedata.cli", inside_functions=False) <= sys.stdlib_module_names | SHARED
 
 
-def test_modules_do_not_import_each_other_in_a_circle() -> None:
+def test_modules_do_not_import_each_other_in_a_circle():
     TopologicalSorter({module: imports(module) & {*MODULES} for module in MODULES}).prepare()
 
 
@@ -72,7 +72,7 @@ LIST = "racedata.loader.sources"
 SOURCES = {name for name in OFFLINE if name.startswith("racedata.loader.sources.")}
 
 
-def test_the_loader_knows_the_list_of_sources_and_none_of_them() -> None:
+def test_the_loader_knows_the_list_of_sources_and_none_of_them():
     # make_uniform, for databases of the first three schema versions.
     exceptions = {("racedata.loader.earlier", "racedata.loader.sources.ergast")}
     assert SOURCES
@@ -85,12 +85,12 @@ def test_the_loader_knows_the_list_of_sources_and_none_of_them() -> None:
 
 
 @pytest.mark.parametrize("module", sorted(OFFLINE - SOURCES - {LIST}))
-def test_no_module_of_the_loader_outside_sources_names_a_source(module: str) -> None:
+def test_no_module_of_the_loader_outside_sources_names_a_source(module):
     text = MODULES[module].read_text(encoding="utf-8").replace("racedata.loader.sources.ergast", "")
     assert re.findall("f1db|jolpica|tracinginsights|ergast", text, re.IGNORECASE) == []
 
 
-def test_only_the_server_and_its_worker_import_gunicorn() -> None:
+def test_only_the_server_and_its_worker_import_gunicorn():
     assert {module for module in MODULES if "gunicorn" in imports(module)} == {
         "racedata.service.server",
         "racedata.service.worker",

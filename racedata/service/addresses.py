@@ -37,7 +37,7 @@ class RefusedAddress(AddressError):  # D7
 
 
 def after_base(path: str, base: str) -> str | None:
-    """The rest of a path after the base address (in lower case); None if the path is not under it."""
+    """What follows the base address (in lower case) in a path; None if the path is not under it."""
     rest = path[len(base) :]
     is_under = path[: len(base)].lower() == base and (
         rest[:1] in ("/", "") or rest.lower() in ENDINGS
@@ -186,7 +186,8 @@ class Grammar:
         if ending not in self.endpoints[endpoint].endings:
             others = [name for name, rules in self.endpoints.items() if ending in rules.endings]
             raise UnknownAddress(
-                f"{endpoint} does not accept the ending {ending}, which is only for {', '.join(others)}. "
+                f"{endpoint} does not accept the ending {ending}, "
+                f"which is only for {', '.join(others)}. "
                 f"Try {self.base}/2023/{others[0]}{ending}."
             )
 
@@ -204,7 +205,8 @@ class Grammar:
                     if other != name and other not in others:
                         beside = ", ".join(["season", "round", *sorted(others - {name})])
                         raise RefusedAddress(
-                            f"{endpoint} does not accept the filter {other} with {name}; accepted with it: {beside}."
+                            f"{endpoint} does not accept the filter {other} with {name}; "
+                            f"accepted with it: {beside}."
                         )
         if rules.needs_season and season is None:
             raise RefusedAddress(
@@ -221,7 +223,8 @@ class Grammar:
 
     def unknown(self, what: str) -> UnknownAddress:
         return UnknownAddress(
-            f"{what}. An address is {self.base}, then a season (four digits, or current), a round (from 1, last or "
+            f"{what}. An address is {self.base}, then a season (four digits, or current), "
+            "a round (from 1, last or "
             f"next), filters with their values, and an endpoint: {', '.join(self.endpoints)}. "
             f"Try {self.base}/2023/18/results.json."
         )

@@ -70,7 +70,7 @@ class Calendars:
         return b"".join([*lines, CALENDAR_END])
 
     def words_of(self, address: Address, kinds: Collection[str]) -> Iterator[str]:
-        """What the name of a calendar has: it is the same from season to season if the address is."""
+        """The name of a calendar: the same from season to season if the address is."""
         if address.season not in (None, "current"):
             yield str(address.season)
         if address.round is not None:
@@ -156,7 +156,7 @@ def common_lines(race: Json) -> Iterator[bytes]:
 
 
 def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
-    """The sessions of a race whose date is known, each with the object that has its date and time."""
+    """The sessions of a race that have a date, each with the object with its date and time."""
     for key, session in BY_KEY.items():
         at = race.get(key, {}) if key else race
         if "date" in at:

@@ -1,4 +1,4 @@
-"""Error responses: each is problem+json (RFC 9457; D28), and none reveals internals of the service."""
+"""Error responses: problem+json (RFC 9457; D28), which reveals no internals of the service."""
 
 import logging
 from http import HTTPStatus

@@ -22,7 +22,7 @@ ALL = 1000  # more than any list on a page has
 
 
 class Ask:
-    """Asks the endpoints: `ask("/current/last/results", limit)` returns the objects in the answer."""
+    """Asks an endpoint: `ask("/current/last/results", limit)` returns the objects in its answer."""
 
     def __init__(self, endpoints: Iterable[Endpoint], grammar: Grammar) -> None:
         self.endpoints, self.grammar = {endpoint.name: endpoint for endpoint in endpoints}, grammar
@@ -101,7 +101,8 @@ def heading(which: str, race: Json, pages: str) -> str:
     """The name of a race as a heading, with a link to its page, its round and its circuit. `which`
     is HTML already.
     """
-    return f"""<h2>{which} <a href="{pages}{race["season"]}/{race["round"]}">{escape(race["raceName"])}</a></h2>
+    page = f"{pages}{race['season']}/{race['round']}"
+    return f"""<h2>{which} <a href="{page}">{escape(race["raceName"])}</a></h2>
 <p>Round {race["round"]} of {race["season"]}. {escape(place_of(race["Circuit"]))}.</p>
 """
 
@@ -146,7 +147,7 @@ def time(result: Json, winner: Json | None) -> str:
 
 
 def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table. The caption and the cells are HTML already; the first cell of a row is its heading."""
+    """A table. Its caption and cells are HTML; the first cell of a row is its heading."""
     lines = [
         f"<table>\n<caption>{caption}</caption>",
         "<tr>" + "".join(f'<th scope="col">{head}</th>' for head in heads) + "</tr>",

@@ -97,7 +97,7 @@ def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
 
 
 def parameters_of(path: str) -> Iterator[str]:
-    """The parameters of a template, by their names in openapi.json: `season`, `round`, and filters."""
+    """The parameters of a template, as named in openapi.json: `season`, `round` and filters."""
     segments = path.removesuffix(ending_of(path)).split("/")[1:]
     for before, segment in zip(["", *segments], segments):
         if segment.startswith("{"):
@@ -158,7 +158,7 @@ def spreadsheet_response(endpoint: Endpoint) -> dict[str, Any]:
 
 
 def answer_schema(endpoint: Endpoint) -> Schema:
-    """The schema of an endpoint's 200 response: the envelope, its table, and the list in the table."""
+    """The schema of an endpoint's 200 response: envelope, table, and the list in the table."""
     each: Schema = reference("schemas", endpoint.schema)
     if endpoint.key:  # records nested in the objects of the list
         each = extended(
@@ -217,7 +217,8 @@ def problem(description: str, *headers: str) -> dict[str, Any]:
 
 
 TOO_LONG = {
-    "description": "The request line or a header is longer than about 8,000 bytes. nginx or gunicorn refuses it.",
+    "description": "The request line or a header is longer than about 8,000 bytes. "
+    "nginx or gunicorn refuses it.",
     "content": {
         "application/problem+json": {"schema": reference("schemas", "Problem")},
         "text/html": {"schema": {"type": "string"}},
@@ -238,7 +239,8 @@ RESPONSES = {
     ),
     "404": problem("No endpoint has this address, or there is no last round yet."),
     "429": problem(
-        "A rate limit is reached. The same request succeeds after Retry-After seconds, if no other is sent in between.",
+        "A rate limit is reached. The same request succeeds after Retry-After seconds, "
+        "if no other is sent in between.",
         "Retry-After",
     ),
     "414": TOO_LONG,
@@ -266,7 +268,8 @@ def outside_base() -> dict[str, dict[str, Any]]:
         "/healthz": {
             "operationId": "get_healthz",
             "tags": ["about the service"],
-            "summary": "Which database is served. This request does not count towards the rate limits",
+            "summary": "Which database is served. This request does not count "
+            "towards the rate limits",
             "responses": responses(
                 "The service answers.", (), "application/json", reference("schemas", "Health")
             ),

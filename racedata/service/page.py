@@ -48,7 +48,8 @@ def source_of(tag: str, html: str) -> str:
 HEADERS = [
     (
         "content-security-policy",
-        f"default-src 'none'; style-src {source_of('style', LAYOUT)}; script-src {source_of('script', BODY)}; "
+        f"default-src 'none'; style-src {source_of('style', LAYOUT)}; "
+        f"script-src {source_of('script', BODY)}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     # the address of a service in a private network is nobody's business
@@ -180,7 +181,7 @@ def document(title: str, body: str) -> str:
 
 
 def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> str:
-    """The page, as HTML text; where CHECKED is, `Page` writes when a refresh last asked a source."""
+    """The page, as HTML. `Page` replaces CHECKED with when a refresh last asked a source."""
     values = example_values(data, catalogue)
     notice = data.sample_notice()
     current, _ = catalogue.season_and_round("current", None)
@@ -291,9 +292,13 @@ def endpoint_sections(
         yield f"<h3>{group}</h3>"
         for name, addresses in examples.items():
             endpoint = by_name[name]
-            yield f'<section id="{name}"><h4><code>{name}</code> <span>{escape(endpoint.summary)}</span></h4><ul>'
+            heading = f"<code>{name}</code> <span>{escape(endpoint.summary)}</span>"
+            yield f'<section id="{name}"><h4>{heading}</h4><ul>'
             for address, text in addresses.items():
-                yield f"<li>{link(settings, address.format_map(values))} {escape(text.format_map(values))}</li>"
+                yield (
+                    f"<li>{link(settings, address.format_map(values))} "
+                    f"{escape(text.format_map(values))}</li>"
+                )
             yield f"</ul><p>{accepted_filters(endpoint.rules)}</p></section>"
 
 
@@ -309,7 +314,10 @@ def accepted_filters(rules: Rules) -> str:
     text = "Needs a season. " * rules.needs_season + f"Filters: {', '.join(names)}."
     if rules.only_beside:
         others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
-        text += f" Also {' and '.join(rules.only_beside)}, with no other filter than {' and '.join(sorted(others))}."
+        text += (
+            f" Also {' and '.join(rules.only_beside)}, "
+            f"with no other filter than {' and '.join(sorted(others))}."
+        )
     return text
 
 
@@ -341,4 +349,7 @@ def limits_in_words(settings: Settings) -> str:
     ]
     if not named:
         return "None."
-    return f"Each client may send {' and '.join(named)}. Beyond that, the answer is 429 with the seconds to wait."
+    return (
+        f"Each client may send {' and '.join(named)}. Beyond that, "
+        "the answer is 429 with the seconds to wait."
+    )

@@ -143,7 +143,8 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
     if not re.fullmatch("[0-9]{1,4000}", value):
         example = 100 if name == "limit" else 0
         raise falcon.HTTPBadRequest(
-            description=f"{name} is {value[:50]!r}; accepted is a whole number from 0, such as {name}={example}."
+            description=f"{name} is {value[:50]!r}; accepted is a whole number from 0, "
+            f"such as {name}={example}."
         )
     return int(value)
 
@@ -157,14 +158,16 @@ def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, 
         return SESSION_GROUPS
     if isinstance(value, list):
         raise falcon.HTTPBadRequest(
-            description=f"sessions is given {len(value)} times; it is accepted once, as in sessions=race,qualifying."
+            description=f"sessions is given {len(value)} times; it is accepted once, "
+            "as in sessions=race,qualifying."
         )
     names = value.lower().split(",")
     for name in names:
         if name not in SESSION_GROUPS:
             accepted = ", ".join(SESSION_GROUPS)
             raise falcon.HTTPBadRequest(
-                description=f"sessions has {name[:50]!r}; accepted are {accepted}, separated by commas."
+                description=f"sessions has {name[:50]!r}; accepted are {accepted}, "
+                "separated by commas."
             )
     return tuple(kind for kind in SESSION_GROUPS if kind in names)
 
@@ -174,7 +177,8 @@ def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> 
     for name in REFUSED[ending]:
         if name in parameters:
             raise falcon.HTTPBadRequest(
-                description=f"{ending} does not accept {name}; accepted are {', '.join(ACCEPTED[ending])}."
+                description=f"{ending} does not accept {name}; "
+                f"accepted are {', '.join(ACCEPTED[ending])}."
             )
 
 
@@ -203,5 +207,6 @@ def check_host(what: str, host: str) -> None:
     """Raises HTTPBadRequest if `host` cannot be one; `what` says where it is from."""
     if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
         raise falcon.HTTPBadRequest(
-            description=f"{what} is {host[:50]!r}; expected a host name or an IP address, with an optional port."
+            description=f"{what} is {host[:50]!r}; expected a host name or an IP address, "
+            "with an optional port."
         )

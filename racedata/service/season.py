@@ -98,7 +98,8 @@ class Pages:
             f"""<nav aria-label="Seasons">
 {link(before, f"← {before}", "prev")}{link(after, f"{after} →", "next")}</nav>
 {table("Races and their winners", ("Round", "Race", "Winner"), rows)}
-<p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the season</a> for a calendar program.</p>
+<p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the season</a>
+for a calendar program.</p>
 {self.records("season", front)}""",
         )
 
@@ -109,6 +110,10 @@ class Pages:
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
         start = moment(start_of(race)) + " UTC" * ("time" in race)
+        if results:
+            outcome = results_table(results[0]["Results"])
+        else:
+            outcome = "<p>No results are loaded.</p>" + sessions_table(race)
         return self.page(
             1,
             f"{race['raceName']} {season}",
@@ -116,7 +121,7 @@ class Pages:
 <nav aria-label="Races">
 {link(before, f"← {names.get(before or 0)}", "prev")}<a href="../{season}">Season {season}</a>
 {link(after, f"{names.get(after or 0)} →", "next")}</nav>
-{results_table(results[0]["Results"]) if results else "<p>No results are loaded.</p>" + sessions_table(race)}
+{outcome}
 {self.records("race", front)}""",
         )
 
@@ -164,13 +169,15 @@ def results_table(results: list[Json]) -> str:
         )
         for each in results
     )
-    return f'<div id="race">{table("Result", ("Pos", "Driver", "Grid", "Laps", "Time", "Points"), rows)}</div>'
+    heads = ("Pos", "Driver", "Grid", "Laps", "Time", "Points")
+    return f'<div id="race">{table("Result", heads, rows)}</div>'
 
 
 def with_link(race: Json) -> str:
     """The name of a race as a link to its page, its date and its circuit."""
     page, circuit = f"{race['season']}/{race['round']}", escape(race["Circuit"]["circuitName"])
-    return f'<a href="{page}">{escape(race["raceName"])}</a> <small>{moment(race["date"])}, {circuit}</small>'
+    day = moment(race["date"])
+    return f'<a href="{page}">{escape(race["raceName"])}</a> <small>{day}, {circuit}</small>'
 
 
 def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]:

@@ -68,7 +68,7 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
 
 
 def config(settings: Settings) -> Mapping[str, Any]:
-    """The configuration of gunicorn. What it has options for can be changed by options after `--`."""
+    """The configuration of gunicorn, which options of gunicorn after `--` can change."""
     return {
         "bind": f"[{settings.host}]:{settings.port}"
         if ":" in settings.host
@@ -128,7 +128,8 @@ def allow_open_files(settings: Settings) -> None:
     # The master has a temporary file per worker, during a reload also one per new worker.
     if open_files() < (needed := 2 * settings.workers + 100):
         stop(
-            f"WEB_CONCURRENCY={settings.workers} needs {needed} open files: expected fewer workers, or more than the "
+            f"WEB_CONCURRENCY={settings.workers} needs {needed} open files: "
+            "expected fewer workers, or more than the "
             f"{open_files()} files that the system allows (ulimit -n)"
         )
 
@@ -147,11 +148,13 @@ def on_starting(server: Arbiter) -> None:
         or cfg.dirty_apps
     ):
         stop(
-            "expected options of gunicorn other than proxy-protocol, protocol, max-requests, daemon and dirty-app"
+            "expected options of gunicorn other than proxy-protocol, protocol, max-requests, "
+            "daemon and dirty-app"
         )
     if cfg.worker_connections > (most := open_files() - SPARE_FILES):
         stop(
-            f"worker-connections {cfg.worker_connections}: expected at most {most}, as ulimit -n allows"
+            f"worker-connections {cfg.worker_connections}: expected at most {most}, "
+            "as ulimit -n allows"
         )
     if not cfg.limit_request_line:
         stop("limit-request-line 0: expected a number from 1 to 8190")

@@ -82,7 +82,8 @@ def rate(name: str) -> Parse:
         found = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)
         if not found and text != "off":
             raise ValueError(
-                "off, or a number from 1 to 999999 per second, minute, hour or day, such as 4/second"
+                "off, or a number from 1 to 999999 per second, minute, hour or day, "
+                "such as 4/second"
             )
         return Limit(name, int(found[1]), WINDOWS[found[2]]) if found else None
 
@@ -165,11 +166,13 @@ class Settings:
         "RACEDATA_BASE_URL",
         matching(
             r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
-            "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, without a slash at its end",
+            "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, "
+            "without a slash at its end",
         ),
         "",
         "URL",
-        "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, taken from the request",
+        "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, "
+        "taken from the request",
         affects="every answer",
     )
     finish_times: str = setting(
@@ -234,7 +237,8 @@ class Settings:
         proxies,
         "",
         "ADDRESSES",
-        "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, separated by commas",
+        "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
+        "separated by commas",
         affects="no answer",
     )
 
@@ -245,13 +249,13 @@ class Settings:
 
     @property
     def season_pages(self) -> str:
-        """The path of the pages of seasons, relative to `/`; the season follows: `2023`, `2023/18`."""
+        """The path of the pages of seasons, relative to `/`. `2023` or `2023/18` follows it."""
         # Everything under the base address is for its endpoints, even if it begins with a year.
         return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
 
     @property
     def base_link(self) -> str:
-        """A link to the base address: a URL if the settings have one, else a path on the same host."""
+        """A link to the base address: a URL if a setting has one, else a path on the same host."""
         return self.base_url or self.base_address
 
     @property
@@ -338,7 +342,8 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     parser = argparse.ArgumentParser(
         prog="racedata serve",
         usage="racedata serve [--follow] [SETTING …] [-- OPTION-OF-GUNICORN …]",
-        description="Serve the database over HTTP. Without a database at the default place, build one from the sample.",
+        description="Serve the database over HTTP. Without a database at the default place, "
+        "build one from the sample.",
         epilog="Each setting can be an environment variable too; the option wins. "
         f"Exit status {CANNOT_START}: a setting or the database is wrong.",
         allow_abbrev=False,
@@ -346,7 +351,8 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="also run `racedata refresh --follow`, with the sources in the variables RACEDATA_SOURCE and FROM",
+        help="also run `racedata refresh --follow`, "
+        "with the sources in the variables RACEDATA_SOURCE and FROM",
     )
     group = parser.add_argument_group("settings")
     for each in fields(Settings):

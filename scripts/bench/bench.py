@@ -32,9 +32,9 @@ from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 
 ROOT = Path(__file__).resolve().parents[2]
-sys.path.append(str(ROOT / "tests"))  # they start gunicorn and nginx in the same way
+sys.path.append(str(ROOT / "tests"))
 
-from support.processes import (
+from support.processes import (  # noqa: E402 - they start gunicorn and nginx in the same way
     OFF,
     SERVE,
     Address,
@@ -44,7 +44,7 @@ from support.processes import (
     memory,
     nginx,
     nginx_sockets,
-)  # noqa: E402
+)
 
 BASE = "/ergast/f1"
 CONNECTIONS = 16
@@ -95,16 +95,19 @@ end
 function request()
     if not paths then return wrk.format() end
     next = next + 1
-    -- The only way to end wrk early is a signal. It ignores signals during os.execute, so more come for a second.
+    -- Only a signal ends wrk early. It ignores signals during os.execute, so more follow.
     if next == #paths then
-        os.execute("(for i in $(seq 50); do sleep 0.02; kill -INT $PPID || exit; done) 2>/dev/null &")
+        local kill = "for i in $(seq 50); do sleep 0.02; kill -INT $PPID || exit; done"
+        os.execute("(" .. kill .. ") 2>/dev/null &")
     end
     return paths[next] or paths[#paths]
 end
 function done(summary, latency, requests)
-    io.write(string.format('{"requests": %%d, "duration": %%d, "p50": %%d, "p99": %%d, "errors": %%d}\\n',
-        summary.requests, summary.duration, latency:percentile(50), latency:percentile(99),
-        summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout))
+    local errors = summary.errors
+    local failed = errors.status + errors.connect + errors.read + errors.timeout
+    io.write(string.format(
+        '{"requests": %%d, "duration": %%d, "p50": %%d, "p99": %%d, "errors": %%d}\\n',
+        summary.requests, summary.duration, latency:percentile(50), latency:percentile(99), failed))
 end
 """
 
@@ -155,7 +158,8 @@ def running(place: str, path: str, app: str = "", **environ: str) -> Iterator[Se
     """
     serves = (
         f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import bench;"
-        "from racedata.service import server, settings; arguments = settings.parse_arguments(sys.argv[2:]);"
+        "from racedata.service import server, settings; "
+        "arguments = settings.parse_arguments(sys.argv[2:]);"
         f"server.application = lambda settings: bench.{app}();"
         "server.serve(arguments.settings, arguments.gunicorn_options)"
     )
@@ -285,7 +289,8 @@ def one_per_endpoint(database: str) -> dict[str, str]:
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as db:
         year, round = db.execute(
             """SELECT year, round FROM races WHERE raceId IN (SELECT raceId FROM sprint_results)
-               AND raceId IN (SELECT raceId FROM lap_times) ORDER BY year DESC, round DESC LIMIT 1"""
+               AND raceId IN (SELECT raceId FROM lap_times)
+               ORDER BY year DESC, round DESC LIMIT 1"""
         ).fetchone()
     return {
         name: f"{BASE}/{path.format(year=year, round=round)}" for name, path in zip(ENDPOINTS, ONE)
@@ -427,10 +432,12 @@ def ratio(value: float, floor: float) -> str:
 
 def report(found: dict[str, Any]) -> None:
     print(
-        f"\n{found['machine']}; wrk with {CONNECTIONS} connections; medians of {found['rounds']} rounds\n"
+        f"\n{found['machine']}; wrk with {CONNECTIONS} connections; "
+        f"medians of {found['rounds']} rounds\n"
     )
     print(
-        "| one address | bytes | gzip | direct, plain | p99 | direct, gzip | nginx, plain | nginx, gzip | p99 |"
+        "| one address | bytes | gzip | direct, plain | p99 | direct, gzip | nginx, plain | nginx, "
+        "gzip | p99 |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, each in found["one"].items():
@@ -458,7 +465,8 @@ def report(found: dict[str, Any]) -> None:
         first, again = (ratio(each[key], lowest["rps"]) for key in ("first", "again"))
         tail = f"{each['again p99']:.1f} ms ({each['again p99'] / lowest['p99']:.2f})"
         print(
-            f"| {place}, {coding} | {sizes[coding]:,} | {lowest['rps']:,.0f} | {first} | {again} | {tail} |"
+            f"| {place}, {coding} | {sizes[coding]:,} | {lowest['rps']:,.0f} | {first} | "
+            f"{again} | {tail} |"
         )
     rounded = {
         name: {state: round(value) for state, value in each.items()}

@@ -41,7 +41,8 @@ def main() -> None:
                 store.take(client)
                 times.append(time.perf_counter_ns() - begin)
         print(
-            "{:10,}        {:5.1f} µs  {:5.1f} µs           {:5.1f} µs  {:5.1f} µs   {:5.1f} MB".format(
+            "{:10,}        {:5.1f} µs  {:5.1f} µs           {:5.1f} µs  "
+            "{:5.1f} µs   {:5.1f} MB".format(
                 first + STEP, *median_and_p99(new), *median_and_p99(known), memory()
             )
         )

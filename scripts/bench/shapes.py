@@ -107,9 +107,10 @@ def shapes(data: Snapshot, number: int) -> Iterator[str]:
 
     def rows(condition: str) -> list[Any]:
         found = data.rows(
-            f"""SELECT year, round, driverRef, constructorRef, circuitRef FROM results JOIN races USING (raceId)
-                JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
-                JOIN circuits USING (circuitId) WHERE {condition}"""
+            f"""SELECT year, round, driverRef, constructorRef, circuitRef
+                FROM results JOIN races USING (raceId) JOIN drivers USING (driverId)
+                JOIN constructors USING (constructorId) JOIN circuits USING (circuitId)
+                WHERE {condition}"""
         )
         return random.sample([tuple(row) for row in found], min(number, len(found)))
 

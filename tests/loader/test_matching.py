@@ -27,14 +27,12 @@ IMOLA = CalendarRace(1, "Imola Grand Prix", "https://example.org/imola", "imola"
     ],
     ids=["name", "article", "circuit and date", "another date", "another circuit"],
 )
-def test_a_race_keeps_its_identity_by_name_or_article_or_circuit_and_date(
-    changes: dict[str, str | None], matches: bool
-) -> None:
+def test_a_race_keeps_its_identity_by_name_or_article_or_circuit_and_date(changes, matches):
     other = IMOLA._replace(id=7, **changes)  # type: ignore[arg-type]
     assert match_calendars([IMOLA], [other]) == ({1: 7} if matches else {})
 
 
-def test_the_same_name_is_a_better_match_than_the_same_day() -> None:
+def test_the_same_name_is_a_better_match_than_the_same_day():
     moved, instead = (
         IMOLA._replace(id=7, date="2023-09-01"),
         IMOLA._replace(id=8, name="Another", url=None),
@@ -42,6 +40,6 @@ def test_the_same_name_is_a_better_match_than_the_same_day() -> None:
     assert match_calendars([IMOLA], [instead, moved]) == {1: 7}
 
 
-def test_a_race_matches_only_one() -> None:
+def test_a_race_matches_only_one():
     twin = IMOLA._replace(id=2, name="Twin", url=None)
     assert match_calendars([IMOLA, twin], [IMOLA._replace(id=7)]) == {1: 7}

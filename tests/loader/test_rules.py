@@ -15,28 +15,28 @@ from racedata.loader.rules import (
 )
 
 
-def loaded(source: str, as_of: str = "2023-10-22") -> Part:
+def loaded(source, as_of="2023-10-22"):
     return Part(source, False, as_of)
 
 
-def fetched(source: str, as_of: str = "2023-10-23") -> Part:
+def fetched(source, as_of="2023-10-23"):
     return Part(source, True, as_of)
 
 
-def test_a_part_is_as_of_the_day_it_was_fetched_or_of_the_latest_results_its_source_gave() -> None:
+def test_a_part_is_as_of_the_day_it_was_fetched_or_of_the_latest_results_its_source_gave():
     newest = {"base": "2023-10-22", "other": "2023-07-09"}
     assert part_of("api", "2023-10-23T11:00:00Z", newest) == fetched("api")
     assert part_of("other", None, newest) == loaded("other", "2023-07-09")
 
 
-def test_a_part_of_a_source_without_results_is_as_of_those_of_the_base() -> None:
+def test_a_part_of_a_source_without_results_is_as_of_those_of_the_base():
     assert part_of("sessions only", None, {"base": "2023-10-22", "other": "2023-07-09"}) == loaded(
         "sessions only"
     )
     assert part_of("sessions only", None, {}) == loaded("sessions only", "")
 
 
-def test_a_further_source_of_a_load_replaces_nothing() -> None:
+def test_a_further_source_of_a_load_replaces_nothing():
     assert not only_adds(loaded("other", "2024-01-01"), loaded("base"))
 
 
@@ -49,9 +49,7 @@ def test_a_further_source_of_a_load_replaces_nothing() -> None:
         (loaded("other", "2023-10-23"), loaded("dump", "2023-10-22"), False),
     ],
 )
-def test_what_a_refresh_fetched_replaces_a_load_without_later_results(
-    new: Part, old: Part, replaces: bool
-) -> None:
+def test_what_a_refresh_fetched_replaces_a_load_without_later_results(new, old, replaces):
     assert is_fresher(new, old) == replaces
 
 
@@ -66,15 +64,13 @@ def test_what_a_refresh_fetched_replaces_a_load_without_later_results(
     ],
 )
 def test_a_refresh_replaces_records_of_its_source_and_of_less_preferred_ones(
-    source: str, old: str, replaces_others: bool, replaces: bool
-) -> None:
+    source, old, replaces_others, replaces
+):
     rule = by_preference(["api", "f1db"], source, replaces_others)
     assert rule(fetched(source), loaded(old)) == replaces
 
 
-def test_a_calendar_replaces_another_only_if_each_of_its_parts_may_replace_each_of_the_others() -> (
-    None
-):
+def test_a_calendar_replaces_another_only_if_each_of_its_parts_may_replace_each_of_the_others():
     rule = by_preference(["api", "f1db"], "f1db", replaces_others=False)
     new, own, preferred = [fetched("f1db")], fetched("f1db"), fetched("api")
     assert may_replace_calendar(rule, new, [own])
@@ -83,13 +79,13 @@ def test_a_calendar_replaces_another_only_if_each_of_its_parts_may_replace_each_
     assert not may_replace_calendar(rule, [], [own]), "no races"
 
 
-def test_a_calendar_may_lack_only_races_that_are_cancelled() -> None:
+def test_a_calendar_may_lack_only_races_that_are_cancelled():
     assert lost_races([], {"Monaco"}, lambda names: False) is None
     assert lost_races(["Imola"], {"Monaco"}, lambda names: names == ["Imola"]) is None
     assert lost_races(["Imola"], {"Monaco"}, lambda names: False) == LostRaces("", ["Imola"])
 
 
-def test_a_race_with_results_was_not_cancelled() -> None:
+def test_a_race_with_results_was_not_cancelled():
     lost = lost_races(["Imola", "Monaco"], {"Monaco"}, lambda names: True)
     assert lost == LostRaces("Monaco", ["Imola", "Monaco"])
 
@@ -106,6 +102,6 @@ def test_a_race_with_results_was_not_cancelled() -> None:
     ],
 )
 def test_a_part_with_fewer_drivers_is_too_small_except_fastest_laps_that_come_with_results(
-    kind: str, new: int, with_results: bool, too_small: bool
-) -> None:
+    kind, new, with_results, too_small
+):
     assert is_too_small(kind, new, 20, with_results) == too_small

@@ -2,10 +2,7 @@
 once.
 """
 
-from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Self
 
 import pytest
 from support import SAMPLE
@@ -13,19 +10,14 @@ from support.apis import refreshed
 
 from racedata.loader import sources
 from racedata.loader.build import load
-from racedata.loader.errors import Progress
-from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
     FROM_DEFAULT,
     PUBLISHED,
     Brought,
     Known,
-    Pace,
     Source,
-    Wanted,
     source_at,
 )
-from racedata.loader.sources.source import Fill
 
 INVENTED = "https://invented.example.org/"
 
@@ -34,26 +26,24 @@ class InventedSource(Source):
     """A source of a sort of its own. It has the sample."""
 
     @classmethod
-    def at(cls, address: str, pace: Pace) -> Self | None:
+    def at(cls, address, pace):
         return cls(address, pace) if address == INVENTED else None
 
     @contextmanager
-    def opened(self, progress: Progress) -> Iterator[Fill]:
+    def opened(self, progress):
         with source_at(str(SAMPLE)).opened(progress) as fill:
             yield fill
 
-    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+    def has_news(self, asked, known, progress):
         return known.notes() is None
 
-    def bring(self, wanted: Wanted) -> str:
+    def bring(self, wanted):
         with self.opened(wanted.progress) as fill:
             wanted.store(Brought(fill, notes={"answer": 42}))
         return " after a question"
 
 
-def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "SORTS", (InventedSource, *sources.SORTS))
     database = tmp_path / "racedata.db"
     assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(
@@ -78,6 +68,6 @@ def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(
         (str(SAMPLE), "DumpSource", str(SAMPLE)),
     ],
 )
-def test_an_address_is_that_of_one_sort_of_source(address: str, sort: str, name: str) -> None:
+def test_an_address_is_that_of_one_sort_of_source(address, sort, name):
     source = source_at(address)
     assert (type(source).__name__, source.name) == (sort, name)

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -30,7 +29,7 @@ with temporary_folder("racedata-", "stage.db", Path(sys.argv[1])) as folder:
 
 
 @contextmanager
-def working(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
+def working(folder):
     """Such a program, and its temporary folder."""
     command = [sys.executable, "-c", WORKING, str(folder)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as process:
@@ -42,8 +41,8 @@ def working(folder: Path) -> Iterator[tuple["subprocess.Popen[str]", Path]]:
 
 
 def test_the_folder_of_a_killed_program_is_removed_and_that_of_a_running_one_stays(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     with working(tmp_path) as (_, running), working(tmp_path) as (process, killed):
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -54,7 +53,7 @@ def test_the_folder_of_a_killed_program_is_removed_and_that_of_a_running_one_sta
         assert (running / "stage.db").exists()
 
 
-def test_a_folder_of_another_name_or_with_other_files_stays(tmp_path: Path) -> None:
+def test_a_folder_of_another_name_or_with_other_files_stays(tmp_path):
     (tmp_path / "racedata-data").mkdir()
     (tmp_path / "racedata-12345678").mkdir()
     (tmp_path / "racedata-12345678" / "diary.txt").touch()
@@ -70,7 +69,7 @@ def test_a_folder_of_another_name_or_with_other_files_stays(tmp_path: Path) -> N
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may give a folder away")
-def test_a_folder_of_another_user_stays(tmp_path: Path) -> None:
+def test_a_folder_of_another_user_stays(tmp_path):
     other = tmp_path / "racedata-12345678"
     other.mkdir()
     os.chown(other, 12345, 12345)
@@ -78,13 +77,11 @@ def test_a_folder_of_another_user_stays(tmp_path: Path) -> None:
         assert other.exists()
 
 
-def test_a_folder_that_is_removed_before_it_is_locked_is_made_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_folder_that_is_removed_before_it_is_locked_is_made_again(tmp_path, monkeypatch):
     """Another program took it for one that is left over."""
     made = []
 
-    def mkdtemp(prefix: str, dir: Path) -> str:
+    def mkdtemp(prefix, dir):
         made.append(real(prefix=prefix, dir=dir))
         if len(made) < 3:
             os.rmdir(made[-1])
@@ -97,7 +94,7 @@ def test_a_folder_that_is_removed_before_it_is_locked_is_made_again(
     assert [*tmp_path.iterdir()] == [folder] == [Path(made[2])]
 
 
-def test_many_programs_at_the_same_time_keep_their_folders(tmp_path: Path) -> None:
+def test_many_programs_at_the_same_time_keep_their_folders(tmp_path):
     code = """
 import sys
 from pathlib import Path
@@ -114,7 +111,7 @@ for _ in range(200):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_load_removes_what_killed_loads_and_conversions_have_left(tmp_path: Path) -> None:
+def test_a_load_removes_what_killed_loads_and_conversions_have_left(tmp_path):
     temporary, data = tmp_path / "tmp", tmp_path / "data"
     temporary.mkdir()
     data.mkdir()

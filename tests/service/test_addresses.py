@@ -124,7 +124,7 @@ def test_only_races_have_calendars(path):
         GRAMMAR.parse(f"{path}.ics")
 
 
-def test_of_a_filter_that_stands_twice_the_last_counts_and_the_value_of_the_endpoint_is_the_last_of_all():
+def test_if_a_filter_is_given_twice_the_last_counts_and_the_value_of_the_endpoint_after_it():
     assert read("/drivers/a/drivers/b/results")[3] == {"drivers": "b"}
     assert read("/results/2/drivers/a/results/1")[3] == {"results": "1", "drivers": "a"}
 
@@ -145,12 +145,17 @@ def test_a_value_is_read_by_its_kind(name, text, value):
 
 
 UNREADABLE = """
-// /2023//results /23 /0957 /20233 /+202 /2023/0 /2023/01 /2023/-1 /2023/1.5 /2023/9999999999999999999 /last
-/next/results /18/2023/results /grid/1/2023/races /results/2023/18/results /2023/grid/1 /2023/grid /fastest/1 /2023/fish
-/fish/1/results /2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/é/results /drivers//results
-/grid/x/results /grid/-1/results /grid/9999999999999999999/results /grid/٣/results /٢٠٢٣ /2023/18/results/x
+// /2023//results /23 /0957 /20233 /+202 /2023/0 /2023/01 /2023/-1 /2023/1.5
+/2023/9999999999999999999 /last
+/next/results /18/2023/results /grid/1/2023/races /results/2023/18/results /2023/grid/1 /2023/grid
+/fastest/1 /2023/fish
+/fish/1/results /2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/é/results
+/drivers//results
+/grid/x/results /grid/-1/results /grid/9999999999999999999/results /grid/٣/results /٢٠٢٣
+/2023/18/results/x
 .xml /2023.ics/ /.csv /2023/.ics /results.csv.json /races.
-/2023/18/results/rr /races/fish! /2023/qualifying /fp1/2 /fp4 /practice/one /sprint/practice /shootout
+/2023/18/results/rr /races/fish! /2023/qualifying /fp1/2 /fp4 /practice/one /sprint/practice
+/shootout
 """
 KELVIN = "/2023/\u212aarts"  # lower() makes a k of it
 
@@ -206,7 +211,8 @@ def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(pa
         ),
         (
             "/driverstandings/1/grid/1/drivers",
-            "drivers does not accept the filter grid with driverstandings; accepted with it: season, round, drivers.",
+            "drivers does not accept the filter grid with driverstandings; accepted with it: "
+            "season, round, drivers.",
         ),
     ],
 )

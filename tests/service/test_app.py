@@ -94,7 +94,10 @@ def test_a_fault_of_ours_is_500_without_details(sample_database, caplog):
 
 def started(**environ):
     """`racedata serve` up to the point at which it would listen."""
-    code = "import os; from racedata.service import server, settings as s; server.application(s.Settings.read(os.environ))"
+    code = (
+        "import os; from racedata.service import server, settings as s; "
+        "server.application(s.Settings.read(os.environ))"
+    )
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 

@@ -55,7 +55,8 @@ def client_over(data, **settings):
 HOSTS = st.sampled_from(["a.example", "b.example", "a.example:8080", "bad host"])
 SCHEMES = st.sampled_from(["http", "https"])
 PATHS = """
-/2023 /2023/races.json /2023/18 /2023/18/laps /2023/18/Laps.json /2023/18/x /2021/12/sprint /2023/18/results/
+/2023 /2023/races.json /2023/18 /2023/18/laps /2023/18/Laps.json /2023/18/x /2021/12/sprint
+/2023/18/results/
 /drivers/leclerc/results /results/drivers/leclerc/results /current/last/laps /2023/18/laps/1/laps
 """
 METHODS = st.sampled_from(["GET", "HEAD", "POST"])
@@ -422,7 +423,12 @@ path, query, requests, codings = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys
 app = create_app(Settings(), Snapshot.read(sys.argv[1]))
 
 def ask(host, coding):
-    environ = {"PATH_INFO": path, "QUERY_STRING": query, "HTTP_HOST": host, "HTTP_ACCEPT_ENCODING": coding}
+    environ = {
+        "PATH_INFO": path,
+        "QUERY_STRING": query,
+        "HTTP_HOST": host,
+        "HTTP_ACCEPT_ENCODING": coding,
+    }
     return len(webtest.TestRequest.blank("/", environ=environ).get_response(app).body)
 
 for coding in codings:
@@ -467,7 +473,7 @@ def named(path):
 
 
 def body(number, size):
-    """What the cache holds of a body of `size` bytes, which differs from that of any other number."""
+    """What the cache holds of a body of `size` bytes; each `number` has another one."""
     return Body(
         compressed(f"{number}/{size};".encode() + random.Random(number).randbytes(size // 5) * 5),
         number,

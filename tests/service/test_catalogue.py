@@ -63,7 +63,10 @@ def test_in_winter_current_is_the_next_season_in_lists_of_races(catalogue, datab
 def test_current_is_one_season_if_it_has_a_race_to_come_or_no_later_one_is_known(
     database, statement
 ):
-    sessions = "DELETE FROM sessions WHERE raceId IN (SELECT raceId FROM races WHERE year = 2023 AND round > 18)"
+    sessions = (
+        "DELETE FROM sessions WHERE raceId IN (SELECT raceId FROM races WHERE year = "
+        "2023 AND round > 18)"
+    )
     other = Catalogue(Snapshot.read(changed(database, sessions, statement)))
     assert other.select(GRAMMAR.parse("/current")).season == 2023
 

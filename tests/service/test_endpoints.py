@@ -160,7 +160,7 @@ def test_healthz_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it
     ]
 
 
-def test_healthz_says_when_each_source_was_asked_and_since_when_it_is_followed_even_if_it_gave_nothing(
+def test_healthz_says_of_each_source_when_it_was_asked_and_since_when_it_is_followed(
     several_sources,
 ):
     app = client(several_sources)
@@ -247,7 +247,8 @@ WRONG_BY_ENDING = {
     },
     ICS: {
         "callback=": ".ics does not accept callback; accepted are limit, offset, sessions.",
-        "sessions=": "sessions has ''; accepted are practice, qualifying, sprintqualifying, sprint, race, separated by "
+        "sessions=": "sessions has ''; accepted are practice, qualifying, sprintqualifying, "
+        "sprint, race, separated by "
         "commas.",
         "sessions=race,fp1": "sessions has 'fp1'; accepted are practice, ",
         "sessions=race&sessions=race": "sessions is given 2 times; it is accepted once, as in ",

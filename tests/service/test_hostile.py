@@ -3,8 +3,6 @@ the next good one.
 """
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support import ROOT
@@ -18,16 +16,16 @@ from support.hostile import (
     send,
     statuses,
 )
-from support.processes import OFF, Gunicorn, service, until
+from support.processes import OFF, service, until
 
 
 @pytest.fixture(scope="module")
-def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def log(tmp_path_factory):
     return tmp_path_factory.mktemp("hostile") / "log"
 
 
 @pytest.fixture(scope="module")
-def running(sample_database: Path, log: Path) -> Iterator[Gunicorn]:
+def running(sample_database, log):
     with service(sample_database, log, WEB_CONCURRENCY="1", **OFF) as started:
         until(lambda: len(started.workers()) == 1)
         before = started.workers()
@@ -37,7 +35,7 @@ def running(sample_database: Path, log: Path) -> Iterator[Gunicorn]:
     assert "Traceback" not in written and "[ERROR]" not in written
 
 
-def assert_still_works(running: Gunicorn, answer: bytes) -> None:
+def assert_still_works(running, answer):
     """The answer reveals nothing, and the next request is answered."""
     for secret in (b"Traceback", b".py", b"site-packages", bytes(ROOT), b"sqlite3"):
         assert secret not in answer
@@ -45,32 +43,32 @@ def assert_still_works(running: Gunicorn, answer: bytes) -> None:
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_request_is_refused(running: Gunicorn, name: str) -> None:
+def test_a_malformed_request_is_refused(running, name):
     answer = send(running.address, MALFORMED[name])
     assert statuses(answer) and all(400 <= status < 500 for status in statuses(answer))
     assert_still_works(running, answer)
 
 
-def test_an_answer_does_not_reveal_the_version_of_the_server(running: Gunicorn) -> None:
+def test_an_answer_does_not_reveal_the_version_of_the_server(running):
     assert b"\r\nServer: gunicorn\r\n" in send(running.address, GOOD)
 
 
 @pytest.mark.parametrize("name", TRUNCATED)
-def test_a_truncated_request_is_refused_or_not_answered(running: Gunicorn, name: str) -> None:
+def test_a_truncated_request_is_refused_or_not_answered(running, name):
     answer = send(running.address, TRUNCATED[name], end=True)
     assert all(400 <= status < 500 for status in statuses(answer))
     assert_still_works(running, answer)
 
 
 @pytest.mark.parametrize("name", UNUSUAL)
-def test_an_unusual_request_is_answered_or_refused(running: Gunicorn, name: str) -> None:
+def test_an_unusual_request_is_answered_or_refused(running, name):
     answer = send(running.address, UNUSUAL[name])
     assert statuses(answer) and all(status < 500 for status in statuses(answer))
     assert_still_works(running, answer)
 
 
 @pytest.mark.parametrize("name", SMUGGLED)
-def test_a_request_with_an_ambiguous_body_is_refused(running: Gunicorn, name: str) -> None:
+def test_a_request_with_an_ambiguous_body_is_refused(running, name):
     answer = send(running.address, SMUGGLED[name], end=True)
     # 405: the method; 501: an unknown transfer coding (RFC 9112, section 6.1). With an underscore
     # it is another header, so the body is not ambiguous and the second request is a request.
@@ -79,16 +77,14 @@ def test_a_request_with_an_ambiguous_body_is_refused(running: Gunicorn, name: st
 
 
 @pytest.mark.parametrize("name", MALFORMED)
-def test_a_malformed_request_after_a_good_one_is_refused(running: Gunicorn, name: str) -> None:
+def test_a_malformed_request_after_a_good_one_is_refused(running, name):
     answer = send(running.address, GOOD_KEEP_ALIVE + MALFORMED[name])
     assert statuses(answer)[0] == 200
     assert all(400 <= status < 500 for status in statuses(answer)[1:])
     assert_still_works(running, answer)
 
 
-def test_malformed_requests_add_one_short_line_per_second_to_the_log(
-    running: Gunicorn, log: Path
-) -> None:
+def test_malformed_requests_add_one_short_line_per_second_to_the_log(running, log):
     length = len(log.read_text())
     began = time.monotonic()
     for _ in range(200):

@@ -1,4 +1,4 @@
-"""racedata.service.latest: the next race, the last result and the championships on the page at `/`."""
+"""racedata.service.latest: the next race, the last result and the championships on the page."""
 
 import pytest
 from support.answers import client, words_of
@@ -16,12 +16,12 @@ def test_the_page_shows_the_next_race_with_its_sessions_in_order_of_time(sample_
         in text
     )
     assert (
-        "Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, 18:30 Practice 2 Fri 27 Oct 2023, 22:00"
-        in text
+        "Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, "
+        "18:30 Practice 2 Fri 27 Oct 2023, 22:00" in text
     )
     assert (
-        "Practice 3 Sat 28 Oct 2023, 17:30 Qualifying Sat 28 Oct 2023, 21:00 Race Sun 29 Oct 2023, 20:00"
-        in text
+        "Practice 3 Sat 28 Oct 2023, 17:30 Qualifying Sat 28 Oct 2023, 21:00 Race Sun 29 Oct 2023, "
+        "20:00" in text
     )
 
 
@@ -39,7 +39,10 @@ def test_in_winter_the_next_race_is_the_first_of_the_next_season(database):
 
 
 def test_the_sessions_of_a_sprint_weekend_have_their_names_of_that_year(database):
-    renamed = "UPDATE sessions SET session = iif(session = 'fp2', 'sq', 'sprint') WHERE RACE(2023/19) AND session > 'fp1'"
+    renamed = (
+        "UPDATE sessions SET session = iif(session = 'fp2', 'sq', "
+        "'sprint') WHERE RACE(2023/19) AND session > 'fp1'"
+    )
     text = words_of(page_of(database, f"{renamed} AND session < 'quali'"))
     assert "Sprint Shootout Fri 27 Oct 2023, 22:00 Sprint Sat 28 Oct 2023, 17:30 Quali" in text
 
@@ -70,8 +73,8 @@ def test_the_page_shows_the_first_places_of_the_last_race(sample_database):
         "Last: United States Grand Prix Round 18 of 2023. Circuit of the Americas, Austin" in text
     )
     assert (
-        "Points 1 Max Verstappen Red Bull 1:35:21.362 25 2 Lando Norris McLaren +10.730 18 3 Carlos Sainz"
-        in text
+        "Points 1 Max Verstappen Red Bull 1:35:21.362 25 2 Lando Norris McLaren +10.730 "
+        "18 3 Carlos Sainz" in text
     )
     assert "10 Logan Sargeant Williams +1:27.998 1 Championships" in text
 
@@ -94,12 +97,12 @@ def test_the_page_shows_of_a_result_what_is_known(database, columns, text):
 def test_the_page_shows_the_leaders_of_both_championships(sample_database):
     text = words_of(page_of(sample_database))
     assert (
-        "Drivers after round 18 (all: JSON , CSV ) Pos Driver Points Wins 1 Max Verstappen Red Bull 466 15 2"
-        in text
+        "Drivers after round 18 (all: JSON , CSV ) Pos Driver Points Wins 1 Max Verstappen "
+        "Red Bull 466 15 2" in text
     )
     assert (
-        "Constructors after round 18 (all: JSON , CSV ) Pos Constructor Points Wins 1 Red Bull 706 17 2"
-        in text
+        "Constructors after round 18 (all: JSON , "
+        "CSV ) Pos Constructor Points Wins 1 Red Bull 706 17 2" in text
     )
 
 

@@ -156,7 +156,8 @@ def test_limited_and_refused_answers_are_as_described(sample_database, described
 
 
 def test_health_is_as_described(several_sources, described):
-    refreshed = '{"f1db": {"refreshedAt": "2026-11-22T06:00:00Z"}, "other": {"followedSince": "2026-11-22T06:00:00Z"}}'
+    time = "2026-11-22T06:00:00Z"
+    refreshed = json.dumps({"f1db": {"refreshedAt": time}, "other": {"followedSince": time}})
     refreshes_path(several_sources).write_text(refreshed)
     described.hold(client(several_sources).get("/healthz"), "/healthz")
 

@@ -50,8 +50,9 @@ import itertools, os, signal
 from racedata.service.ratelimit.bucket import Limit
 from racedata.service.ratelimit.local_store import LocalStore
 clock = lambda: 10**12
-store = LocalStore([Limit("burst", 40, 1), Limit("sustained", 500, 3600)], clients=4096, clock=clock)
-allowed = lambda client, requests: sum(store.take(client).refused_by is None for _ in range(requests))
+limits = [Limit("burst", 40, 1), Limit("sustained", 500, 3600)]
+store = LocalStore(limits, clients=4096, clock=clock)
+allowed = lambda client, n: sum(store.take(client).refused_by is None for _ in range(n))
 """
     done = subprocess.run(
         [sys.executable, "-c", prelude + code], cwd=ROOT, capture_output=True, text=True, timeout=60

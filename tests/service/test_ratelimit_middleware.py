@@ -43,7 +43,8 @@ def test_a_request_over_the_limit_is_429_and_succeeds_after_retry_after(app):
         "type": "about:blank",
         "title": "Too Many Requests",
         "status": 429,
-        "detail": "The burst limit of 4 requests in 1 s is reached; this request succeeds after 1 s.",
+        "detail": "The burst limit of 4 requests in 1 s is reached; "
+        "this request succeeds after 1 s.",
     }
     assert refused.headers["Retry-After"] == "1"
     assert refused.headers["RateLimit"] == '"burst";r=0;t=1, "sustained";r=496;t=29'

@@ -62,16 +62,33 @@ def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logg
     assert record.message.endswith("Connection refused.")
 
 
-# fmt: off
+# After the last two, nothing follows.
 REPLIES = [
-    b"*0\r\n", b"*-1\r\n", b"*1\r\n:1\r\n", b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
-    b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n", b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
-    b"*3\r\n:1\r\n:2\r\n:three\r\n", b"*3\r\n:1\r\n:2\r\n-ERR\r\n", b"*1\r\n" * 5000, b"*1000000000\r\n",
-    b"$5\r\nhello\r\n", b"$-5\r\n", b"$-1\r\n", b":1\r\n", b"+OK\r\n", b"-ERR unknown command\r\n",
-    b"-ERR two\nlines\r\n", b"-NOSCRIPT\r\n", b"%1\r\n+a\r\n:1\r\n", b"\r\n",
-    b"HTTP/1.1 400 Bad Request\r\n\r\n", b"\x00" * 2000, b"*3\r\n:1\r\n:2\r\n", b"no line end",
-]  # after the last two: nothing
-# fmt: on
+    b"*0\r\n",
+    b"*-1\r\n",
+    b"*1\r\n:1\r\n",
+    b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
+    b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n",
+    b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
+    b"*3\r\n:1\r\n:2\r\n:three\r\n",
+    b"*3\r\n:1\r\n:2\r\n-ERR\r\n",
+    b"*1\r\n" * 5000,
+    b"*1000000000\r\n",
+    b"$5\r\nhello\r\n",
+    b"$-5\r\n",
+    b"$-1\r\n",
+    b":1\r\n",
+    b"+OK\r\n",
+    b"-ERR unknown command\r\n",
+    b"-ERR two\nlines\r\n",
+    b"-NOSCRIPT\r\n",
+    b"%1\r\n+a\r\n:1\r\n",
+    b"\r\n",
+    b"HTTP/1.1 400 Bad Request\r\n\r\n",
+    b"\x00" * 2000,
+    b"*3\r\n:1\r\n:2\r\n",
+    b"no line end",
+]
 
 
 @pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: repr(reply[:30]))
@@ -136,8 +153,8 @@ def test_if_a_reply_does_not_end_each_request_is_decided_in_one_timeout_and_its_
     (outage,) = outages(caplog)
     if never_end is drip:
         assert (
-            outage
-            == "limit store unavailable, each machine counts on its own: TimeoutError: no answer within 2 s"
+            outage == "limit store unavailable, each machine counts on its own: TimeoutError: "
+            "no answer within 2 s"
         )
 
 
@@ -177,7 +194,7 @@ def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_drop
     assert len(outages(caplog)) == 1
 
 
-def test_if_redis_is_slow_for_five_requests_in_a_row_the_local_store_decides_until_an_answer_is_fast(
+def test_if_redis_is_slow_five_times_in_a_row_the_local_store_decides_until_it_is_fast(
     patient, caplog
 ):
     caplog.set_level("INFO", "racedata")
@@ -202,7 +219,8 @@ def test_if_redis_is_slow_for_five_requests_in_a_row_the_local_store_decides_unt
             store.take(b"a")
         assert len(fake.commands) == 36
     assert [record.message for record in caplog.records] == [
-        "limit store unavailable, each machine counts on its own: 5 answers in a row took 0.15 s or longer",
+        "limit store unavailable, each machine counts on its own: "
+        "5 answers in a row took 0.15 s or longer",
         "limit store available again",
     ]
 

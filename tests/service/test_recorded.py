@@ -107,6 +107,7 @@ def test_recorded_sprints_are_given_again_but_for_the_differences_named(gaps, re
     races = recording["MRData"]["RaceTable"]["Races"]
     assert [race["round"] for race in races] == list(SPRINTS)
     for expected in races:
-        address = f"/ergast/f1/2023/{expected['round']}/sprint.json?limit={len(expected['SprintResults'])}"
+        limit = len(expected["SprintResults"])
+        address = f"/ergast/f1/2023/{expected['round']}/sprint.json?limit={limit}"
         (race,) = gaps.get(address).json["MRData"]["RaceTable"]["Races"]
         assert by_place(differences(expected, race)) == by_place(SPRINTS[race["round"]])

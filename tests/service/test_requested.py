@@ -14,8 +14,10 @@ from support.answers import client, request
 from support.processes import service
 
 NO_ENDPOINT = """
-/index.html /2024 /2023/99 /2023/1/results /02023 /2023/ /ergast/f1/.json /ergast/f2/2023 /ergast/f1//2023
-/ergast/f1/0957 /ergast/f1/2_23 /ergast/f1/2023/01 /ergast/f1/2023/18/results.xml /ergast/f1/2023/18/results.json/
+/index.html /2024 /2023/99 /2023/1/results /02023 /2023/ /ergast/f1/.json /ergast/f2/2023
+/ergast/f1//2023
+/ergast/f1/0957 /ergast/f1/2_23 /ergast/f1/2023/01 /ergast/f1/2023/18/results.xml
+/ergast/f1/2023/18/results.json/
 /ergast/f1/2023/18/../18 /healthz/ /Healthz //ergast/f1/2023 ///ergast/f1/2023/18/laps // //healthz
 """
 
@@ -223,7 +225,7 @@ HOSTS = st.one_of(
 
 
 def as_wsgi(text):
-    """Text as a server puts it into PATH_INFO and QUERY_STRING: its bytes, each as one character."""
+    """Text as a server puts it into PATH_INFO and QUERY_STRING: a character for each byte."""
     return text.encode("utf-8", "surrogateescape").decode("latin-1")
 
 

@@ -21,7 +21,10 @@ def test_the_page_of_a_season_has_its_races_with_their_winners_and_links(sample)
         "racedata Season 2023 ← 2021 Races and their winners Round Race Winner 1 Bahrain Grand Prix"
         in text
     )
-    race = "18 United States Grand Prix Sun 22 Oct 2023 , Circuit of the Americas Max Verstappen Red Bull 19 Mexico"
+    race = (
+        "18 United States Grand Prix Sun 22 Oct 2023 , "
+        "Circuit of the Americas Max Verstappen Red Bull 19 Mexico"
+    )
     assert race in text
     assert "Race results 40 JSON CSV" in text
     links = {*links_of(html)}
@@ -47,8 +50,8 @@ def test_the_page_of_a_race_has_its_results_and_its_records_with_links(sample):
         in text
     )
     assert (
-        "Pos Driver Grid Laps Time Points 1 Max Verstappen Red Bull 6 56 1:35:21.362 25 2 Lando Norris"
-        in text
+        "Pos Driver Grid Laps Time Points 1 Max Verstappen Red Bull 6 56 1:35:21.362 "
+        "25 2 Lando Norris" in text
     )
     assert "R Fernando Alonso Aston Martin 0 49 Undertray 0" in text
     assert "Lap timings 1,014 JSON CSV" in text

@@ -9,9 +9,7 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from pathlib import Path
 
 import pytest
 from support import ROOT
@@ -23,7 +21,7 @@ HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 OK = b"HTTP/1.1 200 OK"
 
 
-def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
+def run(command, **environ):
     """`command` in the project's folder, finished."""
     environ = {"PATH": os.environ["PATH"], **environ}
     return subprocess.run(
@@ -31,13 +29,13 @@ def run(command: list[str], **environ: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def with_open_files(number: int) -> list[str]:
+def with_open_files(number):
     """The command that starts gunicorn, allowed to open so many files."""
     return ["sh", "-c", f'ulimit -n {number}; exec "$@"', "sh", *SERVE]
 
 
 @contextmanager
-def running(command: list[str], ready: str = "offset=45", **environ: str) -> Iterator[list[str]]:
+def running(command, ready="offset=45", **environ):
     """Runs `command` in the project's folder during the block, which is entered after it has
     printed a `ready` line.
 
@@ -61,7 +59,7 @@ def running(command: list[str], ready: str = "offset=45", **environ: str) -> Ite
 
 
 @pytest.fixture
-def one_worker(sample_database: Path) -> dict[str, str]:
+def one_worker(sample_database):
     return {
         "PORT": str(free_port()),
         "RACEDATA_DATABASE": str(sample_database),
@@ -81,18 +79,17 @@ def one_worker(sample_database: Path) -> dict[str, str]:
         (
             "RACEDATA_DATABASE",
             "/none.db",
-            f"racedata: /none.db is missing; to build it, run: {COMMAND} load SOURCE --database /none.db\n",
+            "racedata: /none.db is missing; to build it, run: "
+            f"{COMMAND} load SOURCE --database /none.db\n",
         ),
     ],
 )
-def test_gunicorn_ends_with_one_line_if_it_cannot_start(
-    variable: str, value: str, line: str
-) -> None:
+def test_gunicorn_ends_with_one_line_if_it_cannot_start(variable, value, line):
     ended = run(SERVE, **{variable: value})
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", line)
 
 
-def test_it_listens_on_an_ipv6_address_too(one_worker: dict[str, str]) -> None:
+def test_it_listens_on_an_ipv6_address_too(one_worker):
     if not socket.has_ipv6:
         pytest.skip("no IPv6 here")
     url = f"http://[::1]:{one_worker['PORT']}"
@@ -102,17 +99,20 @@ def test_it_listens_on_an_ipv6_address_too(one_worker: dict[str, str]) -> None:
             assert f'"url":"{url}/ergast/f1/2023/18/races.json"'.encode() in answer.read()
 
 
-def test_a_second_service_on_the_same_port_does_not_start(one_worker: dict[str, str]) -> None:
+def test_a_second_service_on_the_same_port_does_not_start(one_worker):
     with running(SERVE, **one_worker):
         second = run(SERVE, **one_worker)
     assert second.returncode == 3
-    line = f"racedata: HOST=127.0.0.1 PORT={one_worker['PORT']}: cannot listen there: Address already in use"
+    line = (
+        f"racedata: HOST=127.0.0.1 PORT={one_worker['PORT']}: cannot listen there: "
+        "Address already in use"
+    )
     assert line in second.stderr.splitlines()
     # the others are gunicorn's "Starting", and that it is only a sample
     assert len(second.stderr.splitlines()) <= 3
 
 
-def test_a_client_that_connects_while_it_starts_is_answered(one_worker: dict[str, str]) -> None:
+def test_a_client_that_connects_while_it_starts_is_answered(one_worker):
     for _ in range(5):
         process = subprocess.Popen(
             SERVE,
@@ -135,18 +135,17 @@ def test_a_client_that_connects_while_it_starts_is_answered(one_worker: dict[str
 
 
 @pytest.mark.parametrize(("workers", "open_files"), [("512", 1024), ("64", 64)])
-def test_it_does_not_start_with_more_workers_than_open_files_allow(
-    one_worker: dict[str, str], workers: str, open_files: int
-) -> None:
+def test_it_does_not_start_with_more_workers_than_open_files_allow(one_worker, workers, open_files):
     ended = run(with_open_files(open_files), **{**one_worker, "WEB_CONCURRENCY": workers})
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr == (
-        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files: expected fewer workers, or "
+        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files: "
+        "expected fewer workers, or "
         f"more than the {open_files} files that the system allows (ulimit -n)\n"
     )
 
 
-def test_more_connections_than_open_files_cause_no_errors(one_worker: dict[str, str]) -> None:
+def test_more_connections_than_open_files_cause_no_errors(one_worker):
     address = ("127.0.0.1", int(one_worker["PORT"]))
     with running(with_open_files(120), **one_worker) as lines, ExitStack() as stack:
         connections = [
@@ -168,7 +167,10 @@ import os, signal, sys
 from racedata.service import server, settings
 
 def config(settings):
-    return {**usual(settings), "post_fork": lambda server, worker: os.kill(os.getpid(), signal.SIGTERM)}
+    def end_master(server, worker):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    return {**usual(settings), "post_fork": end_master}
 
 usual, server.config = server.config, config
 arguments = settings.parse_arguments(sys.argv[1:])
@@ -176,9 +178,7 @@ server.serve(arguments.settings, arguments.gunicorn_options)
 """
 
 
-def test_a_worker_that_is_told_to_stop_while_it_starts_stops(
-    one_worker: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_worker_that_is_told_to_stop_while_it_starts_stops(one_worker, tmp_path):
     (tmp_path / "early.py").write_text(EARLY)
     log, command = tmp_path / "log", [sys.executable, str(tmp_path / "early.py")]
     del one_worker["PORT"]
@@ -186,7 +186,7 @@ def test_a_worker_that_is_told_to_stop_while_it_starts_stops(
         until(lambda: "Worker exiting" in log.read_text())
 
 
-def test_a_second_master_starts_in_the_same_way(one_worker: dict[str, str], tmp_path: Path) -> None:
+def test_a_second_master_starts_in_the_same_way(one_worker, tmp_path):
     log = tmp_path / "log"
     del one_worker["PORT"]
     with log.open("w") as output, gunicorn(environ=one_worker, output=output) as running:
@@ -206,15 +206,13 @@ def test_a_second_master_starts_in_the_same_way(one_worker: dict[str, str], tmp_
         ("--limit-request-line=0", "limit-request-line 0: expected a number from 1 to 8190"),
     ],
 )
-def test_it_refuses_options_of_gunicorn_that_its_worker_does_not_keep(
-    one_worker: dict[str, str], option: str, said: str
-) -> None:
+def test_it_refuses_options_of_gunicorn_that_its_worker_does_not_keep(one_worker, option, said):
     ended = run([*SERVE, "--", option], **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr.splitlines()[-1].startswith(f"racedata: {said}")
 
 
-def test_it_refuses_a_certificate(one_worker: dict[str, str]) -> None:
+def test_it_refuses_a_certificate(one_worker):
     ended = run([*SERVE, "--", "--certfile", __file__], **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")
     line = "racedata: certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)"

@@ -140,7 +140,8 @@ def test_a_line_is_a_record_with_its_race(sample):
     lines = sample.get("/ergast/f1/2023/18/laps.csv?limit=1&offset=45").text.splitlines()
     assert lines == [
         "season,round,raceName,Circuit.circuitId,Circuit.circuitName,date,number,driverId,position,time,millis",
-        "2023,18,United States Grand Prix,americas,Circuit of the Americas,2023-10-22,3,piastri,6,1:42.929,102929",
+        "2023,18,United States Grand Prix,americas,Circuit of the "
+        "Americas,2023-10-22,3,piastri,6,1:42.929,102929",
     ]
 
 

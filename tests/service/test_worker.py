@@ -9,21 +9,19 @@ import re
 import signal
 import socket
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack
-from pathlib import Path
 
 import pytest
-from support.processes import OFF, Gunicorn, gunicorn, listens, open_files, service, until
+from support.processes import OFF, gunicorn, listens, open_files, service, until
 
 ANSWERED = b"HTTP/1.1 200 OK"
 
 
-def request(path: str, *headers: str) -> bytes:
+def request(path, *headers):
     return "\r\n".join([f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]).encode()
 
 
-def responses(connection: socket.socket) -> Iterator[tuple[dict[bytes, bytes], bytes]]:
+def responses(connection):
     """The headers and bodies of the responses that come over a connection. Each must be a 200."""
     with connection.makefile("rb") as stream:
         while line := stream.readline():
@@ -32,15 +30,13 @@ def responses(connection: socket.socket) -> Iterator[tuple[dict[bytes, bytes], b
             yield headers, stream.read(int(headers[b"content-length"]))
 
 
-def answers(connection: socket.socket) -> Iterator[bytes]:
+def answers(connection):
     """The bodies of these responses."""
     return (body for _, body in responses(connection))
 
 
 @pytest.fixture(params=["tcp", "unix"])
-def one_worker(
-    request: pytest.FixtureRequest, sample_database: Path, tmp_path: Path
-) -> Iterator[Gunicorn]:
+def one_worker(request, sample_database, tmp_path):
     """A service with one worker, without rate limits."""
     sockets = [tmp_path / "0.sock"] if request.param == "unix" else []
     with service(sample_database, tmp_path / "log", sockets, WEB_CONCURRENCY="1", **OFF) as running:
@@ -48,7 +44,7 @@ def one_worker(
     assert "Traceback" not in (tmp_path / "log").read_text()
 
 
-def connected(running: Gunicorn, stack: ExitStack, received: int | None = None) -> socket.socket:
+def connected(running, stack, received=None):
     """A connection to a service. `received` limits its receive buffer, in bytes."""
     family = socket.AF_UNIX if isinstance(running.address, str) else socket.AF_INET
     connection = stack.enter_context(socket.socket(family))
@@ -59,7 +55,7 @@ def connected(running: Gunicorn, stack: ExitStack, received: int | None = None) 
     return connection
 
 
-def answering_worker(running: Gunicorn, stack: ExitStack) -> int:
+def answering_worker(running, stack):
     """The id of the one worker of a service, once it answers."""
     connection = connected(running, stack)
     connection.sendall(request("/healthz"))
@@ -68,7 +64,7 @@ def answering_worker(running: Gunicorn, stack: ExitStack) -> int:
     return worker
 
 
-def test_silent_clients_do_not_delay_others(one_worker: Gunicorn) -> None:
+def test_silent_clients_do_not_delay_others(one_worker):
     health = request("/healthz")
     with ExitStack() as stack:
         silent = [connected(one_worker, stack) for _ in range(100)]
@@ -82,7 +78,7 @@ def test_silent_clients_do_not_delay_others(one_worker: Gunicorn) -> None:
         assert next(answers(silent[0]))
 
 
-def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: Gunicorn) -> None:
+def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker):
     large = request("/ergast/f1/results.json?limit=2000")
     with ExitStack() as stack:
         good, *slow = [connected(one_worker, stack, 4096) for _ in range(10)]
@@ -99,8 +95,8 @@ def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker: 
 
 
 def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(
-    one_worker: Gunicorn,
-) -> None:
+    one_worker,
+):
     health = request("/healthz")
     long = request("/healthz", "A: " + "x" * 8000, "B: " + "y" * 300)
     parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [
@@ -139,9 +135,7 @@ server.serve(arguments.settings, arguments.gunicorn_options)
 
 
 @pytest.mark.parametrize("threads", ["1", "4"])
-def test_clients_that_request_slow_answers_do_not_delay_others(
-    tmp_path: Path, threads: str
-) -> None:
+def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads):
     lock = tmp_path / "lock"
     (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
     command = [sys.executable, str(tmp_path / "waiting.py")]
@@ -183,8 +177,8 @@ server.serve(arguments.settings, arguments.gunicorn_options)
 
 @pytest.mark.parametrize("threads", ["1", "4"])
 def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half_answer(
-    tmp_path: Path, threads: str
-) -> None:
+    tmp_path, threads
+):
     (tmp_path / "failing.py").write_text(FAILING)
     command, log = [sys.executable, str(tmp_path / "failing.py")], tmp_path / "log"
     with (
@@ -204,7 +198,7 @@ def test_an_application_that_fails_in_the_middle_of_an_answer_is_500_and_no_half
     assert log.read_text().count("ZeroDivisionError") == 2
 
 
-def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:
+def test_headers_that_do_not_end_are_refused(one_worker):
     with ExitStack() as stack:
         connection = connected(one_worker, stack)
         connection.sendall(b"GET /healthz HTTP/1.1\r\n" + b"A: b\r\n" * 7000)
@@ -212,8 +206,8 @@ def test_headers_that_do_not_end_are_refused(one_worker: Gunicorn) -> None:
 
 
 def test_a_head_that_comes_byte_by_byte_has_no_more_time_than_a_whole_one(
-    sample_database: Path, tmp_path: Path
-) -> None:
+    sample_database, tmp_path
+):
     options = {"WEB_CONCURRENCY": "1", "GUNICORN_CMD_ARGS": "--keep-alive 1", **OFF}
     with service(sample_database, tmp_path / "log", **options) as running, ExitStack() as stack:
         connection = connected(running, stack)
@@ -229,9 +223,7 @@ def test_a_head_that_comes_byte_by_byte_has_no_more_time_than_a_whole_one(
                 closed = True
 
 
-def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(
-    sample_database: Path, tmp_path: Path
-) -> None:
+def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(sample_database, tmp_path):
     limits = {
         "RACEDATA_BURST_LIMIT": "off",
         "RACEDATA_SUSTAINED_LIMIT": "3/day",
@@ -243,7 +235,7 @@ def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(
         request("/", "Host: b"),
     )
 
-    def status(name: bytes, sent: bytes) -> bytes:
+    def status(name, sent):
         with socket.socket(socket.AF_UNIX) as client:
             client.bind(name)
             client.settimeout(20)
@@ -261,9 +253,7 @@ def test_the_name_of_a_client_of_a_unix_socket_is_not_its_address(
         assert status(b"\0" + os.urandom(1).hex()[:1].encode(), ambiguous) == b"400"
 
 
-def test_a_stop_answers_all_requests_that_have_arrived(
-    one_worker: Gunicorn, tmp_path: Path
-) -> None:
+def test_a_stop_answers_all_requests_that_have_arrived(one_worker, tmp_path):
     with ExitStack() as stack:
         worker = answering_worker(one_worker, stack)
         os.kill(worker, signal.SIGSTOP)
@@ -276,7 +266,7 @@ def test_a_stop_answers_all_requests_that_have_arrived(
         assert [client.recv(15) for client in clients] == [ANSWERED] * 100
 
 
-def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path: Path) -> None:
+def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path):
     lock = tmp_path / "lock"
     (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
     command = [sys.executable, str(tmp_path / "waiting.py")]
@@ -300,8 +290,8 @@ def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path: Path) 
 
 
 def test_clients_that_do_not_close_their_connection_do_not_delay_others(
-    one_worker: Gunicorn,
-) -> None:
+    one_worker,
+):
     health = request("/healthz")
     last = [
         request("/healthz", "Connection: close"),
@@ -323,7 +313,7 @@ def test_clients_that_do_not_close_their_connection_do_not_delay_others(
                 assert stream.read().startswith(b"HTTP/1.")
 
 
-def test_a_request_with_a_body_is_answered_before_its_body(one_worker: Gunicorn) -> None:
+def test_a_request_with_a_body_is_answered_before_its_body(one_worker):
     with ExitStack() as stack:
         connection = connected(one_worker, stack)
         connection.sendall(request("/healthz", "Content-Length: 1000", "Expect: 100-continue"))
@@ -334,7 +324,7 @@ def test_a_request_with_a_body_is_answered_before_its_body(one_worker: Gunicorn)
             assert b"Connection: close\r\n" in list(iter(stream.readline, b"\r\n"))
 
 
-def test_clients_that_send_nothing_do_not_delay_a_stop(one_worker: Gunicorn) -> None:
+def test_clients_that_send_nothing_do_not_delay_a_stop(one_worker):
     with ExitStack() as stack:
         silent, closing, half = (connected(one_worker, stack) for _ in range(3))
         closing.sendall(request("/healthz", "Connection: close"))
@@ -345,7 +335,7 @@ def test_clients_that_send_nothing_do_not_delay_a_stop(one_worker: Gunicorn) -> 
         assert silent.recv(1) == half.recv(1) == b""
 
 
-def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunicorn) -> None:
+def test_requests_that_are_sent_together_are_answered_in_order(one_worker):
     with ExitStack() as stack:
         connection = connected(one_worker, stack)
         connection.sendall(
@@ -359,7 +349,7 @@ def test_requests_that_are_sent_together_are_answered_in_order(one_worker: Gunic
     assert offsets == [str(number % 3) for number in range(400)]
 
 
-def tokens_left(connection: socket.socket) -> int:
+def tokens_left(connection):
     """How many tokens are left after the first response that comes over a connection."""
     headers, _ = next(responses(connection))
     found = re.search(rb";r=(\d+)", headers[b"ratelimit"])
@@ -368,8 +358,8 @@ def tokens_left(connection: socket.socket) -> int:
 
 
 def test_a_client_that_sends_many_requests_together_does_not_delay_others(
-    sample_database: Path, tmp_path: Path
-) -> None:
+    sample_database, tmp_path
+):
     hurried, good = request("/ergast/f1/2023.json"), request("/ergast/f1/2022.json")
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "1000/day"}
     with (

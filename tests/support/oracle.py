@@ -38,26 +38,30 @@ FORMS = {
 # V  both
 # S  accepted: a place in the standings
 # -  refused
+WORDS = """
+circuits constructors drivers grid fastest results status laps pitstops qualifying sprint
+sprintqualifying practice driverstandings constructorstandings
+"""
+# A row per endpoint, a column per filter.
 MATRIX = """
-endpoint             circuits constructors drivers grid fastest results status laps pitstops qualifying sprint sprintqualifying practice driverstandings constructorstandings
-seasons              ●        ○            ○       ●    ●       ●       ●      -    -        -          -      -                -        S               S
-circuits             v        ●            ●       ●    ●       ●       ●      -    -        -          -      -                -        -               -
-races                ●        ●            ●       ●    ●       ●       ●      -    -        -          -      -                -        -               -
-constructors         ●        V            ●       ●    ●       ●       ●      -    -        -          -      -                -        -               S
-drivers              ●        ●            V       ●    ●       ●       ●      -    -        ●          -      -                -        S               -
-results              ●        ●            ●       ●    ●       v       ●      -    -        -          -      -                -        -               -
-sprint               ●        ●            ●       ●    -       -       ●      -    -        -          v      -                -        -               -
-qualifying           ●        ●            ●       ●    ●       ●       ●      -    -        v          -      -                -        -               -
-sprintqualifying     ●        ●            ●       -    -       -       -      -    -        -          -      v                -        -               -
-practice             ●        ●            ●       -    -       -       -      -    -        -          -      -                v        -               -
-pitstops             ●        ●            ●       ●    ●       ●       ●      ●    v        -          -      -                -        -               -
-laps                 ●        ●            ●       ●    ●       ●       ●      v    -        -          -      -                -        -               -
-driverstandings      -        -            ○       -    -       -       -      -    -        -          -      -                -        V               -
-constructorstandings -        ○            -       -    -       -       -      -    -        -          -      -                -        -               V
-status               ●        ●            ●       ●    ●       ●       v      -    -        -          -      -                -        -               -
-"""  # noqa: E501
-WORDS, *LINES = [line.split() for line in MATRIX.strip().splitlines()]
-CELLS = {endpoint: dict(zip(WORDS[1:], marks)) for endpoint, *marks in LINES}
+seasons               ● ○ ○ ● ● ● ● - - - - - - S S
+circuits              v ● ● ● ● ● ● - - - - - - - -
+races                 ● ● ● ● ● ● ● - - - - - - - -
+constructors          ● V ● ● ● ● ● - - - - - - - S
+drivers               ● ● V ● ● ● ● - - ● - - - S -
+results               ● ● ● ● ● v ● - - - - - - - -
+sprint                ● ● ● ● - - ● - - - v - - - -
+qualifying            ● ● ● ● ● ● ● - - v - - - - -
+sprintqualifying      ● ● ● - - - - - - - - v - - -
+practice              ● ● ● - - - - - - - - - v - -
+pitstops              ● ● ● ● ● ● ● ● v - - - - - -
+laps                  ● ● ● ● ● ● ● v - - - - - - -
+driverstandings       - - ○ - - - - - - - - - - V -
+constructorstandings  - ○ - - - - - - - - - - - - V
+status                ● ● ● ● ● ● v - - - - - - - -
+"""
+LINES = [line.split() for line in MATRIX.strip().splitlines()]
+CELLS = {endpoint: dict(zip(WORDS.split(), marks)) for endpoint, *marks in LINES}
 ACCEPTED = {
     endpoint: {word for word, mark in marks.items() if mark != "-"}
     for endpoint, marks in CELLS.items()
@@ -151,8 +155,10 @@ def names(text: str) -> dict[str, str]:
 
 # The names under which a table repeats the filters of the request, in its order.
 ECHO = names(
-    "season round circuits=circuitId constructors=constructorId constructorstandings=constructorStandings"
-    " drivers=driverId driverstandings=driverStandings grid fastest results=position status pitstops=stop laps=lap"
+    "season round circuits=circuitId constructors=constructorId "
+    "constructorstandings=constructorStandings"
+    " drivers=driverId driverstandings=driverStandings grid fastest results=position status "
+    "pitstops=stop laps=lap"
 )
 
 # The objects that are made of one row, and their columns.
@@ -296,7 +302,7 @@ def circuit_object(row: Row) -> dict[str, Any]:
 
 
 class Oracle:
-    """What the service has to answer over the dump in `folder`. `finish_times` is `total` or `gap`."""
+    """What the service must answer over the dump in `folder`. `finish_times`: `total` or `gap`."""
 
     def __init__(
         self,

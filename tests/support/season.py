@@ -42,7 +42,7 @@ def hours(least: float, most: float) -> timedelta:
 
 
 class Season:
-    """The year, and a database as it was at its beginning: with the calendar, and without records."""
+    """The year, and a database as at its beginning: with the calendar, and without records."""
 
     def __init__(
         self, database: Path, year: int, moves: Mapping[int, tuple[timedelta, timedelta]]
@@ -124,7 +124,8 @@ class Season:
                 for column in columns
             ]
             self.db.execute(
-                f"INSERT INTO {kind} ({', '.join(columns)}) VALUES ({', '.join('?' * len(values))})",
+                f"INSERT INTO {kind} ({', '.join(columns)}) VALUES "
+                f"({', '.join('?' * len(values))})",
                 values,
             )
 
@@ -164,7 +165,7 @@ class SimulatedSource:
                 raise LoadError("status 503; expected 200")
 
     def available(self, published: datetime, wait: timedelta) -> datetime:
-        """When something can be had at the latest, after a wait: not before the source works again."""
+        """When something can be had at the latest after a wait: not before the source works."""
         return next(
             (end for start, end in self.outages if start - wait <= published < end), published
         )

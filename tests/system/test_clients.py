@@ -43,20 +43,25 @@ HOST = "http://127.0.0.1:8000"
 FASTF1 = """
 get_seasons: -; circuit=monza; driver=hamilton constructor=mercedes grid_position=1 status=Finished
 get_seasons: results_position=1 fastest_rank=1
-get_race_schedule: season=2023; season=1957; season=current round=last; season=2023 driver=alonso circuit=americas
+get_race_schedule: season=2023; season=1957; season=current round=last
+get_race_schedule: season=2023 driver=alonso circuit=americas
 get_race_schedule: season= circuit=monaco
 get_driver_info: season=2023; driver=hamilton; constructor=ferrari results_position=1
 get_constructor_info: constructor=ferrari; driver=alonso; season=2023 fastest_rank=1 status=Finished
 get_circuits: season=2023; constructor=red_bull grid_position=1 results_position=1
 get_finishing_status: -; season=2023; driver=alonso status=Finished
-get_race_results: season=2023 round=18; season=1957 round=5; season=current round=last; driver=alonso
-get_race_results: circuit=silverstone constructor=mercedes grid_position=1 fastest_rank=1; season=2023 status=+1_Lap
+get_race_results: season=2023 round=18; season=1957 round=5; season=current round=last
+get_race_results: driver=alonso; season=2023 status=+1_Lap
+get_race_results: circuit=silverstone constructor=mercedes grid_position=1 fastest_rank=1
 get_qualifying_results: season=2005 round=1; results_position=1; driver=leclerc grid_position=1
 get_qualifying_results: season=2023 fastest_rank=1 status=Finished
-get_sprint_results: season=2023 round=18; results_position=1; driver=max_verstappen grid_position=1 status=Finished
-get_driver_standings: season=1957; season=1997; season=2023 round=9; driver=hamilton; standings_position=1
+get_sprint_results: season=2023 round=18; results_position=1
+get_sprint_results: driver=max_verstappen grid_position=1 status=Finished
+get_driver_standings: season=1957; season=1997; season=2023 round=9; driver=hamilton
+get_driver_standings: standings_position=1
 get_constructor_standings: season=2023 round=9; constructor=ferrari; standings_position=1
-get_lap_times: season=2023 round=18; season=2023 round=18 lap_number=7; season=2023 round=18 driver=alonso
+get_lap_times: season=2023 round=18; season=2023 round=18 lap_number=7
+get_lap_times: season=2023 round=18 driver=alonso
 get_pit_stops: season=2021 round=10; season=2023 round=18 stop_number=2
 get_pit_stops: season=2023 round=18 lap_number=17 driver=norris
 """
@@ -278,7 +283,7 @@ def whole(item):
 
 
 def rows_in(item):
-    """The rows in an object, each as a list of its plain values and those of the objects around it."""
+    """The rows in an object: each has its plain values and those of the objects around it."""
     own, inner = [], []
     for name, value in (item if isinstance(item, dict) else vars(item)).items():
         nested = [

@@ -1,4 +1,4 @@
-"""The examples in the pages for analysts and for developers of clients, run as a reader runs them."""
+"""The examples for analysts and for developers of clients, run as a reader runs them."""
 
 import json
 import os

@@ -3,14 +3,11 @@
 import subprocess
 import sys
 import urllib.request
-from pathlib import Path
 
 from support.processes import gunicorn
 
 
-def test_the_oldest_gunicorn_that_is_accepted_serves_too(
-    sample_database: Path, tmp_path: Path
-) -> None:
+def test_the_oldest_gunicorn_that_is_accepted_serves_too(sample_database, tmp_path):
     pip = [
         sys.executable,
         "-m",

@@ -4,7 +4,6 @@ published tables.
 
 import sqlite3
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 from support.answers import client
@@ -27,32 +26,49 @@ FASTEST = ("rank", "fastestLap", "fastestLapTime")
 
 # Of each driver, the pole positions and fastest laps that are published.
 POLES = {
-    "senna": 65, "clark": 33, "prost": 33, "mansell": 32, "fangio": 29, "lauda": 24, "piquet": 24, "hakkinen": 26,
-    "damon_hill": 20, "stewart": 17, "moss": 16, "peterson": 14, "rindt": 10,
+    "senna": 65,
+    "clark": 33,
+    "prost": 33,
+    "mansell": 32,
+    "fangio": 29,
+    "lauda": 24,
+    "piquet": 24,
+    "hakkinen": 26,
+    "damon_hill": 20,
+    "stewart": 17,
+    "moss": 16,
+    "peterson": 14,
+    "rindt": 10,
     # he was fastest in Monaco in 2012, and started sixth because of a penalty
     "michael_schumacher": 68 + 1,
-}  # fmt: skip
+}
 FASTEST_LAPS = {
-    "prost": 41, "mansell": 30, "clark": 28, "fangio": 23, "moss": 19, "senna": 19, "stewart": 15,
+    "prost": 41,
+    "mansell": 30,
+    "clark": 28,
+    "fangio": 23,
+    "moss": 19,
+    "senna": 19,
+    "stewart": 15,
     "ascari": 13,  # with the lap of 1954/5 that he shared with others; some tables have 12
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
-def both(dump: Path, f1db: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def both(dump, f1db, tmp_path_factory):
     """A database of the dump and what f1db adds."""
     database = tmp_path_factory.mktemp("both") / "racedata.db"
     build.load([str(dump), str(f1db)], str(database), None, lambda text: None)
     return database
 
 
-def columns(database: Path, table: str, *others: str) -> str:
+def columns(database, table, *others):
     """The columns of a table but its `record` and some others."""
     found = select(database, f"SELECT name FROM pragma_table_info('{table}')")
     return ", ".join(name for (name,) in found if name not in ("record", *others))
 
 
-def test_every_fact_of_the_dump_is_as_it_was(both: Path, dump_database: Path) -> None:
+def test_every_fact_of_the_dump_is_as_it_was(both, dump_database):
     with closing(sqlite3.connect(both)) as db:
         db.execute("ATTACH ? AS dump", (str(dump_database),))
         for table in (*LISTS, *RECORDS, "results"):
@@ -67,9 +83,7 @@ def test_every_fact_of_the_dump_is_as_it_was(both: Path, dump_database: Path) ->
             )
 
 
-def test_added_rows_are_of_races_that_had_none_of_their_kind(
-    both: Path, dump_database: Path
-) -> None:
+def test_added_rows_are_of_races_that_had_none_of_their_kind(both, dump_database):
     with closing(sqlite3.connect(both)) as db:
         db.execute("ATTACH ? AS dump", (str(dump_database),))
         for table in (*RECORDS, "results"):
@@ -78,8 +92,11 @@ def test_added_rows_are_of_races_that_had_none_of_their_kind(
             assert {race: after[race] for race in before} == before, table
 
 
-def test_each_race_since_2021_has_its_sessions_with_times_since_2022(both: Path) -> None:
-    with_times = "SELECT year, count(*), count(sessions.time) FROM sessions JOIN races USING (raceId) GROUP BY year"
+def test_each_race_since_2021_has_its_sessions_with_times_since_2022(both):
+    with_times = (
+        "SELECT year, count(*), count(sessions.time) FROM sessions JOIN races USING "
+        "(raceId) GROUP BY year"
+    )
     assert [(year, rows == times) for year, rows, times in select(both, with_times)] == [
         (year, year > 2021) for year in range(2021, 2026)
     ]
@@ -90,10 +107,10 @@ def test_each_race_since_2021_has_its_sessions_with_times_since_2022(both: Path)
     assert client(both).get("/ergast/f1/2025.ics").text.count("BEGIN:VEVENT") == 5 * 24
 
 
-def test_poles_and_fastest_laps_are_as_many_as_published(both: Path) -> None:
+def test_poles_and_fastest_laps_are_as_many_as_published(both):
     app = client(both)
 
-    def totals(drivers: dict[str, int], path: str) -> dict[str, int]:
+    def totals(drivers, path):
         found = {
             driver: app.get(f"/ergast/f1/drivers/{driver}/{path}.json?limit=1").json
             for driver in drivers
@@ -104,8 +121,9 @@ def test_poles_and_fastest_laps_are_as_many_as_published(both: Path) -> None:
     assert totals(FASTEST_LAPS, "fastest/1/results") == FASTEST_LAPS
 
 
-def test_michael_schumacher_was_fastest_in_monaco_in_2012_and_started_sixth(both: Path) -> None:
-    fastest_not_first = """SELECT year, round, grid FROM qualifying JOIN results USING (raceId, driverId)
-        JOIN races USING (raceId) JOIN drivers USING (driverId)
+def test_michael_schumacher_was_fastest_in_monaco_in_2012_and_started_sixth(both):
+    fastest_not_first = """SELECT year, round, grid
+        FROM qualifying JOIN results USING (raceId, driverId)
+            JOIN races USING (raceId) JOIN drivers USING (driverId)
         WHERE driverRef = 'michael_schumacher' AND qualifying.position = 1 AND grid <> 1"""
     assert select(both, fastest_not_first) == [(2012, 6, 6)]

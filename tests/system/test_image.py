@@ -12,7 +12,6 @@ import subprocess
 import sys
 import threading
 import urllib.request
-from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -20,9 +19,9 @@ from typing import Any, NamedTuple
 import pytest
 from support import ROOT, SAMPLE
 from support.answers import client
-from support.apis import Answer, answers_of, served
+from support.apis import answers_of, served
 from support.loads import rows_of, without
-from support.processes import OFF, Site, free_port, listens, until
+from support.processes import OFF, free_port, listens, until
 from support.traffic import Client, traffic
 
 from racedata import __version__
@@ -40,18 +39,18 @@ RUN += ["--security-opt=no-new-privileges", "--read-only", "--read-only-tmpfs=fa
 RESULTS = "/ergast/f1/2023/18/results.json"
 
 
-def podman(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def podman(*arguments):
     return subprocess.run([*PODMAN, *arguments], capture_output=True, text=True)
 
 
-def in_image(*command: str, options: tuple[str, ...] = ()) -> str:
+def in_image(*command, options=()):
     """What a command prints in a new container."""
     ended = podman(*RUN, "--rm", *options, "racedata", *command)
     assert ended.returncode == 0, ended.stderr
     return ended.stdout
 
 
-def inspect(image: str) -> dict[str, Any]:
+def inspect(image):
     found: dict[str, Any] = json.loads(podman("image", "inspect", image).stdout)[0]
     return found
 
@@ -63,33 +62,31 @@ class Container(NamedTuple):
     port: int
 
     @property
-    def address(self) -> Site:
+    def address(self):
         return "127.0.0.1", self.port
 
-    def exec(self, *command: str) -> subprocess.CompletedProcess[str]:
+    def exec(self, *command):
         return podman("exec", self.name, *command)
 
-    def says(self) -> list[str]:
+    def says(self):
         """The lines that it has printed."""
         ended = podman("logs", self.name)
         return [*ended.stdout.splitlines(), *ended.stderr.splitlines()]
 
-    def has_ended(self) -> bool:
+    def has_ended(self):
         return podman("inspect", "--format={{.State.Running}}", self.name).stdout.strip() == "false"
 
-    def status(self) -> int:
+    def status(self):
         """The exit status; waits for the end."""
         return int(podman("wait", "--interval=20ms", self.name).stdout)
 
-    def get(self, path: str) -> Any:
+    def get(self, path):
         with urllib.request.urlopen(f"http://127.0.0.1:{self.port}{path}", timeout=20) as answer:
             return json.load(answer)
 
 
 @contextmanager
-def container(
-    *command: str, data: str | Path | None = None, user: str = "12345:0", **environ: str
-) -> Iterator[Container]:
+def container(*command, data=None, user="12345:0", **environ):
     """A container with `data`, a folder or the name of a volume. If it serves, it does so when the
     block begins.
     """
@@ -110,7 +107,7 @@ def container(
         podman("rm", "--force", "--time=0", "--volumes", running.name)
 
 
-def test_the_image_is_small_and_has_neither_tools_nor_tests() -> None:
+def test_the_image_is_small_and_has_neither_tools_nor_tests():
     assert inspect("racedata")["Size"] - inspect("racedata-base")["Size"] < 25_000_000
     added = {
         line.split()[1] for line in podman("diff", "racedata", "racedata-base").stdout.splitlines()
@@ -120,7 +117,7 @@ def test_the_image_is_small_and_has_neither_tools_nor_tests() -> None:
     assert not {"pip", "setuptools", "tests"} & {name for path in added for name in path.split("/")}
 
 
-def test_the_image_says_what_it_is() -> None:
+def test_the_image_says_what_it_is():
     labels = {
         name.rpartition(".")[2]: text
         for name, text in inspect("racedata")["Config"]["Labels"].items()
@@ -130,7 +127,7 @@ def test_the_image_says_what_it_is() -> None:
 
 
 @pytest.mark.parametrize("user", ["10001:0", "0:0", "12345:0", "12345:12345"])
-def test_it_serves_the_sample_at_once_as_any_user(user: str) -> None:
+def test_it_serves_the_sample_at_once_as_any_user(user):
     with container(user=user) as running:
         assert running.get(RESULTS)["MRData"]["total"] == "20"
         assert [line for line in running.says() if "rror" in line] == []
@@ -142,7 +139,7 @@ def test_it_serves_the_sample_at_once_as_any_user(user: str) -> None:
         assert ill.returncode == 1
 
 
-def test_sigterm_ends_it_without_a_lost_answer() -> None:
+def test_sigterm_ends_it_without_a_lost_answer():
     with container() as running:
         busy = Client(RESULTS, connections=4)
         with traffic(running.address, busy) as ended:
@@ -161,7 +158,7 @@ FOLLOW = ("racedata", "refresh", "--follow")
 
 
 @pytest.fixture
-def data(tmp_path: Path) -> Path:
+def data(tmp_path):
     folder = tmp_path / "data"
     (folder / "racedata").mkdir(parents=True)
     for path in (folder, folder / "racedata"):
@@ -170,13 +167,13 @@ def data(tmp_path: Path) -> Path:
     return folder
 
 
-def results(serving: Container) -> str:
+def results(serving):
     return str(serving.get(RESULTS)["MRData"]["total"])
 
 
 def test_a_follower_that_starts_with_it_replaces_the_sample_by_all_data_and_keeps_that_fresh(
-    data: Path, sample_database: Path
-) -> None:
+    data, sample_database
+):
     with (
         served(answers_of(client(sample_database))) as api,
         container(data=data) as serving,
@@ -194,13 +191,13 @@ def test_a_follower_that_starts_with_it_replaces_the_sample_by_all_data_and_keep
         assert follow.status() == 0
 
 
-def locked(folder: Path, stack: ExitStack) -> None:
+def locked(folder, stack):
     descriptor = os.open(folder, os.O_RDONLY)
     stack.callback(os.close, descriptor)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
 
 
-def full(folder: Path, stack: ExitStack) -> None:
+def full(folder, stack):
     database = (folder / "racedata.db").read_bytes()
     subprocess.run(
         ["mount", "-t", "tmpfs", "-o", f"mode=775,size={len(database) + 50_000}", "tmpfs", folder],
@@ -210,7 +207,7 @@ def full(folder: Path, stack: ExitStack) -> None:
     (folder / "racedata.db").write_bytes(database)
 
 
-def unwritable(folder: Path, stack: ExitStack) -> None:
+def unwritable(folder, stack):
     folder.chmod(0o555)
 
 
@@ -219,21 +216,24 @@ def unwritable(folder: Path, stack: ExitStack) -> None:
     [
         (
             locked,
-            "/data/racedata: another load or refresh is running in this folder; try again when it has ended; ",
+            "/data/racedata: another load or refresh is running in this folder; "
+            "try again when it has ended; ",
         ),
         (
             full,
-            "/data/racedata/racedata.db: database or disk is full; free some space in /data/racedata; ",
+            "/data/racedata/racedata.db: database or disk is full; "
+            "free some space in /data/racedata; ",
         ),
         (
             unwritable,
-            "/data/racedata/.racedata.db.loading: Permission denied; let user 12345 write /data/racedata; ",
+            "/data/racedata/.racedata.db.loading: Permission denied; "
+            "let user 12345 write /data/racedata; ",
         ),
     ],
 )
 def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_is_served(
-    data: Path, sample_database: Path, spoil: Callable[[Path, ExitStack], None], line: str
-) -> None:
+    data, sample_database, spoil, line
+):
     shutil.copy(sample_database, data / "racedata" / "racedata.db")
     with ExitStack() as stack:
         spoil(data / "racedata", stack)
@@ -247,7 +247,7 @@ def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_i
         assert results(serving) == "20"
 
 
-def test_it_serves_what_an_earlier_version_has_written(data: Path) -> None:
+def test_it_serves_what_an_earlier_version_has_written(data):
     old = lzma.decompress((ROOT / "tests" / "expected" / "schema-3.db.xz").read_bytes())
     (data / "racedata" / "racedata.db").write_bytes(old)
     with container(data=data) as serving:
@@ -257,7 +257,7 @@ def test_it_serves_what_an_earlier_version_has_written(data: Path) -> None:
         )
 
 
-def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path: Path) -> None:
+def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path):
     with container(data=tmp_path) as ended:
         assert ended.status() == 3
         assert (
@@ -271,7 +271,7 @@ def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path: Path) ->
 
 
 @pytest.fixture
-def compose(tmp_path: Path) -> Iterator[Callable[..., None]]:
+def compose(tmp_path):
     """Runs podman-compose with deploy/compose.yaml; at the end, removes what it has made."""
     changes: dict[str, Any] = {
         name: {"network_mode": "host"} for name in ("serve", "follow", "proxy")
@@ -287,7 +287,7 @@ def compose(tmp_path: Path) -> Iterator[Callable[..., None]]:
         f"--file={path}" for path in (ROOT / "deploy" / "compose.yaml", tmp_path / "changes.json")
     ]
 
-    def compose(*arguments: str, **more: str) -> None:
+    def compose(*arguments, **more):
         command = [
             Path(sys.executable).with_name("podman-compose"),
             "--project-name=racedata-test",
@@ -305,12 +305,12 @@ def compose(tmp_path: Path) -> Iterator[Callable[..., None]]:
 
 
 def test_one_command_starts_what_serves_at_once_then_loads_everything_and_stays_fresh(
-    compose: Callable[..., None], data: Path, sample_database: Path
-) -> None:
+    compose, data, sample_database
+):
     zipped = Path(shutil.make_archive(str(data / "dump"), "zip", data / "dump")).read_bytes()
     loads = threading.Event()
 
-    def release(path: str) -> Answer:
+    def release(path):
         loads.wait(60)
         return 200, {}, zipped
 

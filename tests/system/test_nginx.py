@@ -6,16 +6,13 @@ import json
 import random
 import re
 import subprocess
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from support import PACKAGE, ROOT
 from support.hostile import MALFORMED, request, send, statuses
 from support.processes import (
     SITE,
-    Site,
     free_port,
     listens,
     nginx,
@@ -30,12 +27,12 @@ ADDRESS = "/ergast/f1/2023/18.json"
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("nginx")
 
 
 @pytest.fixture(scope="module")
-def site(sample_database: Path, folder: Path) -> Iterator[Site]:
+def site(sample_database, folder):
     settings = {
         "WEB_CONCURRENCY": "2",
         "RACEDATA_SUSTAINED_LIMIT": "6/day",
@@ -45,9 +42,7 @@ def site(sample_database: Path, folder: Path) -> Iterator[Site]:
         yield address
 
 
-def get(
-    site: Site, path: str = ADDRESS, source: str = "127.0.0.1", method: str = "GET", **headers: str
-) -> tuple[http.client.HTTPResponse, bytes]:
+def get(site, path=ADDRESS, source="127.0.0.1", method="GET", **headers):
     """The response to a request and its body. Each `source` address is a client; `_` in names of
     headers means `-`.
     """
@@ -61,7 +56,7 @@ def get(
     return response, body
 
 
-def test_two_clients_have_a_bucket_each(site: Site) -> None:
+def test_two_clients_have_a_bucket_each(site):
     clients = [
         Client(ADDRESS, 1, connections=8, source=source) for source in ("127.0.0.2", "127.0.0.3")
     ]
@@ -69,10 +64,10 @@ def test_two_clients_have_a_bucket_each(site: Site) -> None:
     assert [client.statuses[200] for client in clients] == [6, 6]
 
 
-def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Site) -> None:
+def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site):
     chance = random.Random(1)
 
-    def invented() -> str:
+    def invented():
         address = ".".join(str(chance.randrange(256)) for _ in range(4))
         signs = "".join(chr(chance.randrange(33, 127)) for _ in range(30))
         several = (f"{address}, 198.51.100.7", "127.0.0.1, 10.0.0.1", f"for={address}", "," * 50)
@@ -87,19 +82,20 @@ def test_a_client_that_invents_forwarded_addresses_still_has_one_bucket(site: Si
 
 
 @pytest.mark.parametrize("target", ["http://example.org:81", "HTTP://example.org:81"])
-def test_an_address_in_absolute_form_has_its_own_host(site: Site, target: str) -> None:
+def test_an_address_in_absolute_form_has_its_own_host(site, target):
     _, body = get(site, f"{target}{ADDRESS}", source="127.0.0.16", Host="other.example")
     assert json.loads(body)["MRData"]["url"] == "http://example.org:81/ergast/f1/2023/18/races.json"
 
 
 @contextmanager
-def front(folder: Path, site: Site) -> Iterator[Site]:
+def front(folder, site):
     """Another nginx, which passes requests on to `site` and appends the client's address to
     X-Forwarded-For.
     """
     port = free_port()
     (folder / "front.conf").write_text(
-        f"daemon off; pid {folder}/front.pid; error_log {folder}/front.log; events {{ }} http {{ access_log off;"
+        f"daemon off; pid {folder}/front.pid; error_log {folder}/front.log; "
+        f"events {{ }} http {{ access_log off;"
         f"client_body_temp_path {folder}/front-body; proxy_temp_path {folder}/front-proxy;"
         f"fastcgi_temp_path {folder}/front-fastcgi; uwsgi_temp_path {folder}/front-uwsgi;"
         f"scgi_temp_path {folder}/front-scgi; server {{ listen 127.0.0.1:{port}; location / {{"
@@ -117,8 +113,8 @@ def front(folder: Path, site: Site) -> Iterator[Site]:
 
 @pytest.mark.parametrize("trusts", [True, False])
 def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_proxy(
-    sample_database: Path, tmp_path: Path, trusts: bool
-) -> None:
+    sample_database, tmp_path, trusts
+):
     document = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
     lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", document, re.M)).replace(
         "192.0.2.10", "127.0.0.1"
@@ -135,7 +131,7 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
         front(tmp_path, site) as proxy,
     ):
 
-        def answered(site: Site, source: str, **headers: str) -> int:
+        def answered(site, source, **headers):
             return [get(site, source=source, **headers)[0].status for _ in range(5)].count(200)
 
         forged = {"X_Forwarded_For": "198.51.100.7"}
@@ -147,7 +143,7 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
         assert answered(site, "127.0.0.4", X_Forwarded_For="198.51.100.8") == 0
 
 
-def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> None:
+def test_nginx_passes_on_the_form_that_the_service_has_chosen(site):
     address = "/ergast/f1/2023/18/laps.json"
     response, body = get(site, address, source="127.0.0.5", Accept_Encoding="gzip")
     assert response.headers.get_all("Content-Encoding") == ["gzip"]
@@ -170,8 +166,8 @@ def test_nginx_passes_on_the_form_that_the_service_has_chosen(site: Site) -> Non
     ],
 )
 def test_nginx_passes_on_tables_and_calendars_and_their_refusals(
-    site: Site, ending: str, content_type: str, source: str
-) -> None:
+    site, ending, content_type, source
+):
     address = f"/ergast/f1/2023{ending}"
     _, plain = get(site, address, source)
     response, body = get(site, address, source, Accept_Encoding="gzip")
@@ -185,7 +181,7 @@ def test_nginx_passes_on_tables_and_calendars_and_their_refusals(
         assert response.headers["Content-Type"] == "application/problem+json"
 
 
-def test_no_answer_is_compressed_twice_or_by_nginx(site: Site) -> None:
+def test_no_answer_is_compressed_twice_or_by_nginx(site):
     for address in ("/", "/openapi.json", "/healthz", "/none"):
         response, body = get(site, address, source="127.0.0.9", Accept_Encoding="gzip")
         compressed = address in ("/", "/openapi.json")
@@ -195,7 +191,7 @@ def test_no_answer_is_compressed_twice_or_by_nginx(site: Site) -> None:
         assert compressed or len(body) < 2000
 
 
-def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site: Site) -> None:
+def test_the_url_has_the_host_of_the_request_and_the_scheme_of_nginx(site):
     headers = {"Host": "f1.example.org:8080", "X_Forwarded_Proto": "https", "X_Forwarded_Ssl": "on"}
     _, body = get(site, source="127.0.0.6", **headers)
     assert (
@@ -220,7 +216,7 @@ REFUSED_BY_NGINX = {
 
 
 @pytest.mark.parametrize("name", REFUSED_BY_NGINX)
-def test_what_nginx_refuses_itself_is_a_problem_too(site: Site, name: str) -> None:
+def test_what_nginx_refuses_itself_is_a_problem_too(site, name):
     status, content = REFUSED_BY_NGINX[name]
     head, _, body = send(site, content).partition(b"\r\n\r\n")
     problem = json.loads(body)
@@ -231,7 +227,7 @@ def test_what_nginx_refuses_itself_is_a_problem_too(site: Site, name: str) -> No
     assert (b"\r\nAllow: GET, HEAD, OPTIONS\r\n" in head) == (status == 405)
 
 
-def test_http_1_0_needs_no_host(site: Site) -> None:
+def test_http_1_0_needs_no_host(site):
     head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
     assert statuses(head) == [200]
     assert (
@@ -240,7 +236,7 @@ def test_http_1_0_needs_no_host(site: Site) -> None:
     )
 
 
-def test_nginx_passes_on_each_header_that_the_service_reads() -> None:
+def test_nginx_passes_on_each_header_that_the_service_reads():
     source = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     read = {name.replace("_", "-") for name in re.findall('"HTTP_([A-Z_]+)"', source)}
     read.remove("TRANSFER-ENCODING")  # of a connection, not of a request
@@ -248,7 +244,7 @@ def test_nginx_passes_on_each_header_that_the_service_reads() -> None:
     assert read <= {name.upper() for name in re.findall(r"proxy_set_header ([\w-]+)", SITE)}
 
 
-def test_a_body_is_not_passed_on(site: Site) -> None:
+def test_a_body_is_not_passed_on(site):
     connection = http.client.HTTPConnection(*site, source_address=("127.0.0.10", 0), timeout=10)
     for _ in range(5):  # on one connection: no byte of a body is taken for the next request
         connection.request("GET", ADDRESS, body=b"GET / HTTP/1.1\r\n\r\n")
@@ -257,7 +253,7 @@ def test_a_body_is_not_passed_on(site: Site) -> None:
     connection.close()
 
 
-def test_every_answer_has_vary_also_304(site: Site) -> None:
+def test_every_answer_has_vary_also_304(site):
     for headers, status in [
         ({}, 200),
         ({"Accept_Encoding": "gzip"}, 200),
@@ -267,8 +263,8 @@ def test_every_answer_has_vary_also_304(site: Site) -> None:
         assert (response.status, response.headers.get_all("Vary")) == (status, ["Accept-Encoding"])
 
 
-def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site: Site, folder: Path) -> None:
-    def long_requests() -> list[str]:
+def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site, folder):
+    def long_requests():
         return [line for line in (folder / "access.log").read_text().splitlines() if "?x=" in line]
 
     before = len(long_requests())
@@ -282,14 +278,14 @@ def test_the_log_of_nginx_has_only_the_start_of_a_long_request(site: Site, folde
 
 
 @pytest.mark.parametrize("path", [ADDRESS, "/", "/openapi.json", "/healthz", "/none"])
-def test_the_headers_of_an_answer_reveal_nothing(site: Site, path: str) -> None:
+def test_the_headers_of_an_answer_reveal_nothing(site, path):
     response, _ = get(site, path, source="127.0.0.7")
     assert response.headers["Server"] == "nginx"
     assert response.headers.get_all("X-Content-Type-Options") == ["nosniff"]
     assert not {"set-cookie", "x-powered-by", "via"} & {name.lower() for name in response.headers}
 
 
-def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path: Path) -> None:
+def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path):
     with nginx(tmp_path) as address:
         response, body = get(address)
     assert response.status == 503

@@ -4,12 +4,11 @@ lost when one ends.
 
 import os
 import signal
-from collections.abc import Callable
 from operator import ge
 from pathlib import Path
 
 import pytest
-from support.processes import OFF, Gunicorn, nginx, nginx_sockets, service, site_with_nginx, until
+from support.processes import OFF, nginx, nginx_sockets, service, site_with_nginx, until
 from support.traffic import SECONDS, Client, assert_served, run, traffic
 
 SMALL = "/ergast/f1/2023/18.json"
@@ -17,7 +16,7 @@ LARGE = "/ergast/f1/2023/18/laps.json?limit=2000"
 GZIP = [("Accept-Encoding", "gzip")]
 
 
-def clients(seconds: float) -> list[Client]:
+def clients(seconds):
     """Clients of each kind, whose answers must all be complete."""
     return [
         Client(SMALL, seconds, connections=6),
@@ -28,33 +27,33 @@ def clients(seconds: float) -> list[Client]:
     ]
 
 
-def assert_nothing_lost(*clients: Client) -> None:
+def assert_nothing_lost(*clients):
     assert_served(*clients)
     assert [len(each.bodies) for each in clients] == [1] * len(clients)
 
 
-def answered(client: Client) -> int:
+def answered(client):
     return sum(client.statuses.values())
 
 
-def reload_workers(running: Gunicorn, turn: int) -> None:
+def reload_workers(running, turn):
     running.process.send_signal(signal.SIGHUP)
 
 
-def kill_a_worker(running: Gunicorn, turn: int) -> None:
+def kill_a_worker(running, turn):
     workers = running.workers()
     os.kill(workers[turn % len(workers)], signal.SIGKILL)
 
 
-def reload_and_kill(running: Gunicorn, turn: int) -> None:
+def reload_and_kill(running, turn):
     (kill_a_worker if turn % 2 else reload_workers)(running, turn)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("end_workers", [reload_workers, kill_a_worker, reload_and_kill])
 def test_no_request_is_lost_and_no_answer_broken_while_workers_end(
-    sample_database: Path, tmp_path: Path, end_workers: Callable[[Gunicorn, int], None]
-) -> None:
+    sample_database, tmp_path, end_workers
+):
     sent, turns = clients(SECONDS + 4), 0
     with site_with_nginx(sample_database, tmp_path, WEB_CONCURRENCY="2", **OFF) as (site, running):
         until(lambda: len(running.workers()) == 2)
@@ -78,8 +77,8 @@ def test_no_request_is_lost_and_no_answer_broken_while_workers_end(
     ("gunicorn_seconds", "nginx_seconds"), [("1", "10s"), ("15", "1s"), ("1", "1s")]
 )
 def test_no_request_is_lost_if_either_side_closes_idle_connections(
-    sample_database: Path, tmp_path: Path, gunicorn_seconds: str, nginx_seconds: str
-) -> None:
+    sample_database, tmp_path, gunicorn_seconds, nginx_seconds
+):
     # Each connection is idle for about as long as both sides keep it.
     idle = [
         Client(SMALL, SECONDS + 4, connections=10, pause=0.98 + 0.005 * number)
@@ -98,7 +97,7 @@ def test_no_request_is_lost_if_either_side_closes_idle_connections(
     assert_nothing_lost(*idle)
 
 
-def connections(folder: Path) -> set[str]:
+def connections(folder):
     """The inodes of the connections to the sockets in a folder."""
     sockets = [
         line.split()
@@ -108,7 +107,7 @@ def connections(folder: Path) -> set[str]:
     return {inode for *_, state, inode, _ in sockets if state == "03"}
 
 
-def test_nginx_uses_its_connections_again(sample_database: Path, tmp_path: Path) -> None:
+def test_nginx_uses_its_connections_again(sample_database, tmp_path):
     with site_with_nginx(sample_database, tmp_path, WEB_CONCURRENCY="2", **OFF) as (site, _):
         run(site, Client(SMALL, requests=100, connections=4))
         before = connections(tmp_path)

@@ -1,10 +1,8 @@
-"""nginx with deploy/nginx.conf, and the service behind it, under hostile requests and slow clients."""
+"""nginx with deploy/nginx.conf, and the service behind it: hostile requests and slow clients."""
 
 import asyncio
 import re
 from collections import Counter
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from support.hostile import (
@@ -18,21 +16,22 @@ from support.hostile import (
     send,
     statuses,
 )
-from support.processes import OFF, Site, site_with_nginx, until
+from support.processes import OFF, site_with_nginx, until
 from support.traffic import Client, assert_served
 
 HOSTILE = {**MALFORMED, **TRUNCATED, **UNUSUAL, **SMUGGLED}
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("hostile")
 
 
 @pytest.fixture(scope="module")
-def site(sample_database: Path, folder: Path) -> Iterator[Site]:
+def site(sample_database, folder):
     log = {
-        "GUNICORN_CMD_ARGS": f"--access-logfile {folder}/forwarded --access-logformat '\"%(r)s\" %(s)s'"
+        "GUNICORN_CMD_ARGS": f"--access-logfile {folder}/forwarded --access-logformat "
+        "'\"%(r)s\" %(s)s'"
     }
     with site_with_nginx(sample_database, folder, WEB_CONCURRENCY="2", **OFF, **log) as (
         address,
@@ -48,7 +47,7 @@ def site(sample_database: Path, folder: Path) -> Iterator[Site]:
 
 
 @pytest.mark.parametrize("name", HOSTILE)
-def test_a_hostile_request_is_refused_and_the_next_good_one_answered(site: Site, name: str) -> None:
+def test_a_hostile_request_is_refused_and_the_next_good_one_answered(site, name):
     answer = send(site, HOSTILE[name], end=name in TRUNCATED, seconds=1)
     # 501: a transfer coding that the server does not know; 505: such a version of HTTP.
     lowest = 400 if name in MALFORMED else 100
@@ -57,8 +56,8 @@ def test_a_hostile_request_is_refused_and_the_next_good_one_answered(site: Site,
     assert statuses(send(site, GOOD)) == [200]
 
 
-def test_the_service_sees_only_requests_that_nginx_saw_too(site: Site, folder: Path) -> None:
-    def logged(name: str) -> Counter[str]:
+def test_the_service_sees_only_requests_that_nginx_saw_too(site, folder):
+    def logged(name):
         return Counter(re.findall(r'"(.*)" [0-9]{3}\b', (folder / name).read_text()))
 
     (folder / "access.log").write_text("")
@@ -73,7 +72,7 @@ def test_the_service_sees_only_requests_that_nginx_saw_too(site: Site, folder: P
     assert logged("forwarded")["GET /ergast/f1/2023/18.json HTTP/1.1"] >= 1
 
 
-async def send_slowly(address: Site, first: bytes, rest: bytes, seconds: int) -> bool:
+async def send_slowly(address, first, rest, seconds):
     """Sends `first` at once and then a byte per second; returns whether the server closed before
     the end.
     """
@@ -91,7 +90,7 @@ async def send_slowly(address: Site, first: bytes, rest: bytes, seconds: int) ->
     return reader.at_eof()
 
 
-async def read_slowly(address: Site, content: bytes, seconds: int) -> None:
+async def read_slowly(address, content, seconds):
     """Sends a request for a large answer every second, and reads a byte per second."""
     reader, writer = await asyncio.open_connection(*address, limit=1)
     try:
@@ -106,13 +105,13 @@ async def read_slowly(address: Site, content: bytes, seconds: int) -> None:
 
 
 @pytest.mark.long
-def test_hundreds_of_slow_clients_do_not_delay_a_good_one(site: Site) -> None:
+def test_hundreds_of_slow_clients_do_not_delay_a_good_one(site):
     seconds = 15
     good = Client(RACE, seconds, connections=2, pause=0.1)
     upload = GOOD.replace(b"\r\n\r\n", b"\r\nContent-Length: 900\r\n\r\n")
     large = GOOD_KEEP_ALIVE.replace(b"18.json", b"18/laps.json?limit=2000")
 
-    async def all_at_once() -> int:
+    async def all_at_once():
         senders = [
             asyncio.create_task(sender)
             for _ in range(100)

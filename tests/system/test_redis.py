@@ -146,7 +146,8 @@ def test_a_password_is_sent(redis_server, caplog):
     with redis_store(redis_server.url) as store:
         assert allowed(store, b"a", 6) == 4
     assert [record.message for record in caplog.records] == [
-        "limit store unavailable, each machine counts on its own: AuthenticationError: Authentication required."
+        "limit store unavailable, each machine counts on its own: AuthenticationError: "
+        "Authentication required."
     ]
 
 

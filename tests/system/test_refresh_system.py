@@ -226,7 +226,10 @@ def test_refreshes_of_several_seasons_that_are_killed_and_resumed_lack_nothing(
                 database.write_bytes(old)
             if run_for(random.uniform(0, 0.8) * whole, database, url) is None:
                 assert is_whole(database)
-                latest = "SELECT year, max(round) FROM races JOIN results USING (raceId) GROUP BY 1 ORDER BY 1 DESC"
+                latest = (
+                    "SELECT year, max(round) FROM races JOIN results USING (raceId) GROUP BY "
+                    "1 ORDER BY 1 DESC"
+                )
                 kills.append("{}/{}".format(*select(database, latest)[0]))
         assert run_for(300, database, url) == 0
     print(f"the latest race when it was killed: {', '.join(kills)}")
@@ -283,7 +286,8 @@ def differences(database, complete):
                 )
                 join = "LEFT JOIN" if column == "row" else "JOIN"
                 counts = db.execute(
-                    f"""SELECT round, count(*) FROM complete.{table} AS old {join} main.{table} AS new USING ({key})
+                    f"""SELECT round, count(*) FROM complete.{table} AS old
+                        {join} main.{table} AS new USING ({key})
                         JOIN complete.races ON races.raceId = old.raceId
                         WHERE year = 2025 AND {differs} GROUP BY round"""
                 ).fetchall()

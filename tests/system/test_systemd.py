@@ -21,7 +21,7 @@ SERVICES = ("racedata.service", "racedata-follow.service")
 
 
 @pytest.fixture
-def units(tmp_path: Path) -> Path:
+def units(tmp_path):
     """A folder with the units, with this project and this environment in place of those in
     /opt/racedata.
     """
@@ -34,14 +34,14 @@ def units(tmp_path: Path) -> Path:
 HOME = ROOT / "deploy" / "home" / "racedata.service"
 
 
-def analyze(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def analyze(*arguments):
     environ = {**os.environ, "TZ": "UTC"}
     return subprocess.run(
         ["systemd-analyze", *arguments], env=environ, capture_output=True, text=True
     )
 
 
-def options(unit: Path, section: str) -> dict[str, str]:
+def options(unit, section):
     """A section of a unit. Of an option that is there several times, the last one."""
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     # configparser would convert names to lower case.
@@ -51,12 +51,12 @@ def options(unit: Path, section: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_systemd_finds_no_mistake_in_the_units(units: Path, name: str) -> None:
+def test_systemd_finds_no_mistake_in_the_units(units, name):
     verified = analyze("verify", units / name)
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
 
 
-def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path: Path) -> None:
+def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path):
     unit = tmp_path / "racedata.service"
     unit.write_text(HOME.read_text().replace("%h/.local/bin", str(Path(sys.executable).parent)))
     environ = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "XDG_RUNTIME_DIR": str(tmp_path)}
@@ -65,14 +65,14 @@ def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path: Path) -> None
     assert (verified.returncode, verified.stdout + verified.stderr) == (0, "")
 
 
-def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network() -> None:
+def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network():
     unit = options(HOME, "Service")
     assert unit["ExecStart"] == "%h/.local/bin/racedata serve --follow"
     environ = dict(word.split("=") for word in unit["Environment"].split())
     assert environ == {"HOST": "0.0.0.0", "RACEDATA_SOURCE": "f1db"}
 
 
-def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_path: Path) -> None:
+def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_path):
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     (block,) = re.findall(
         r"pipx install \. && (install .*\n    printf .*)\n    systemctl --user enable", readme
@@ -89,23 +89,23 @@ def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_
 
 
 @pytest.mark.parametrize("name", SERVICES)
-def test_systemd_rates_the_units_as_safe(units: Path, name: str) -> None:
+def test_systemd_rates_the_units_as_safe(units, name):
     assert analyze("security", "--offline=yes", "--threshold=20", units / name).returncode == 0
 
 
-def command(unit: Path, option: str = "ExecStart", **environ: str) -> list[str]:
+def command(unit, option="ExecStart", **environ):
     """The command of a service, which may have several lines, with the values of its variables."""
     words = shlex.split(options(unit, "Service")[option].replace("\\\n", "").lstrip("-+"))
     return [re.sub(r"\$\{(\w+)\}", lambda name: environ[name[1]], word) for word in words]
 
 
-def test_nginx_uses_the_sockets_of_the_service() -> None:
+def test_nginx_uses_the_sockets_of_the_service():
     words = command(ROOT / "deploy" / "racedata.service")
     bound = [option.removeprefix("unix:") for option in words if option.startswith("unix:")]
     assert bound == [str(path) for path in nginx_sockets(Path("/run/racedata"))] != []
 
 
-def test_gunicorn_accepts_the_command_of_the_service(units: Path, sample_database: Path) -> None:
+def test_gunicorn_accepts_the_command_of_the_service(units, sample_database):
     # which is refused at the very end
     checking = [*command(units / "racedata.service"), "--certfile", "none"]
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
@@ -116,9 +116,7 @@ def test_gunicorn_accepts_the_command_of_the_service(units: Path, sample_databas
     )
 
 
-def test_before_the_start_the_service_builds_an_older_database_again(
-    units: Path, database: Path
-) -> None:
+def test_before_the_start_the_service_builds_an_older_database_again(units, database):
     changed(database, "PRAGMA user_version = 3")
     environ = {"PATH": "/usr/bin:/bin", "RACEDATA_DATABASE": str(database)}
     subprocess.run(
@@ -127,9 +125,7 @@ def test_before_the_start_the_service_builds_an_older_database_again(
     client(database).get("/ergast/f1/2023/18/results", status=200)
 
 
-def test_the_command_that_follows_asks_each_source_until_sigterm(
-    units: Path, sample_database: Path, tmp_path: Path
-) -> None:
+def test_the_command_that_follows_asks_each_source_until_sigterm(units, sample_database, tmp_path):
     database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
     with served(answers_of(client(sample_database))) as server:
         missing = f"http://127.0.0.1:{free_port()}/f1"
@@ -147,7 +143,7 @@ def test_the_command_that_follows_asks_each_source_until_sigterm(
     assert rows_of(database) == rows_of(sample_database)
 
 
-def test_the_refresh_may_write_only_the_folder_of_the_database() -> None:
+def test_the_refresh_may_write_only_the_folder_of_the_database():
     service = options(ROOT / "deploy" / "racedata-follow.service", "Service")
     assert service["ReadWritePaths"] == f"{service['WorkingDirectory']}/data"
     assert service["ProtectSystem"] == "strict"

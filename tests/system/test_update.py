@@ -24,7 +24,7 @@ UNITS = ("racedata.service", "racedata-follow.service")
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="needs the repository")
 
 
-def commands(heading: str, with_text: str) -> str:
+def commands(heading, with_text):
     """The indented block of a section that has a text."""
     section = DOCUMENT.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
     (block,) = (
@@ -40,7 +40,7 @@ class Machine:
     folder.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.checkout, self.opt = (
             folder,
             folder / "checkout",
@@ -57,7 +57,7 @@ class Machine:
         for made in (self.units, self.site.parent, folder / "var" / "backups"):
             made.mkdir(parents=True)
 
-    def run(self, script: str, health: str = "") -> str:
+    def run(self, script, health=""):
         for path in ("/opt/racedata", "/etc/systemd", "/etc/nginx", "/var/backups"):
             script = script.replace(path, f"{self.folder}{path}")
         script = script.replace("http://127.0.0.1/healthz", health)
@@ -82,7 +82,7 @@ class Machine:
         assert ended.returncode == 0, ended.stdout + ended.stderr
         return ended.stdout
 
-    def release(self, version: str, package: str) -> None:
+    def release(self, version, package):
         """Commits a version in the checkout that differs in all that an update touches."""
         for name, pattern, text in [
             ("racedata/__init__.py", r'(?m)^__version__ = ".*"', f'__version__ = "{version[1:]}"'),
@@ -95,23 +95,25 @@ class Machine:
             f"cd checkout && git commit --quiet --all --message {version} && git tag {version}"
         )
 
-    def version(self) -> str:
+    def version(self):
         return self.run("opt/racedata/.venv/bin/racedata --version").split()[1]
 
-    def packages(self) -> list[str]:
+    def packages(self):
         return re.findall(r"^racedata\S*", self.run("opt/racedata/.venv/bin/pip list"), re.M)
 
 
 @pytest.mark.long
 def test_an_update_and_the_way_back_after_it_change_all_that_belongs_to_a_version(
-    tmp_path: Path, sample_database: Path
-) -> None:
+    tmp_path, sample_database
+):
     machine = Machine(tmp_path)
     machine.run(f"git clone --quiet {ROOT} checkout && git -C checkout checkout --quiet -B main")
     machine.release(OLD, "racedata")
     machine.run(
-        "git clone --quiet checkout opt/racedata && cd /opt/racedata && make install && .venv/bin/racedata load &&"
-        "cp deploy/*.service /etc/systemd/system && cp deploy/nginx.conf /etc/nginx/sites-available/racedata &&"
+        "git clone --quiet checkout opt/racedata && cd /opt/racedata && make install && "
+        ".venv/bin/racedata load &&"
+        "cp deploy/*.service /etc/systemd/system && cp deploy/nginx.conf "
+        "/etc/nginx/sites-available/racedata &&"
         "echo '# of the operator' >>/etc/nginx/sites-available/racedata"
     )
     database = machine.opt / "data" / "racedata.db"

@@ -12,9 +12,7 @@ import sys
 import tarfile
 import urllib.request
 import zipfile
-from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
 import pytest
 from support import ROOT, SAMPLE
@@ -34,7 +32,7 @@ PACKAGE = {
 SETTINGS = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
 
 
-def run(*command: str | Path, folder: Path, **environ: str) -> str:
+def run(*command, folder, **environ):
     """What a command prints. Its environment has only PATH, and HOME: the folder."""
     environ = {"PATH": os.environ["PATH"], "HOME": str(folder), **environ}
     return subprocess.run(
@@ -42,14 +40,14 @@ def run(*command: str | Path, folder: Path, **environ: str) -> str:
     ).stdout
 
 
-def environment(folder: Path, wheel: Path, *options: str) -> Path:
+def environment(folder, wheel, *options):
     """The folder of the commands of a new virtual environment in which the wheel is installed."""
     run(sys.executable, "-m", "venv", "--without-pip", folder, folder=folder.parent)
     pip(folder, "install", *options, wheel)
     return folder / "bin"
 
 
-def pip(folder: Path, *arguments: str | Path) -> None:
+def pip(folder, *arguments):
     """Runs this environment's pip on another one."""
     command = [
         sys.executable,
@@ -63,7 +61,7 @@ def pip(folder: Path, *arguments: str | Path) -> None:
 
 
 @pytest.fixture(scope="session")
-def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def dist(tmp_path_factory):
     """A folder with the wheel, the source distribution, and an environment `venv` that has the
     wheel.
     """
@@ -83,12 +81,12 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="session")
-def wheel(dist: Path) -> Path:
+def wheel(dist):
     (path,) = dist.glob("*.whl")
     return path
 
 
-def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_has_the_package_and_nothing_else(wheel):
     names = zipfile.ZipFile(wheel).namelist()
     about = ("METADATA", "RECORD", "WHEEL", "entry_points.txt", "top_level.txt", "licenses/LICENSE")
     assert {*names} == PACKAGE | {
@@ -101,7 +99,7 @@ def test_the_wheel_has_the_package_and_nothing_else(wheel: Path) -> None:
     } <= {*names}
 
 
-def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist: Path) -> None:
+def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist):
     (path,) = dist.glob("*.tar.gz")
     with tarfile.open(path) as archive:
         names = {member.name.partition("/")[2] for member in archive if member.isfile()}
@@ -111,7 +109,7 @@ def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist
     } == PACKAGE | {*("LICENSE", "PKG-INFO", "README.md", "pyproject.toml", "setup.cfg")}
 
 
-def test_the_metadata_has_name_version_licence_and_a_description(wheel: Path) -> None:
+def test_the_metadata_has_name_version_licence_and_a_description(wheel):
     metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(f"{INFO}/METADATA"))
     assert (metadata["Name"], metadata["Version"]) == ("racedata-f1", __version__)
     assert metadata["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
@@ -121,7 +119,7 @@ def test_the_metadata_has_name_version_licence_and_a_description(wheel: Path) ->
 
 
 @contextmanager
-def serving(command: Path, folder: Path, *options: str, **environ: str) -> Iterator[str]:
+def serving(command, folder, *options, **environ):
     """The address of `racedata serve` on a free port, which runs during the block."""
     port = free_port()
     arguments = [
@@ -146,21 +144,21 @@ def serving(command: Path, folder: Path, *options: str, **environ: str) -> Itera
         process.wait(timeout=40)
 
 
-def total(address: str) -> str:
+def total(address):
     with urllib.request.urlopen(address, timeout=10) as answer:
         return str(json.load(answer)["MRData"]["total"])
 
 
 def test_the_wheel_serves_the_sample_and_loads_refreshes_and_checks_data(
-    dist: Path, tmp_path: Path, sample_database: Path
-) -> None:
+    dist, tmp_path, sample_database
+):
     command, data = dist / "venv" / "bin" / "racedata", tmp_path / "share"
     database = data / "racedata" / "racedata.db"
     dump = without(SAMPLE, tmp_path / "dump", 2023, 18)
     empty = tmp_path / "empty"
     empty.mkdir()
 
-    def racedata(*arguments: str | Path) -> str:
+    def racedata(*arguments):
         return run(command, *arguments, folder=empty, XDG_DATA_HOME=str(data))
 
     with serving(command, empty, XDG_DATA_HOME=str(data)) as address:
@@ -178,9 +176,7 @@ def test_the_wheel_serves_the_sample_and_loads_refreshes_and_checks_data(
     assert list(empty.iterdir()) == []  # not even a cache
 
 
-def test_both_names_of_the_command_and_the_module_print_the_version(
-    dist: Path, tmp_path: Path
-) -> None:
+def test_both_names_of_the_command_and_the_module_print_the_version(dist, tmp_path):
     commands = dist / "venv" / "bin"
     for command in (
         [commands / "racedata"],
@@ -190,7 +186,7 @@ def test_both_names_of_the_command_and_the_module_print_the_version(
         assert run(*command, "--version", folder=tmp_path) == f"racedata {__version__}\n"
 
 
-def test_uninstalling_leaves_nothing(wheel: Path, tmp_path: Path) -> None:
+def test_uninstalling_leaves_nothing(wheel, tmp_path):
     commands = environment(tmp_path / "venv", wheel, "--no-deps")
     run(commands / "racedata", "load", "--database", tmp_path / "data.db", folder=tmp_path)
     assert list(tmp_path.glob("venv/**/*racedata*"))

@@ -42,7 +42,8 @@ class RateLimits:
         resp.set_headers(headers)
         if limit := decision.refused_by:
             raise falcon.HTTPTooManyRequests(
-                description=f"The {limit.name} limit of {limit.quota} requests in {limit.window} s is reached; "
+                description=f"The {limit.name} limit of {limit.quota} requests in "
+                f"{limit.window} s is reached; "
                 f"this request succeeds after {whole_seconds(decision.wait)} s.",
                 retry_after=whole_seconds(decision.wait),
             )
@@ -65,7 +66,7 @@ class RateLimits:
 
 
 def is_preflight(env: dict[str, Any]) -> bool:
-    """Whether this is a CORS preflight, which a browser sends by itself before a script's request."""
+    """Whether this is a CORS preflight, which a browser sends before a script's request."""
     return (
         "HTTP_ACCESS_CONTROL_REQUEST_METHOD" in env
         and "HTTP_ORIGIN" in env

@@ -41,7 +41,8 @@ SCRIPT = """
         kept[i], after[i] = string.format('%.0f', before[i + 1]), string.format('%.0f', full)
     end
     if allowed or wrong then
-        redis.call('SET', KEYS[1], table.concat(allowed and after or kept, ' '), 'PX', math.ceil((last - now) / 1000))
+        local state = table.concat(allowed and after or kept, ' ')
+        redis.call('SET', KEYS[1], state, 'PX', math.ceil((last - now) / 1000))
     end
     return before
 """
@@ -100,7 +101,8 @@ class RedisStore:
         except (redis.RedisError, TypeError, ValueError):
             # The text of the error may contain a part of the URL, which may contain a password.
             raise ValueError(
-                "expected a URL such as redis://:password@host:6379/0, rediss://host (with TLS) or unix:///path?db=0, "
+                "expected a URL such as redis://:password@host:6379/0, "
+                "rediss://host (with TLS) or unix:///path?db=0, "
                 "with options of the redis package only"
             ) from None
         # It starts threads only when they are needed, and so after the workers are forked.
