@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
-from racedata.loader import earlier
 from racedata.loader.corrections import CORRECTIONS, corrected
-from racedata.loader.errors import Progress
+from racedata.loader.errors import Progress, listed
+from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
-from racedata.loader.merge import SHOWN, filled_apart
+from racedata.loader.merge import filled_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value, milliseconds
@@ -246,7 +246,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
     Raises LoadError, sqlite3.Error or OSError.
     """
     other = second_opinion(source)
-    earlier.open_checked(path).close()
+    ExistingDatabase(path).close()
     # What is corrected in the database would be a difference if the source has the same error.
     with (
         other.opened(progress) as fill,
@@ -254,7 +254,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
     ):
         progress("comparing")
         with closing(sqlite3.connect("file::memory:", uri=True)) as db:
-            db.execute("ATTACH ? AS stage", (earlier.read_only_uri(path),))
+            db.execute("ATTACH ? AS stage", (read_only_uri(path),))
             db.execute("ATTACH ? AS addition", (str(stage),))
             db.execute("ATTACH ':memory:' AS ids")
             match(db)
@@ -358,8 +358,8 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
                AND raceId IN (SELECT raceId FROM addition.origins WHERE kind <> 'races') ORDER BY year, round"""
     ).fetchall()
     if rows:
-        more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-        yield f"{', '.join(race for (race,) in rows[:SHOWN])}{more}: match no race here, so they are not compared"
+        races = listed([race for (race,) in rows])
+        yield f"{races}: match no race here, so they are not compared"
     counts = dict(db.execute("SELECT kind, count(*) FROM ids.compared GROUP BY kind"))
     kinds = ", ".join(
         f"{kind.replace('_', ' ')} of {counts[kind]:,} races"

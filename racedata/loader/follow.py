@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
+from racedata.loader.existing import open_read_only
 from racedata.loader.processes import Children, Sleep, Waiter
 from racedata.loader.replacement import (
     FAULTS,

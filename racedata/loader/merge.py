@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, listed
 from racedata.loader.matching import LISTS, calendar, find, match_calendars, same_races
 from racedata.loader.rules import (
     Part,
@@ -25,12 +25,12 @@ from racedata.loader.rules import (
     only_adds,
     part_of,
 )
+from racedata.loader.sql import insertion, update_known
 from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 from racedata.loader.temporary import temporary_folder
 
 WEEKEND = 4  # days that a session is away from the race, at most
-SHOWN = 5  # races that a line of the report names
 
 
 class Addition(NamedTuple):
@@ -415,20 +415,10 @@ class Merge:
                     ).fetchone()
                 )
                 here = there if is_free else self.next_id(name, id)
-                db.execute(
-                    f"INSERT INTO stage.{name} VALUES ({', '.join('?' * len(table.names))})",
-                    (here, *values),
-                )
+                db.execute(insertion(f"stage.{name}", len(table.names)), (here, *values))
             elif self.addition.updates_lists and name != "status":
-                known = {
-                    column: value
-                    for column, value in row.items()
-                    if value is not None and column != names[0]
-                }
-                changes = ", ".join(f"{column} = ?" for column in known)
-                db.execute(
-                    f"UPDATE stage.{name} SET {changes} WHERE {id} = ?", (*known.values(), here)
-                )
+                facts = {column: row[column] for column in names[1:]}
+                update_known(db, f"stage.{name}", facts, id, here)
             try:
                 db.execute(f"INSERT INTO ids.{name} VALUES (?, ?)", (there, here))
             except sqlite3.IntegrityError:
@@ -547,6 +537,5 @@ class Merge:
             ("missing from the calendar, which is not taken unless that stays so", self.missing),
         ):
             if names:
-                more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-                lines.append(f"{', '.join(names[:SHOWN])}{more}: {what}")
+                lines.append(f"{listed(names)}: {what}")
         return lines

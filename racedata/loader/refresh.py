@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_older, read_refreshes, refreshes_path
-from racedata.loader import earlier, values
+from racedata.loader import values
 from racedata.loader.build import build, load, load_or_rebuild, make_default_folder, utc_now
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import LAST_SEASON, OldDatabase, checksum_at_end
+from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
 from racedata.loader.follow import Followed, Preparation, follow
 from racedata.loader.merge import Addition
@@ -37,7 +37,7 @@ from racedata.loader.replacement import (
     run,
     say,
 )
-from racedata.loader.rules import by_preference
+from racedata.loader.rules import by_preference, is_preferred
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
     FROM,
@@ -93,10 +93,9 @@ class Refresh:
         """Asks each source. Returns how many changes were stored. Raises LoadError if a source
         fails, after all.
         """
-        self.check_database()
         changes, faults = 0, []
-        with closing(OldDatabase(self.path)) as old:
-            self.first = old.first_season([])  # what one source fills in, another still brings
+        with closing(self.existing()) as existing:
+            self.first = existing.first_season([])  # what one source fills in, another still brings
         # The preferred source has the last word.
         for source in reversed(self.sources):
             try:
@@ -107,33 +106,35 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return changes
 
-    def check_database(self) -> None:
-        """Raises LoadError, before any request, if the database is damaged. Builds one of an
-        earlier version again.
+    def existing(self) -> ExistingDatabase:
+        """The database. Raises LoadError, before any request, if it is damaged.
+
+        First, one of an earlier version is built again.
         """
         if is_older(self.path):
             # From its sources, which may have tables that the earlier version of racedata did not
             # load.
             self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
-        OldDatabase(self.path).close()
+        return ExistingDatabase(self.path)
 
     def ask(self, source: Source) -> int:
         """Brings what a source has. Returns how many changes were stored."""
-        self.check_database()
+        with closing(self.existing()) as existing:
+            given = existing.source(source.name)
         self.lacked, self.lacks = self.noted_as_lacking(source), {}
-        changes, given = 0, self.given(source)
+        changes, known = 0, self.known(source)
 
         def store(brought: Brought) -> None:
             nonlocal changes, given
             changes += self.store(source, brought, given)
-            given = self.given(source)
+            given = known.row()
 
         wanted = Wanted(
-            self.known(source),
+            known,
             self.season,
             self.first,
             any(map(self.is_long_ago, self.lacked.values())),
-            partial(self.may_replace, source),
+            partial(is_preferred, self.order, source.name, source.is_fresher_than_loads),
             self.progress,
             self.say,
             store,
@@ -169,16 +170,21 @@ class Refresh:
         )
         with suppress(NothingNew), replacement(str(self.path), self.waits) as new:
             before = checksum_at_end(self.path)
-            if self.given(source) != given:
-                what = f"another program has stored records of {source.address} meanwhile"
-                raise LoadError(
-                    f"{self.path}: {what}; expected no other load or refresh of this source"
+            with closing(ExistingDatabase(self.path)) as existing:
+                if existing.source(source.name) != given:
+                    what = f"another program has stored records of {source.address} meanwhile"
+                    raise LoadError(
+                        f"{self.path}: {what}; expected no other load or refresh of this source"
+                    )
+                built = build(
+                    new,
+                    existing.fill,
+                    [addition],
+                    self.corrections,
+                    existing.is_sample,
+                    self.progress,
                 )
-            with closing(OldDatabase(self.path)) as old:
-                is_sample = earlier.is_sample(old.db)
-                fill = partial(earlier.read, old.db)
-                built = build(new, fill, [addition], self.corrections, is_sample, self.progress)
-                changes = old.differences(new)
+                changes = existing.differences(new)
             for line in (*built.merged, *changes):
                 self.say(line)
             if not changes:
@@ -187,18 +193,6 @@ class Refresh:
             self.note(source, brought.notes, before, checksum_at_end(new))
             return 1
         return 0
-
-    def given(self, source: Source) -> object:
-        """What changes if anything else from a source is stored."""
-        return self.known(source).row()
-
-    def may_replace(self, source: Source, name: str) -> bool:
-        """Whether a source may replace the records of the source with another name, which may be
-        that of a load.
-        """
-        if name in self.order:
-            return self.order.index(source.name) < self.order.index(name)
-        return source.is_fresher_than_loads
 
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
         """Whether the source has lacked all these races for so long that they are cancelled. Else
@@ -391,12 +385,12 @@ class Loading:
         """If the sources must be loaded, what to add to the line of the load; else None."""
         if not os.path.exists(self.path):
             return ""
-        with closing(earlier.open_checked(Path(self.path), OLDEST_VERSION)) as db:
-            loaded = earlier.loaded_sources(db)
-            if loaded == self.configured:
-                return None
-            if earlier.is_sample(db):
-                return ""
+        with closing(ExistingDatabase(Path(self.path), OLDEST_VERSION)) as existing:
+            loaded = existing.loaded_sources
+        if loaded == self.configured:
+            return None
+        if existing.is_sample:
+            return ""
         return (
             f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed"
             if self.compares
@@ -406,8 +400,8 @@ class Loading:
 
 def has_more_than_the_sample(path: Path) -> bool:
     try:
-        with closing(earlier.open_checked(path, OLDEST_VERSION)) as db:
-            return not earlier.is_sample(db)
+        with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
+            return not existing.is_sample
     except LoadError:
         return False
 

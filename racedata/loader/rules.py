@@ -44,19 +44,24 @@ def is_fresher(new: Part, old: Part) -> bool:
     return new.is_fetched and new.as_of >= old.as_of
 
 
-def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> Rule:
-    """The rule for a refresh from one of several sources, the first of which is preferred.
+def is_preferred(order: Sequence[str], source: str, replaces_others: bool, other: str) -> bool:
+    """Whether a source of a refresh is preferred to another source, which may be that of a load.
 
-    A source replaces its own records and those of less preferred sources. `replaces_others` says
-    whether it also replaces those of sources that are not among them.
+    `order` has the sources of the refresh, the preferred one first. `replaces_others` says whether
+    the source is also preferred to those that are not among them.
+    """
+    if other in order:
+        return order.index(source) < order.index(other)
+    return replaces_others
+
+
+def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> Rule:
+    """The rule for a refresh: a source replaces its own records, and those of sources to which it
+    is preferred.
     """
 
     def may_replace(new: Part, old: Part) -> bool:
-        if old.source == new.source:
-            return True
-        if old.source in order:
-            return order.index(source) < order.index(old.source)
-        return replaces_others
+        return old.source == new.source or is_preferred(order, source, replaces_others, old.source)
 
     return may_replace
 

@@ -4,12 +4,12 @@ makes the database.
 
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.sql import insertion
 from racedata.loader.tables import TABLES
 from racedata.loader.values import Value
 
@@ -101,7 +101,7 @@ class Stage:
             is_loaded,
             "",
         )
-        self.db.execute(f"INSERT INTO stage.sources VALUES ({', '.join('?' * len(row))})", row)
+        self.db.execute(insertion("stage.sources", len(row)), row)
         for kind in ("races", *KINDS):
             self.db.execute(
                 f"INSERT INTO stage.origins SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, 'stage')}",
@@ -137,7 +137,8 @@ class Stage:
         self.rows[table] = self.rows.get(table, 0) + count
         if count:
             self.db.execute(
-                insertion(table, tuple(names), count), list(chain.from_iterable(zip(*columns)))
+                insertion(f"stage.{table}", tuple(names), count),
+                list(chain.from_iterable(zip(*columns))),
             )
 
 
@@ -161,12 +162,3 @@ def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:
     if len(ids) > MAX_IDS:
         raise LoadError(f"more than {MAX_IDS:,} rows of {table.rpartition('.')[2]}; expected fewer")
     return ids
-
-
-@cache
-def insertion(table: str, names: tuple[str, ...], rows: int) -> str:
-    """The statement that inserts many rows at once: faster than one by one."""
-    row = f"({', '.join('?' * len(names))})"
-    return (
-        f"INSERT OR FAIL INTO stage.{table} ({', '.join(names)}) VALUES {', '.join([row] * rows)}"
-    )

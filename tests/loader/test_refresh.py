@@ -36,7 +36,7 @@ from support.loads import (
 from support.processes import following, until
 from support.season import LimitedApi, SimulatedTime, follow_source
 
-from racedata.database import COMMAND, read_refreshes, refreshes_path
+from racedata.database import COMMAND, SCHEMA_VERSION, read_refreshes, refreshes_path
 from racedata.loader import refresh
 from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
@@ -982,7 +982,7 @@ def test_a_source_without_races_has_no_season():
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
         (
             lambda path: changed(path, "PRAGMA user_version = 9"),
-            "has schema version 9, newer than this program's, 6",
+            f"has schema version 9, newer than this program's, {SCHEMA_VERSION}",
         ),
     ],
     ids=["no file", "damaged", "empty", "a newer version"],
@@ -1060,7 +1060,7 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
     ) as follow:
         line = follow.stderr.readline()
         assert (
-            "has schema version 9, newer than this program's, 6; " in line
+            f"has schema version 9, newer than this program's, {SCHEMA_VERSION}; " in line
             and "; next try at " in line
         )
         assert_ends_at_once(follow)
