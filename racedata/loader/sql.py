@@ -1,4 +1,4 @@
-"""Statements that several modules of the loader need: they insert rows, and update what is known."""
+"""Statements that several modules of the loader need: inserting rows, updating what is known."""
 
 import sqlite3
 from collections.abc import Mapping
