@@ -63,9 +63,11 @@ CONSTRUCTORS_SO_FAR = (
            SELECT year, driverId, round, number, group_concat(constructorId, ' ')
                OVER (PARTITION BY year, driverId ORDER BY number) AS constructors
            FROM (SELECT year, driverId, constructorId, min(number) AS number, round
-                 FROM (SELECT *, row_number() OVER (ORDER BY round, resultId NULLS LAST, constructorId) AS number
+                 FROM (SELECT *, row_number() OVER (
+                               ORDER BY round, resultId NULLS LAST, constructorId) AS number
                        FROM (SELECT raceId, driverId, constructorId, resultId FROM stage.results
-                             UNION ALL SELECT raceId, driverId, constructorId, NULL FROM stage.entries)
+                             UNION ALL
+                             SELECT raceId, driverId, constructorId, NULL FROM stage.entries)
                            JOIN stage.races USING (raceId))
                  GROUP BY year, driverId, constructorId)""",
     "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, number)",
@@ -153,11 +155,14 @@ def store(stage: Stage, table: Table) -> None:
         for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
             db.execute(
                 f"""INSERT INTO numbered ({names})
-                    SELECT {names} FROM stage.{table.name} WHERE raceId = ? ORDER BY {table.order}""",
+                    SELECT {names} FROM stage.{table.name}
+                    WHERE raceId = ? ORDER BY {table.order}""",
                 race,
             )
-            sql = f"INSERT INTO {table.name} (record, {names}) SELECT record, {names} FROM numbered ORDER BY record"
-            db.execute(sql)
+            db.execute(
+                f"""INSERT INTO {table.name} (record, {names})
+                    SELECT record, {names} FROM numbered ORDER BY record"""
+            )
             db.execute("DELETE FROM numbered")
         db.execute("DROP TABLE numbered")
     else:
@@ -165,7 +170,8 @@ def store(stage: Stage, table: Table) -> None:
         db.execute(
             f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
                 SELECT {", ".join([names, *computed.values()])}
-                FROM stage.{table.name} AS staged JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
+                FROM stage.{table.name} AS staged
+                    JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
                 ORDER BY {table.order}"""
         )
 
@@ -182,7 +188,8 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
     db.execute(
         """INSERT INTO coverage SELECT kind, min(year), max(year), count(*), (
                SELECT count(DISTINCT raceId) FROM origins AS other JOIN races AS run USING (raceId)
-               WHERE other.kind IN ('results', origins.kind) AND run.year BETWEEN min(races.year) AND max(races.year))
+               WHERE other.kind IN ('results', origins.kind)
+                   AND run.year BETWEEN min(races.year) AND max(races.year))
            FROM origins JOIN races USING (raceId)
            WHERE kind NOT IN ('races', 'sessions') GROUP BY kind"""
     )
@@ -233,13 +240,13 @@ def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
     for table in TABLES:
         for column in table.usually_known:
             rows, last = db.execute(
-                f"""SELECT count(*), max(year * 1000 + round) FROM {table.name} JOIN races USING (raceId)
+                f"""SELECT count(*), max(year * 1000 + round)
+                    FROM {table.name} JOIN races USING (raceId)
                     WHERE {table.name}.{column} IS NULL"""
             ).fetchone()
             if rows:
-                counts.append(
-                    f"{table.name}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})"
-                )
+                year, round = divmod(last, 1000)
+                counts.append(f"{table.name}.{column} in {rows:,} rows (the last: {year}/{round})")
     if counts:
         yield f"unknown: {', '.join(counts)}"
 
@@ -331,7 +338,7 @@ def load_or_rebuild(database: str, corrections: Path | None, progress: Progress)
 
 
 def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
-    """Builds `database` from its own tables, even if it is of an older version. Returns a report."""
+    """Builds `database` from its own tables, which may be of an older version. Returns a report."""
     with replacement(database) as new:
         report = build_again(Path(database), new, corrections, progress)
     return [*report.lines, f"{database}: {report.seasons} from its own tables, because {reason}"]
@@ -350,8 +357,7 @@ def make_default_folder(database: str) -> None:
 
 
 def provide(database: str) -> None:
-    """Builds what the service can begin with: the sample, or if an earlier version built the
-    database, the same again.
+    """Builds what the service can begin with: the sample, or the database of an earlier version.
 
     It does not wait for a load or refresh that is running, which takes minutes and replaces the
     file. Exits as `run`.
@@ -386,7 +392,8 @@ def main(arguments: Sequence[str]) -> None:
         "sources",
         nargs="*",
         metavar="SOURCE",
-        help=f"folder of CSV files, zip of them, http(s) URL of such a zip, or a name: {', '.join(PUBLISHED)}; "
+        help="folder of CSV files, zip of them, http(s) URL of such a zip, or a name: "
+        f"{', '.join(PUBLISHED)}; "
         "the first is the base, further ones add what it lacks; "
         "without any, those that the database was built from before, or the sample",
     )
@@ -398,8 +405,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="replace even a database that this version cannot read, because it is damaged or a newer version built "
-        "it: what refreshes have added to it is lost",
+        help="replace even a database that this version cannot read, because it is damaged or a "
+        "newer version built it: what refreshes have added to it is lost",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

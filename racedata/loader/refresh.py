@@ -417,7 +417,8 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
     """Runs the command. `parent` is the end to read of a pipe: when it closes, `--follow` ends."""
     parser = argparse.ArgumentParser(
         prog="racedata refresh",
-        description="Bring the database up to date: every season from the first that is unfinished.",
+        description="Bring the database up to date: "
+        "every season from the first that is unfinished.",
     )
     parser.add_argument(
         "--from",
@@ -435,9 +436,9 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="keep running: check again when the calendar says that there may be something new, and at least daily; "
-        "if the database is missing, is the sample, or was built from other sources than RACEDATA_SOURCE names, load "
-        "those first",
+        help="keep running: check again when the calendar says that there may be something new, "
+        "and at least daily; if the database is missing, is the sample, or was built from other "
+        "sources than RACEDATA_SOURCE names, load those first",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

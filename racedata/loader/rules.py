@@ -40,7 +40,7 @@ def only_adds(new: Part, old: Part) -> bool:
 
 
 def is_fresher(new: Part, old: Part) -> bool:
-    """The rule for what a refresh fetched: it replaces what a load without later results has read."""
+    """The rule for what a refresh fetched: it replaces a load that has no later results."""
     return new.is_fetched and new.as_of >= old.as_of
 
 
@@ -56,9 +56,7 @@ def is_preferred(order: Sequence[str], source: str, replaces_others: bool, other
 
 
 def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> Rule:
-    """The rule for a refresh: a source replaces its own records, and those of sources to which it
-    is preferred.
-    """
+    """The rule for a refresh: a source replaces its own records and less preferred ones."""
 
     def may_replace(new: Part, old: Part) -> bool:
         return old.source == new.source or is_preferred(order, source, replaces_others, old.source)

@@ -395,7 +395,8 @@ def test_the_database_says_what_it_is(sample_database):
     checksum = Dump("", SAMPLE, None).checksum(file for file in files if file.exists())
     assert source == [1, str(SAMPLE), str(SAMPLE), "CC BY-NC-SA 4.0", checksum]
     assert gave.startswith(
-        "results of 8 races (1957 to 2023), fastest laps of 5 races (2005 to 2023), qualifying of 6 races (2005 to "
+        "results of 8 races (1957 to 2023), fastest laps of 5 races (2005 to 2023), "
+        "qualifying of 6 races (2005 to "
     )
     assert (is_loaded, read_at <= built_at) == (1, True)
     assert len(built_at) == len("2023-07-02T13:00:00Z")
@@ -420,7 +421,8 @@ def ordered_rows(path, table):
     with closing(sqlite3.connect(path)) as db:
         db.row_factory = sqlite3.Row
         return db.execute(
-            f"SELECT t.*, year, round FROM {table} AS t JOIN races USING (raceId) ORDER BY year, round, record"
+            f"""SELECT t.*, year, round FROM {table} AS t JOIN races USING (raceId)
+                ORDER BY year, round, record"""
         ).fetchall()
 
 
