@@ -244,17 +244,14 @@ OTHER_DATES = """
 
 
 class Found(NamedTuple):
-    """The differences of a group: the race, and a line for corrections.csv that lacks only its
-    source.
-    """
+    """The differences of a group: the race, and a line for corrections.csv without its source."""
 
     group: Group
     rows: Sequence[tuple[str, str]]  # the largest difference first
 
 
 def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], list[str]]:
-    """The differences between the database at `path` and a source. Also lines that say what was
-    compared.
+    """How a source differs from the database at `path`, and lines that say what was compared.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
@@ -333,8 +330,9 @@ def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
 
 
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
-    """SQL for the rows of a kind that are in both and differ: race, key, the columns here, the
-    columns there.
+    """SQL for the rows of a table that are in both and differ.
+
+    Its columns: the race, the key, the columns here, the columns there.
     """
     names = ["raceId"] if table == "races" else BY_NAME[table].key
     keys, joins, conditions = [], [], []

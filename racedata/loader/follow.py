@@ -153,8 +153,9 @@ def follow(
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
-    """Follows the sources until a signal or the end of the process `parent` ends it. That leaves
-    the database whole.
+    """Follows the sources until a signal or the end of the process `parent`.
+
+    Both leave the database whole.
 
     Each has a name, and a function that makes it: this is called in its process, with a function to
     sleep.

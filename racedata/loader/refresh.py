@@ -59,8 +59,7 @@ class NothingNew(Exception):
 
 
 class Refresh:
-    """A refresh of the database at `path` from sources at `addresses`, the first of which is
-    preferred.
+    """A refresh of the database at `path` from sources at `addresses`, the preferred one first.
 
     `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace`
     makes the pace of the requests to a source. A refresh that `waits` does not fail if another
@@ -90,8 +89,9 @@ class Refresh:
         self.lacks: dict[str, str] = {}
 
     def run(self) -> int:
-        """Asks each source. Returns how many changes were stored. Raises LoadError if a source
-        fails, after all.
+        """Asks each source. Returns how many changes were stored.
+
+        If a source fails, raises LoadError after asking the others.
         """
         changes, faults = 0, []
         with closing(self.existing()) as existing:
@@ -152,8 +152,9 @@ class Refresh:
         return Known(self.path, source.name)
 
     def store(self, source: Source, brought: Brought, given: object) -> int:
-        """Builds the new database, and notes facts about the source. Returns 1 if it differs and is
-        stored, else 0.
+        """Builds the new database. Returns 1 if it differs and is stored, else 0.
+
+        It also notes facts about the source.
 
         `given` is what the source had given when it was asked. If that has changed since, raises
         LoadError: another program has asked the source too, perhaps later than this one, and stored
@@ -195,8 +196,9 @@ class Refresh:
         return 0
 
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
-        """Whether the source has lacked all these races for so long that they are cancelled. Else
-        notes since when.
+        """Whether the source has lacked all these races for so long that they are cancelled.
+
+        Else, it notes since when the source lacks them.
         """
         now = timestamp(self.now())
         since = {f"{year} {race}": self.lacked.get(f"{year} {race}", now) for race in races}
@@ -215,8 +217,9 @@ class Refresh:
     # database as it is.
 
     def noted_as_lacking(self, source: Source) -> Mapping[str, str]:
-        """The races that the source lacked at the last refresh from it, and since when. No time is
-        in the future.
+        """The races that the source lacked at its last refresh, and since when.
+
+        No time is in the future.
         """
         found, now = (
             read_refreshes(self.path).get(source.name, {}).get("lacks"),
@@ -231,8 +234,9 @@ class Refresh:
         }
 
     def note(self, source: Source, facts: Mapping[str, object], before: str, after: str) -> None:
-        """Notes facts about a source, when a database is about to replace another. They are named
-        by checksum.
+        """Notes facts about a source when a database is about to replace another.
+
+        `before` and `after` are the checksums of the two.
         """
         noted, name = read_refreshes(self.path), source.name
         for other in noted.values():
@@ -256,8 +260,7 @@ class Refresh:
 
 
 def note_followed(path: Path, names: Collection[str]) -> bool:
-    """Notes which sources are followed, and since when: so a monitor knows which should have been
-    asked.
+    """Notes for monitors which sources are followed, and since when.
 
     Returns whether it could: there is a database, and no other program has the lock.
     """
@@ -363,8 +366,9 @@ class Loading:
         )
 
     def prepare(self) -> str:
-        """Loads the sources if necessary. Returns a line that says so. Raises LoadError if the file
-        cannot be read.
+        """Loads the sources if necessary. Returns a line that says so.
+
+        Raises LoadError if the file cannot be read.
         """
         if self.is_noted and replaced_file(self.path) == self.checked:
             return ""

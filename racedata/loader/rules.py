@@ -23,8 +23,9 @@ Rule = Callable[[Part, Part], bool]
 
 
 def part_of(source: str, fetched_at: str | None, newest: Mapping[str, str]) -> Part:
-    """A part. `newest` has the date of the latest race with results of each loaded source, the base
-    first.
+    """A part from a source.
+
+    `newest` has the date of the latest race with results of each loaded source, the base first.
     """
     of_base = next(iter(newest.values()), "")  # for a source that gave no results
     return Part(
@@ -65,9 +66,7 @@ def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> R
 
 
 def may_replace_calendar(rule: Rule, new: Collection[Part], old: Collection[Part]) -> bool:
-    """Whether a calendar may replace another, which may be empty. Their races may be from several
-    sources.
-    """
+    """Whether a calendar, whose races may be from several sources, may replace another."""
     return bool(new) and all(rule(new_part, old_part) for new_part in new for old_part in old)
 
 

@@ -126,8 +126,7 @@ class Stage:
             raise LoadError(f"{self.place}: {races} have the same {what}; expected no two")
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
-        """Inserts rows, given as columns of values. Columns that `names` omits are unknown in all
-        of them.
+        """Inserts rows, given as columns of values. Columns that `names` omits are unknown.
 
         Raises sqlite3.IntegrityError if a row has the key of another, or lacks a value that it
         needs. The rows before it stay.
