@@ -32,7 +32,6 @@ UNFINISHED = f"""
     HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
         AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
 
-
 # Staged are only the entries without a result: results may change, and build.py adds them.
 RESULTS_ARE_ENTRIES = """
     DELETE FROM stage.entries WHERE (raceId, driverId, constructorId) IN (
@@ -90,7 +89,9 @@ class ExistingDatabase:
                 self.copy(sql, stage, table.name, names)
         stage.db.execute(RESULTS_ARE_ENTRIES)
         for name in ("sources", "origins"):
-            self.copy(f"SELECT * FROM {name}", stage, name, column_names(self.db, name))
+            stored = column_names(self.db, name)
+            names = [each for each in column_names(stage.db, name) if each in stored]
+            self.copy(f"SELECT {', '.join(names)} FROM {name}", stage, name, names)
         correct_future_times(stage.db)
         return []
 
@@ -102,7 +103,10 @@ class ExistingDatabase:
             stage.insert(table, names, list(zip(*rows)))
 
     def fill_with(self, address: str | None, stage: Stage) -> list[str]:
-        """Fills the stage with what was loaded from a source; if None, with what was refreshed."""
+        """Fills the stage with what was loaded from a source; if None, with what was refreshed.
+
+        Other records stay in it without an origin, so no merge takes them.
+        """
         self.fill(stage)
         stage.db.execute("UPDATE stage.sources SET isLoaded = address IS ?", (address,))
         others = """FROM stage.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL, fetchedAt NOT NULL
