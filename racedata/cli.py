@@ -17,7 +17,7 @@ from types import FrameType
 from typing import Never
 
 from racedata import __version__
-from racedata.database import default_path, is_missing, is_older
+from racedata.database import can_be_built_again, default_path, is_missing
 
 HEALTH_SECONDS = 5
 
@@ -77,7 +77,7 @@ def needed_at(path: str) -> str:
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
             return "there is no database yet: building one from the sample"
-        if is_older(Path(path)):
+        if can_be_built_again(Path(path)):
             return "an earlier version built the database: building it again, from its own tables"
     return ""
 

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(_NUMBERS["application_id"], 16), int(_NUMBERS["user_version"])
-OLDEST_VERSION = 1  # that of racedata 0.1
+OLDEST_VERSION = 6  # from this one on, a file is built again from its own tables
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 REFRESHES_BYTES = 100_000
 HEADER_BYTES = 72  # as far as the application id
@@ -128,6 +128,12 @@ def is_replaceable(path: Path) -> bool:
 
 def is_older(path: Path) -> bool:
     """Whether an earlier version of racedata built the file at `path`. It may be damaged."""
+    version = _version(path) if path.is_file() else None
+    return version is not None and version < SCHEMA_VERSION
+
+
+def can_be_built_again(path: Path) -> bool:
+    """Whether an earlier version built the file at `path`, and this one knows its tables."""
     version = _version(path) if path.is_file() else None
     return version is not None and OLDEST_VERSION <= version < SCHEMA_VERSION
 

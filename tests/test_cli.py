@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import lzma
 import os
 import shutil
 import signal
@@ -20,12 +19,12 @@ import pytest
 from support import PACKAGE, ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
-from support.loads import without
+from support.loads import built, changed, edit, without
 from support.processes import OFF, free_port, listens, service, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS
-from racedata.database import COMMAND
+from racedata.database import COMMAND, OLDEST_VERSION, SCHEMA_VERSION
 from racedata.service.settings import Settings, option
 
 # as installed: with it, Python imports nothing from this folder
@@ -231,12 +230,13 @@ def starting(tmp_path):
     return Starting(package, tmp_path / "racedata" / "racedata.db", free_port())
 
 
-@pytest.mark.parametrize("version", [None, 3], ids=["no database", "an older one"])
-def test_serve_begins_with_what_is_there_while_a_load_is_running(starting, version):
+@pytest.mark.parametrize("is_older", [False, True], ids=["no database", "an older one"])
+def test_serve_begins_with_what_is_there_while_a_load_is_running(starting, is_older, tmp_path):
     starting.database.parent.mkdir()
-    if version:
-        compressed = ROOT / "tests" / "expected" / f"schema-{version}.db.xz"
-        starting.database.write_bytes(lzma.decompress(compressed.read_bytes()))
+    if is_older:
+        built(shutil.copytree(SAMPLE, tmp_path / "dump"), starting.database)
+        version = f"PRAGMA user_version = {SCHEMA_VERSION}"
+        edit(starting.package / "schema.sql", f"{version};", f"{version}1;")
     folder = os.open(starting.database.parent, os.O_RDONLY)
     fcntl.flock(folder, fcntl.LOCK_EX)
     with starting.process():
@@ -244,9 +244,23 @@ def test_serve_begins_with_what_is_there_while_a_load_is_running(starting, versi
         with urllib.request.urlopen(
             f"http://127.0.0.1:{starting.port}/healthz", timeout=20
         ) as answer:
-            assert json.load(answer)["sources"][0]["name"] == ("dump" if version else "sample")
+            assert json.load(answer)["sources"][0]["name"] == ("dump" if is_older else "sample")
     os.close(folder)
     assert [*starting.database.parent.iterdir()] == [starting.database]
+
+
+def test_serve_refuses_a_database_from_before_the_oldest_version_in_one_line(
+    starting, sample_database
+):
+    starting.database.parent.mkdir()
+    shutil.copy(sample_database, starting.database)
+    changed(starting.database, f"PRAGMA user_version = {OLDEST_VERSION - 1}")
+    with starting.process() as process:
+        said = process.communicate(timeout=20)[1].splitlines()
+    (line,) = said
+    assert f"{starting.database} has schema version {OLDEST_VERSION - 1}, older than" in line
+    assert f"load SOURCE --replace --database {starting.database}" in line
+    assert process.returncode == 3
 
 
 def test_serve_does_not_replace_what_a_load_has_built_meanwhile(starting, other_database):

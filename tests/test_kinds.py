@@ -8,7 +8,7 @@ import pytest
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS, SESSION_GROUPS, SESSIONS
 from racedata.loader.against import COMPARED
-from racedata.loader.earlier import open_read_only
+from racedata.loader.existing import open_read_only
 from racedata.loader.schedule import expected_records
 from racedata.loader.tables import API_ENDPOINTS, BY_NAME, RECORDS
 from racedata.service.endpoints import ENDPOINTS

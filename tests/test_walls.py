@@ -73,20 +73,17 @@ SOURCES = {name for name in OFFLINE if name.startswith("racedata.loader.sources.
 
 
 def test_the_loader_knows_the_list_of_sources_and_none_of_them():
-    # make_uniform, for databases of the first three schema versions.
-    exceptions = {("racedata.loader.earlier", "racedata.loader.sources.ergast")}
     assert SOURCES
-    found = {
+    assert {
         (module, name)
         for module in OFFLINE - SOURCES - {LIST}
         for name in imports(module) & SOURCES
-    }
-    assert found == exceptions
+    } == set()
 
 
 @pytest.mark.parametrize("module", sorted(OFFLINE - SOURCES - {LIST}))
 def test_no_module_of_the_loader_outside_sources_names_a_source(module):
-    text = MODULES[module].read_text(encoding="utf-8").replace("racedata.loader.sources.ergast", "")
+    text = MODULES[module].read_text(encoding="utf-8")
     assert re.findall("f1db|jolpica|tracinginsights|ergast", text, re.IGNORECASE) == []
 
 

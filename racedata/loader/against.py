@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
-from racedata.loader import earlier
 from racedata.loader.corrections import CORRECTIONS, corrected
-from racedata.loader.errors import Progress
+from racedata.loader.errors import Progress, listed
+from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
-from racedata.loader.merge import SHOWN, filled_apart
+from racedata.loader.merge import filled_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value, milliseconds
@@ -83,13 +83,15 @@ def is_retired(column: str, here: Row, there: Row) -> bool:
 DOUBTS = (
     Group(
         "A race or session has another date or time.",
-        "One of the two is wrong. Dates are in UTC: one that is a day earlier or later may be that of the place.",
+        "One of the two is wrong. "
+        "Dates are in UTC: one that is a day earlier or later may be that of the place.",
         ("races", "sessions"),
         ("date", "time"),
     ),
     Group(
         "A driver has another place.",
-        "One of the two is wrong, or does not know of a penalty or disqualification after the race.",
+        "One of the two is wrong, "
+        "or does not know of a penalty or disqualification after the race.",
         RESULTS,
         ("positionText", "positionOrder"),
         lambda column, here, there: (
@@ -99,7 +101,8 @@ DOUBTS = (
     Group("A driver has other points.", "One of the two is wrong.", RESULTS, ("points",)),
     Group(
         "A race time differs by whole minutes.",
-        "In milliseconds. A wrong digit, most likely; or one of the two does not count an interruption of the race.",
+        "In milliseconds. A wrong digit, most likely; "
+        "or one of the two does not count an interruption of the race.",
         RESULTS,
         ("milliseconds",),
         lambda *facts: distance(*facts) % 60_000 == 0,
@@ -131,7 +134,8 @@ DOUBTS = (
     ),
     Group(
         "A driver has another place in the qualifying.",
-        "In one of the two, grid penalties or exclusions have changed the places. The times tell in which.",
+        "In one of the two, grid penalties or exclusions have changed the places. "
+        "The times tell in which.",
         QUALIFYING,
         ("position",),
     ),
@@ -150,12 +154,14 @@ DOUBTS = (
     ),
     Group(
         "A driver or constructor has other points or wins in the standings.",
-        "One of the two is wrong, or knows of an exclusion or of dropped points that the other does not have.",
+        "One of the two is wrong, "
+        "or knows of an exclusion or of dropped points that the other does not have.",
         STANDINGS,
         ("points", "wins"),
     ),
     Group(
-        "A driver or constructor has another place in the standings, without sharing its points with others.",
+        "A driver or constructor has another place in the standings, "
+        "without sharing its points with others.",
         "The place is wrong in one of the two, or follows from wrong points of others.",
         STANDINGS,
         ("position",),
@@ -170,21 +176,24 @@ DOUBTS = (
 CONVENTIONS = (
     Group(
         "A race time differs by less than a second.",
-        "In milliseconds. Most likely, one of the two has rounded times, or those of another clock.",
+        "In milliseconds. "
+        "Most likely, one of the two has rounded times, or those of another clock.",
         RESULTS,
         ("milliseconds",),
         lambda *facts: distance(*facts) < 1000,
     ),
     Group(
         "A driver has place 0 on the grid in only one of the two.",
-        "Some sources write 0 for a start from the pit lane and for no start, others the last or an empty place.",
+        "Some sources write 0 for a start from the pit lane and for no start, "
+        "others the last or an empty place.",
         RESULTS,
         ("grid",),
         lambda column, here, there: 0 in (here[column], there[column]),
     ),
     Group(
         "A driver has no place, or another letter as place.",
-        "Sources differ in who is classified, and in who retired, withdrew, did not start or did not qualify.",
+        "Sources differ in who is classified, and in who retired, withdrew, "
+        "did not start or did not qualify.",
         RESULTS,
         ("positionText",),
         lambda *facts: not are_placed(*facts),
@@ -207,7 +216,8 @@ CONVENTIONS = (
     ),
     Group(
         "A time of the qualifying differs by more than a minute.",
-        "In the first six races of 2005, the times of two laps were added. Some sources have only the sum.",
+        "In the first six races of 2005, the times of two laps were added. "
+        "Some sources have only the sum.",
         ("qualifying",),
         ("q1",),
         lambda *facts: distance(*facts) > 60_000,
@@ -218,35 +228,35 @@ CONVENTIONS = (
 COMPARED_RECORDS = """
     INSERT INTO ids.compared
     SELECT old.kind, races.added, races.id
-    FROM ids.races JOIN stage.origins AS old ON old.raceId = races.id JOIN addition.origins AS new ON new.raceId = added
+    FROM ids.races JOIN stage.origins AS old ON old.raceId = races.id
+        JOIN addition.origins AS new ON new.raceId = added
     WHERE new.kind = old.kind AND (SELECT name FROM stage.sources WHERE sourceId = old.sourceId)
         <> (SELECT name FROM addition.sources WHERE sourceId = new.sourceId)"""
 # Races that match none, but one at the same circuit in the same season.
 OTHER_DATES = """
-    SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round, old.date, new.date
-    FROM addition.races AS new JOIN addition.circuits AS there USING (circuitId), stage.races AS old JOIN stage.circuits AS here
-        ON here.circuitId = old.circuitId
+    SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round,
+        old.date, new.date
+    FROM addition.races AS new JOIN addition.circuits AS there USING (circuitId),
+        stage.races AS old JOIN stage.circuits AS here ON here.circuitId = old.circuitId
     WHERE new.year = old.year AND here.circuitRef = there.circuitRef
-        AND new.raceId NOT IN (SELECT added FROM ids.races) AND old.raceId NOT IN (SELECT id FROM ids.races)"""
+        AND new.raceId NOT IN (SELECT added FROM ids.races)
+        AND old.raceId NOT IN (SELECT id FROM ids.races)"""
 
 
 class Found(NamedTuple):
-    """The differences of a group: the race, and a line for corrections.csv that lacks only its
-    source.
-    """
+    """The differences of a group: the race, and a line for corrections.csv without its source."""
 
     group: Group
     rows: Sequence[tuple[str, str]]  # the largest difference first
 
 
 def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], list[str]]:
-    """The differences between the database at `path` and a source. Also lines that say what was
-    compared.
+    """How a source differs from the database at `path`, and lines that say what was compared.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
     other = second_opinion(source)
-    earlier.open_checked(path).close()
+    ExistingDatabase(path).close()
     # What is corrected in the database would be a difference if the source has the same error.
     with (
         other.opened(progress) as fill,
@@ -254,7 +264,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
     ):
         progress("comparing")
         with closing(sqlite3.connect("file::memory:", uri=True)) as db:
-            db.execute("ATTACH ? AS stage", (earlier.read_only_uri(path),))
+            db.execute("ATTACH ? AS stage", (read_only_uri(path),))
             db.execute("ATTACH ? AS addition", (str(stage),))
             db.execute("ATTACH ':memory:' AS ids")
             match(db)
@@ -262,7 +272,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
 
 
 def match(db: sqlite3.Connection) -> None:
-    """Fills the tables in `ids`: the ids in `stage` of what is in `addition`, and what is compared."""
+    """Fills the tables in `ids`: which row of the addition is which here, and what is compared."""
     for name in ("races", "drivers", "constructors"):
         db.execute(f"CREATE TABLE ids.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
     db.execute(
@@ -320,8 +330,9 @@ def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
 
 
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
-    """SQL for the rows of a kind that are in both and differ: race, key, the columns here, the
-    columns there.
+    """SQL for the rows of a table that are in both and differ.
+
+    Its columns: the race, the key, the columns here, the columns there.
     """
     names = ["raceId"] if table == "races" else BY_NAME[table].key
     keys, joins, conditions = [], [], []
@@ -339,14 +350,16 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
             keys.append(f"here.{name}")
             conditions.append(f"there.{name} = here.{name}")
     schema = "ids" if table in STANDINGS else "stage"
+    is_same = " AND ".join(["there.raceId = same.added", *conditions])
+    differs = " OR ".join(f"here.{column} <> there.{column}" for column in columns)
     return f"""
         SELECT race.year || '/' || race.round || ' ' || race.name, {" || '/' || ".join(keys)},
             {", ".join(f"{row}.{column}" for row in ("here", "there") for column in columns)}
         FROM ids.compared AS same JOIN stage.races AS race ON race.raceId = same.id
             JOIN {schema}.{table} AS here ON here.raceId = same.id {" ".join(joins)}
-            JOIN addition.{table} AS there ON {" AND ".join(["there.raceId = same.added", *conditions])}
+            JOIN addition.{table} AS there ON {is_same}
         WHERE kind = ? GROUP BY {", ".join(f"here.{name}" for name in names)}
-        HAVING count(*) = 1 AND ({" OR ".join(f"here.{column} <> there.{column}" for column in columns)})
+        HAVING count(*) = 1 AND ({differs})
         ORDER BY race.year DESC, race.round"""
 
 
@@ -354,12 +367,14 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
     """Lines that say which races match none, and what was compared."""
     rows = db.execute(
         """SELECT year || '/' || round || ' ' || name FROM addition.races
-           WHERE raceId NOT IN (SELECT added FROM ids.races) AND year IN (SELECT year FROM stage.races)
-               AND raceId IN (SELECT raceId FROM addition.origins WHERE kind <> 'races') ORDER BY year, round"""
+           WHERE raceId NOT IN (SELECT added FROM ids.races)
+               AND year IN (SELECT year FROM stage.races)
+               AND raceId IN (SELECT raceId FROM addition.origins WHERE kind <> 'races')
+           ORDER BY year, round"""
     ).fetchall()
     if rows:
-        more = f" and {len(rows) - SHOWN:,} more" if len(rows) > SHOWN else ""
-        yield f"{', '.join(race for (race,) in rows[:SHOWN])}{more}: match no race here, so they are not compared"
+        races = listed([race for (race,) in rows])
+        yield f"{races}: match no race here, so they are not compared"
     counts = dict(db.execute("SELECT kind, count(*) FROM ids.compared GROUP BY kind"))
     kinds = ", ".join(
         f"{kind.replace('_', ' ')} of {counts[kind]:,} races"

@@ -13,7 +13,7 @@ import argparse
 import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, closing, suppress
+from contextlib import ExitStack, closing
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from typing import NamedTuple
 from racedata.database import (
     OLDEST_VERSION,
     SCHEMA,
+    can_be_built_again,
     default_path,
     is_missing,
     is_newer,
@@ -29,14 +30,14 @@ from racedata.database import (
     write_checksum,
 )
 from racedata.kinds import KINDS
-from racedata.loader import earlier
 from racedata.loader.corrections import (
     CORRECTIONS,
     add_corrections_argument,
     apply_corrections,
     corrected,
 )
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, counted
+from racedata.loader.existing import ExistingDatabase
 from racedata.loader.merge import Addition, filled_apart, merge
 from racedata.loader.replacement import (
     add_database_argument,
@@ -47,6 +48,7 @@ from racedata.loader.replacement import (
 )
 from racedata.loader.rules import is_fresher
 from racedata.loader.sources import PUBLISHED, addresses_in, source_at
+from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, TABLES, Table
 from racedata.loader.temporary import temporary_folder
@@ -61,9 +63,11 @@ CONSTRUCTORS_SO_FAR = (
            SELECT year, driverId, round, number, group_concat(constructorId, ' ')
                OVER (PARTITION BY year, driverId ORDER BY number) AS constructors
            FROM (SELECT year, driverId, constructorId, min(number) AS number, round
-                 FROM (SELECT *, row_number() OVER (ORDER BY round, resultId NULLS LAST, constructorId) AS number
+                 FROM (SELECT *, row_number() OVER (
+                               ORDER BY round, resultId NULLS LAST, constructorId) AS number
                        FROM (SELECT raceId, driverId, constructorId, resultId FROM stage.results
-                             UNION ALL SELECT raceId, driverId, constructorId, NULL FROM stage.entries)
+                             UNION ALL
+                             SELECT raceId, driverId, constructorId, NULL FROM stage.entries)
                            JOIN stage.races USING (raceId))
                  GROUP BY year, driverId, constructorId)""",
     "CREATE INDEX constructors_so_far_order ON constructors_so_far (year, driverId, number)",
@@ -139,7 +143,7 @@ def build(
 def store(stage: Stage, table: Table) -> None:
     """Copies a staged table into the database, in order and with its computed columns."""
     db = stage.db
-    stored = earlier.names_of(db, table.name)
+    stored = column_names(db, table.name)
     names = ", ".join(name for name in table.names if name in stored)
     if not table.is_numbered:
         db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM stage.{table.name}")
@@ -151,11 +155,14 @@ def store(stage: Stage, table: Table) -> None:
         for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
             db.execute(
                 f"""INSERT INTO numbered ({names})
-                    SELECT {names} FROM stage.{table.name} WHERE raceId = ? ORDER BY {table.order}""",
+                    SELECT {names} FROM stage.{table.name}
+                    WHERE raceId = ? ORDER BY {table.order}""",
                 race,
             )
-            sql = f"INSERT INTO {table.name} (record, {names}) SELECT record, {names} FROM numbered ORDER BY record"
-            db.execute(sql)
+            db.execute(
+                f"""INSERT INTO {table.name} (record, {names})
+                    SELECT record, {names} FROM numbered ORDER BY record"""
+            )
             db.execute("DELETE FROM numbered")
         db.execute("DROP TABLE numbered")
     else:
@@ -163,7 +170,8 @@ def store(stage: Stage, table: Table) -> None:
         db.execute(
             f"""INSERT INTO {table.name} ({", ".join([names, *computed])})
                 SELECT {", ".join([names, *computed.values()])}
-                FROM stage.{table.name} AS staged JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
+                FROM stage.{table.name} AS staged
+                    JOIN (SELECT raceId, year, round FROM races) AS race USING (raceId)
                 ORDER BY {table.order}"""
         )
 
@@ -180,7 +188,8 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
     db.execute(
         """INSERT INTO coverage SELECT kind, min(year), max(year), count(*), (
                SELECT count(DISTINCT raceId) FROM origins AS other JOIN races AS run USING (raceId)
-               WHERE other.kind IN ('results', origins.kind) AND run.year BETWEEN min(races.year) AND max(races.year))
+               WHERE other.kind IN ('results', origins.kind)
+                   AND run.year BETWEEN min(races.year) AND max(races.year))
            FROM origins JOIN races USING (raceId)
            WHERE kind NOT IN ('races', 'sessions') GROUP BY kind"""
     )
@@ -205,9 +214,7 @@ def gave(db: sqlite3.Connection, source: int) -> str:
         if kind in counts:
             races, first, last = counts[kind]
             seasons = f"{first} to {last}" if first < last else f"{first}"
-            texts.append(
-                f"{kind.replace('_', ' ')} of {races:,} race{'s' * (races > 1)} ({seasons})"
-            )
+            texts.append(f"{kind.replace('_', ' ')} of {counted(races, 'race')} ({seasons})")
     return ", ".join(texts)
 
 
@@ -233,13 +240,13 @@ def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
     for table in TABLES:
         for column in table.usually_known:
             rows, last = db.execute(
-                f"""SELECT count(*), max(year * 1000 + round) FROM {table.name} JOIN races USING (raceId)
+                f"""SELECT count(*), max(year * 1000 + round)
+                    FROM {table.name} JOIN races USING (raceId)
                     WHERE {table.name}.{column} IS NULL"""
             ).fetchone()
             if rows:
-                counts.append(
-                    f"{table.name}.{column} in {rows:,} rows (the last: {last // 1000}/{last % 1000})"
-                )
+                year, round = divmod(last, 1000)
+                counts.append(f"{table.name}.{column} in {rows:,} rows (the last: {year}/{round})")
     if counts:
         yield f"unknown: {', '.join(counts)}"
 
@@ -252,17 +259,6 @@ def seasons_of(db: sqlite3.Connection) -> str:
     return "{} to {} ({} seasons, {:,} races)".format(*counts)
 
 
-def recorded_sources(database: str) -> list[str]:
-    """The sources that the file at `database` was built from; the sample if it is missing. Raises
-    LoadError.
-    """
-    if is_missing(Path(database)):
-        return [SAMPLE]
-    with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
-        sources = earlier.loaded_sources(db)
-        return [SAMPLE, *sources[1:]] if earlier.is_sample(db) else sources
-
-
 def load(
     sources: Sequence[str],
     database: str,
@@ -272,66 +268,77 @@ def load(
 ) -> list[str]:
     """Builds `database` from sources, and from what refreshes have added to it. Returns a report.
 
+    Without sources, it takes those that the database was built from; the sample if it is missing.
     If the file cannot be read, it raises LoadError, unless it may `replace` such a file. It also
     raises LoadError, sqlite3.Error or OSError if the load fails.
     """
     lines, additions = [], []
     with replacement(database) as new, ExitStack() as stack:
-        has_refreshes = was_refreshed(database, replace)
+        existing = existing_at(database, replace)
+        if existing:
+            stack.enter_context(closing(existing))
+        sources = sources or recorded_sources(existing)
         fill_base = stack.enter_context(source_at(sources[0]).opened(progress))
         for source in sources[1:]:
             try:
                 fill = stack.enter_context(source_at(source).opened(progress))
             except LoadError as error:
-                known = []
-                with suppress(LoadError):  # a damaged database does not say what it was built from
-                    known = recorded_sources(database)
-                if source not in known:
+                if not existing or source not in recorded_sources(existing):
                     raise
                 lines.append(f"{error}; what it gave the database before is used")
-                additions.append(Addition(partial(fill_from_before, database, source)))
+                additions.append(Addition(partial(existing.fill_with, source)))
             else:
                 additions.append(Addition(fill))
-        if has_refreshes:
-            additions.append(
-                Addition(partial(fill_from_before, database, None), is_fresher, has_calendars=True)
-            )
+        if existing and existing.was_refreshed:
+            refreshed = partial(existing.fill_with, None)
+            additions.append(Addition(refreshed, is_fresher, has_calendars=True))
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
         report = build(new, fill_base, additions, corrections, is_sample, progress)
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*lines, *report.lines, *report.merged, last]
 
 
-def fill_from_before(database: str, source: str | None, stage: Stage) -> list[str]:
-    """Fills the stage with what the database has from the source at an address; if None, with what
-    was refreshed.
-    """
-    with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
-        earlier.read(db, stage)
-    earlier.keep(stage, source)
-    return []
+def existing_at(database: str, replace: bool) -> ExistingDatabase | None:
+    """The database that a load replaces; None if it is missing.
 
-
-def was_refreshed(database: str, replace: bool) -> bool:
-    """Whether a refresh has added records to the database so far.
-
-    If the file cannot be read, it raises LoadError, unless a load may `replace` such a file.
+    If the file cannot be read, it raises LoadError or sqlite3.Error, unless a load may `replace`
+    such a file.
     """
     if is_missing(Path(database)):
-        return False
+        return None
     try:
-        with closing(earlier.open_checked(Path(database), OLDEST_VERSION)) as db:
-            return earlier.was_refreshed(db)
+        return ExistingDatabase(Path(database), OLDEST_VERSION)
     except (LoadError, sqlite3.Error):
         if replace:
-            return False
+            return None
         raise
 
 
-def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
-    """Builds `database` from its own tables, which may be of an older schema version. Returns a
-    report.
+def recorded_sources(existing: ExistingDatabase | None) -> list[str]:
+    """The sources that a database was built from; the sample if it is missing."""
+    if not existing:
+        return [SAMPLE]
+    if existing.is_sample:  # which may be in another folder now
+        return [SAMPLE, *existing.loaded_sources[1:]]
+    return existing.loaded_sources
+
+
+def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
+    """Builds `database` from its recorded sources.
+
+    If that fails and it is older, builds it from its own tables. Returns a report. Raises what
+    `load` does.
     """
+    try:
+        return load([], database, corrections, progress)
+    except (LoadError, OSError) as error:
+        if not can_be_built_again(Path(database)):
+            raise
+        return rebuild(database, corrections, progress, f"its source failed: {error}")
+
+
+def rebuild(database: str, corrections: Path | None, progress: Progress, reason: str) -> list[str]:
+    """Builds `database` from its own tables, which may be of an older version. Returns a report."""
     with replacement(database) as new:
         report = build_again(Path(database), new, corrections, progress)
     return [*report.lines, f"{database}: {report.seasons} from its own tables, because {reason}"]
@@ -339,25 +346,8 @@ def rebuild(database: str, corrections: Path | None, progress: Progress, reason:
 
 def build_again(old: Path, new: Path, corrections: Path | None, progress: Progress) -> Report:
     """Builds a database at `new` from the tables of the one at `old`."""
-    with closing(earlier.open_checked(old, OLDEST_VERSION)) as db:
-        return build(
-            new, partial(earlier.read, db), [], corrections, earlier.is_sample(db), progress
-        )
-
-
-def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
-    """Builds `database` from its recorded sources; if that fails and it is older, from its own
-    tables.
-
-    Returns a report. Raises what `load` does.
-    """
-    sources = recorded_sources(database)
-    try:
-        return load(sources, database, corrections, progress)
-    except (LoadError, OSError) as error:
-        if not is_older(Path(database)):
-            raise
-        return rebuild(database, corrections, progress, f"its source failed: {error}")
+    with closing(ExistingDatabase(old, OLDEST_VERSION)) as existing:
+        return build(new, existing.fill, [], corrections, existing.is_sample, progress)
 
 
 def make_default_folder(database: str) -> None:
@@ -367,8 +357,7 @@ def make_default_folder(database: str) -> None:
 
 
 def provide(database: str) -> None:
-    """Builds what the service can begin with: the sample, or if an earlier version built the
-    database, the same again.
+    """Builds what the service can begin with: the sample, or the database of an earlier version.
 
     It does not wait for a load or refresh that is running, which takes minutes and replaces the
     file. Exits as `run`.
@@ -403,7 +392,8 @@ def main(arguments: Sequence[str]) -> None:
         "sources",
         nargs="*",
         metavar="SOURCE",
-        help=f"folder of CSV files, zip of them, http(s) URL of such a zip, or a name: {', '.join(PUBLISHED)}; "
+        help="folder of CSV files, zip of them, http(s) URL of such a zip, or a name: "
+        f"{', '.join(PUBLISHED)}; "
         "the first is the base, further ones add what it lacks; "
         "without any, those that the database was built from before, or the sample",
     )
@@ -415,8 +405,8 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="replace even a database that this version cannot read, because it is damaged or a newer version built "
-        "it: what refreshes have added to it is lost",
+        help="replace even a database that this version cannot read, because it is damaged or a "
+        "newer version built it: what refreshes have added to it is lost",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 from racedata.loader.against import compare
 from racedata.loader.corrections import HEADER
-from racedata.loader.earlier import open_checked
 from racedata.loader.errors import Progress
+from racedata.loader.existing import ExistingDatabase
 from racedata.loader.replacement import add_database_argument, run
 from racedata.loader.values import milliseconds
 
@@ -426,7 +426,8 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
 
     Raises LoadError for a file that is not such a database.
     """
-    with closing(open_checked(path)) as db:
+    with closing(ExistingDatabase(path)) as existing:
+        db = existing.db
         db.create_function(
             "milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True
         )

@@ -1,6 +1,4 @@
-"""Applies corrections.csv, which lists known errors of dumps, to a Stage. data/README.md describes
-the file.
-"""
+"""Applies corrections.csv to a Stage: known errors of dumps. data/README.md describes the file."""
 
 import sqlite3
 from argparse import ArgumentParser
@@ -21,7 +19,8 @@ CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 IN_KEY = {
     "raceId": "raceId = (SELECT raceId FROM stage.races WHERE year = ? AND round = ?)",
     "driverId": "driverId = (SELECT driverId FROM stage.drivers WHERE driverRef = ?)",
-    "constructorId": "constructorId = (SELECT constructorId FROM stage.constructors WHERE constructorRef = ?)",
+    "constructorId": """constructorId = (
+        SELECT constructorId FROM stage.constructors WHERE constructorRef = ?)""",
 }
 FIELDS = [
     Field("table", one_of([table.name for table in TABLES if table.key]), required=True),
@@ -35,8 +34,9 @@ HEADER = ",".join(field.name for field in FIELDS)
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`: a path, or None for `none`. Empty, as `make` passes it: the project's
-    own file.
+    """Adds `--corrections`: a path, or None for `none`.
+
+    Empty, as `make` passes it, it is the project's own file.
     """
     parser.add_argument(
         "--corrections",
@@ -50,9 +50,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
 def corrected(
     fill: Callable[[Stage], list[str]], path: Path | None
 ) -> Callable[[Stage], list[str]]:
-    """A function that does what `fill` does, and then applies the corrections in the file at
-    `path`, if any.
-    """
+    """A function that does what `fill` does, then applies the corrections in a file, if any."""
 
     def fill_and_correct(stage: Stage) -> list[str]:
         lines = fill(stage)
@@ -65,8 +63,7 @@ def corrected(
 
 
 def apply_corrections(stage: Stage, path: Path) -> list[str]:
-    """Applies the corrections in the file at `path`. Returns lines for the report: how many, and
-    which are obsolete.
+    """Applies the corrections in a file. Returns lines: how many, and which are obsolete.
 
     Raises LoadError for a file that is not such a list.
     """
@@ -82,9 +79,8 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
             rows, stored = correct_value(stage, path, BY_NAME[table], key, column, wrong, right)
             counts[f"{table}.{column}"] += rows
             if stored is not None:
-                obsolete.append(
-                    f"obsolete correction, not applied: {table} {key} {column} is {stored}, not {wrong}"
-                )
+                what = f"{table} {key} {column} is {stored}, not {wrong}"
+                obsolete.append(f"obsolete correction, not applied: {what}")
     applied = ", ".join(f"{column} in {rows:,} rows" for column, rows in counts.items() if rows)
     return [f"corrected: {applied}", *obsolete] if applied else obsolete
 

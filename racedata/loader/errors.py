@@ -1,9 +1,11 @@
-"""What the loader says: its progress, and the error that ends it."""
+"""What the loader says: its progress, the error that ends it, and how it counts and lists."""
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 Progress = Callable[[str], None]  # called with what is being done, such as `results.csv: 400 rows`
+
+SHOWN = 5  # names in one line
 
 
 class LoadError(Exception):
@@ -14,3 +16,19 @@ def no_space_for_temporary_files() -> LoadError:
     return LoadError(
         f"{tempfile.gettempdir()}: no space left for temporary files; TMPDIR names another folder"
     )
+
+
+def plural(noun: str, count: int) -> str:
+    """`race` or `races`."""
+    return noun if count == 1 else f"{noun}s"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 race`, `1,149 races`."""
+    return f"{count:,} {plural(noun, count)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"

@@ -1,13 +1,22 @@
-"""The database that is there before a refresh: what it has, and what it lacks."""
+"""The database that exists: opened and checked once, asked what it has, and read into a Stage.
+
+It may be of an older schema version, from OLDEST_VERSION on: then only `fill`, `fill_with` and the
+attributes work. Columns that it lacks are unknown, and tables that it lacks are empty.
+"""
 
 import os
+import sqlite3
 from collections.abc import Sequence
 from contextlib import closing
+from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 
-from racedata.database import CHECKSUM_BYTES
-from racedata.loader import earlier
+from racedata import database
+from racedata.loader.errors import LoadError
+from racedata.loader.files.csvfile import BATCH
+from racedata.loader.sql import column_names
+from racedata.loader.stage import Stage
 from racedata.loader.tables import TABLES, Table
 from racedata.loader.values import Value
 
@@ -23,15 +32,99 @@ UNFINISHED = f"""
     HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
         AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
 
+# Staged are only the entries without a result: results may change, and build.py adds them.
+RESULTS_ARE_ENTRIES = """
+    DELETE FROM stage.entries WHERE (raceId, driverId, constructorId) IN (
+        SELECT raceId, driverId, constructorId FROM stage.results)"""
 
-class OldDatabase:
-    """The database that is refreshed, read only. Raises LoadError if it is damaged."""
 
-    def __init__(self, path: Path) -> None:
-        self.db = earlier.open_checked(path)
+def read_only_uri(path: Path) -> str:
+    """The URI to read a database file without locks: no program changes it, only replaces it."""
+    return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+
+
+def open_read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(read_only_uri(path), uri=True)
+
+
+class ExistingDatabase:
+    """A database, read only.
+
+    Raises LoadError unless it is undamaged and of a schema version from `oldest` on; sqlite3.Error
+    if it does not say how it was built.
+    """
+
+    def __init__(self, path: Path, oldest: int = database.SCHEMA_VERSION) -> None:
+        try:
+            database.read(path, oldest)
+        except database.DatabaseError as error:
+            raise LoadError(str(error)) from None
+        self.db = open_read_only(path)
+        try:
+            # whether its base is the sample
+            self.is_sample = bool(self.db.execute("SELECT isSample FROM build").fetchone()[0])
+            # whether a refresh has added records to it
+            fetched = self.db.execute("SELECT 1 FROM origins WHERE fetchedAt NOT NULL")
+            self.was_refreshed = fetched.fetchone() is not None
+            # the addresses of the sources of the last load, in its order
+            found = self.db.execute("SELECT address FROM sources WHERE isLoaded ORDER BY sourceId")
+            self.loaded_sources: list[str] = [address for (address,) in found]
+        except sqlite3.Error:
+            self.close()
+            raise
 
     def close(self) -> None:
         self.db.close()
+
+    def fill(self, stage: Stage) -> list[str]:
+        """Fills the stage with all tables. Returns no lines for a report."""
+        for table in TABLES:
+            stored = column_names(self.db, table.name)
+            names = [name for name in table.names if name in stored]
+            columns = list(names)
+            if stored and table.id and table.id not in stored:  # `record` has the same order
+                names, columns = [table.id, *names], ["record", *columns]
+            if names:
+                sql = f"SELECT {', '.join(columns)} FROM {table.name}"
+                self.copy(sql, stage, table.name, names)
+        stage.db.execute(RESULTS_ARE_ENTRIES)
+        for name in ("sources", "origins"):
+            stored = column_names(self.db, name)
+            names = [each for each in column_names(stage.db, name) if each in stored]
+            self.copy(f"SELECT {', '.join(names)} FROM {name}", stage, name, names)
+        correct_future_times(stage.db)
+        return []
+
+    def copy(self, sql: str, stage: Stage, table: str, names: list[str]) -> None:
+        """Inserts the rows of a query."""
+        found = self.db.execute(sql)
+        stage.insert(table, names, [])
+        while rows := found.fetchmany(BATCH):
+            stage.insert(table, names, list(zip(*rows)))
+
+    def fill_with(self, address: str | None, stage: Stage) -> list[str]:
+        """Fills the stage with what was loaded from a source; if None, with what was refreshed.
+
+        Other records stay in it without an origin, so no merge takes them.
+        """
+        self.fill(stage)
+        stage.db.execute("UPDATE stage.sources SET isLoaded = address IS ?", (address,))
+        others = """FROM stage.origins WHERE iif(?1 IS NULL, fetchedAt IS NULL, fetchedAt NOT NULL
+            OR sourceId NOT IN (SELECT sourceId FROM stage.sources WHERE isLoaded))"""
+        stage.db.execute(
+            f"""DELETE FROM stage.sessions
+                WHERE raceId IN (SELECT raceId {others} AND kind = 'sessions')""",
+            (address,),
+        )
+        stage.db.execute(f"DELETE {others}", (address,))
+        return []
+
+    def source(self, name: str) -> tuple[str, str | None] | None:
+        """When a source was read, and the checksum of what was read; None if nothing is from it."""
+        found: tuple[str, str | None] | None = self.db.execute(
+            "SELECT readAt, checksum FROM sources WHERE name = ?", (name,)
+        ).fetchone()
+        return found
 
     def newest(self) -> str:
         """The date of the latest race with results."""
@@ -44,21 +137,21 @@ class OldDatabase:
         return {year for (year,) in self.db.execute(UNFINISHED)}
 
     def first_season(self, listed: Sequence[int]) -> int:
-        """The first season to bring of those that a source lists: unfinished, missing, or the
-        latest with results.
+        """The first season to bring of those that a source lists.
+
+        It is unfinished, missing, or the latest with results.
         """
         years = {year for (year,) in self.db.execute("SELECT DISTINCT year FROM races")}
         (latest,) = self.db.execute(LATEST).fetchone()
         # The sample lacks most seasons, also before its first.
-        missing = {
-            year for year in listed if year > min(years) or earlier.is_sample(self.db)
-        } - years
+        missing = {year for year in listed if year > min(years) or self.is_sample} - years
         return min([int(latest), *self.unfinished(), *missing])
 
     def races_to_fetch(self, season: int) -> int:
         """How many races of a season are fetched with their details, at most."""
         races, run = self.db.execute(
-            "SELECT count(*), count(raceId IN (SELECT raceId FROM results) OR NULL) FROM races WHERE year = ?",
+            """SELECT count(*), count(raceId IN (SELECT raceId FROM results) OR NULL)
+               FROM races WHERE year = ?""",
             (season,),
         ).fetchone()
         return max(races - run, 1) if races else RACES
@@ -79,8 +172,9 @@ class OldDatabase:
         return int(rows)
 
     def rows(self, table: Table, race_id: int | None) -> list[dict[str, Value]]:
-        """The rows of a race in a classification, as api_rows.py makes them: references and texts
-        instead of ids.
+        """The rows of a race in a classification: references and texts instead of ids.
+
+        api_rows.py makes such rows too.
         """
         names = list(table.paths)
         texts = {"driverId": "driverRef", "constructorId": "constructorRef", "statusId": "status"}
@@ -100,12 +194,15 @@ class OldDatabase:
         return int(found[0]) if found else None
 
     def without_laps(self, also_from_apis: bool) -> dict[int, int]:
-        """The seasons of races, by raceId, whose results a refresh gave, but from no API, and that
-        have no laps.
+        """The seasons, by raceId, of races without laps whose results a refresh gave, from no API.
+
+        With `also_from_apis`, from any source.
         """
         found = self.db.execute(
-            """SELECT raceId, year FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
-               WHERE kind = 'results' AND fetchedAt NOT NULL AND (sources.name NOT LIKE 'http%' OR ?)
+            """SELECT raceId, year
+               FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+               WHERE kind = 'results' AND fetchedAt NOT NULL
+                   AND (sources.name NOT LIKE 'http%' OR ?)
                    AND raceId NOT IN (SELECT raceId FROM lap_times)""",
             (also_from_apis,),
         )
@@ -117,7 +214,7 @@ class OldDatabase:
     def differences(self, path: Path) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""
         lines = []
-        with closing(earlier.open_read_only(path)) as new:
+        with closing(open_read_only(path)) as new:
             for table in TABLES:
                 before, now = (
                     db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]
@@ -139,5 +236,25 @@ class OldDatabase:
 def checksum_at_end(path: Path) -> str:
     """The checksum of a database, which its file ends with."""
     with path.open("rb") as file:
-        file.seek(-CHECKSUM_BYTES, os.SEEK_END)
+        file.seek(-database.CHECKSUM_BYTES, os.SEEK_END)
         return file.read().hex()
+
+
+def correct_future_times(db: sqlite3.Connection) -> None:
+    """Corrects times in the future, from a clock that was ahead: else no dump would be newer.
+
+    What was fetched at such a time counts as old: as fetched on the day of the race.
+    """
+    (newest,) = db.execute(
+        "SELECT max(date) FROM stage.results JOIN stage.races USING (raceId)"
+    ).fetchone()
+    # the clock may also be behind
+    today = max(datetime.now(UTC).strftime("%Y-%m-%d"), newest or "")
+    db.execute(
+        "UPDATE stage.sources SET readAt = ?1 || 'T00:00:00Z' WHERE date(readAt) > ?1", (today,)
+    )
+    db.execute(
+        """UPDATE stage.origins SET fetchedAt = min(date, ?1) || 'T00:00:00Z' FROM stage.races
+           WHERE races.raceId = origins.raceId AND date(fetchedAt) > ?1""",
+        (today,),
+    )

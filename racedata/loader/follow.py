@@ -15,8 +15,8 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
+from racedata.loader.existing import open_read_only
 from racedata.loader.processes import Children, Sleep, Waiter
 from racedata.loader.replacement import (
     FAULTS,
@@ -153,8 +153,9 @@ def follow(
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
-    """Follows the sources until a signal or the end of the process `parent` ends it. That leaves
-    the database whole.
+    """Follows the sources until a signal or the end of the process `parent`.
+
+    Both leave the database whole.
 
     Each has a name, and a function that makes it: this is called in its process, with a function to
     sleep.

@@ -1,5 +1,4 @@
-"""Which race, driver or constructor of one database is which of another: for merging and for
-comparing.
+"""Which race, driver or constructor is which: of two databases that are merged or compared.
 
 Drivers and the like are matched by reference, races by circuit and date, and never by an id or a
 round. What is done with the matches does not belong here.
@@ -26,7 +25,8 @@ LISTS = {
 SAME_RACES = """
     SELECT new.raceId, old.raceId
     FROM addition.races AS new JOIN addition.circuits AS new_circuit USING (circuitId),
-        stage.races AS old JOIN stage.circuits AS old_circuit ON old_circuit.circuitId = old.circuitId
+        stage.races AS old
+        JOIN stage.circuits AS old_circuit ON old_circuit.circuitId = old.circuitId
     WHERE new.year = ? AND old.year = new.year AND old_circuit.circuitRef = new_circuit.circuitRef
         AND abs(julianday(new.date) - julianday(old.date)) <= 1"""
 
@@ -67,15 +67,17 @@ def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRac
     """The calendar of a season, by round."""
     found = db.execute(
         f"""SELECT raceId, races.name, races.url, circuitRef, date
-            FROM {schema}.races JOIN {schema}.circuits USING (circuitId) WHERE year = ? ORDER BY round""",
+            FROM {schema}.races JOIN {schema}.circuits USING (circuitId)
+            WHERE year = ? ORDER BY round""",
         (year,),
     )
     return [CalendarRace(*row) for row in found]
 
 
 def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
-    """The ids in `stage` of the races of a season, by their ids in `addition`, as far as each matches
-    only one.
+    """The ids in `stage` of the races of a season, by their ids in `addition`.
+
+    A race that matches several, or of which several match one, is left out.
     """
     pairs = db.execute(SAME_RACES, (year,)).fetchall()
     new, old = ([pair[side] for pair in pairs] for side in (0, 1))

@@ -1,5 +1,4 @@
-"""Merges a Stage into another: what a further source, a refresh or the database from before adds to
-what was loaded.
+"""Merges an addition into a stage: the records of a further source, a refresh or the old database.
 
 Here is the SQL. matching.py says which race and driver is which, rules.py which record wins.
 Sessions are from the source of the race, or from another if that has none.
@@ -14,7 +13,7 @@ from typing import NamedTuple
 
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, listed
 from racedata.loader.matching import LISTS, calendar, find, match_calendars, same_races
 from racedata.loader.rules import (
     Part,
@@ -25,21 +24,21 @@ from racedata.loader.rules import (
     only_adds,
     part_of,
 )
+from racedata.loader.sql import insertion, update_known
 from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 from racedata.loader.temporary import temporary_folder
 
 WEEKEND = 4  # days that a session is away from the race, at most
-SHOWN = 5  # races that a line of the report names
 
 
 class Addition(NamedTuple):
-    """What is merged, and how. At least, it adds what is lacking."""
+    """What is merged, and how. At least, it adds what is missing."""
 
     fill: Callable[[Stage], list[str]]  # fills a Stage with it, and returns lines for the report
     rule: Rule = only_adds  # which of its records replace those of the base
     years: Collection[int] | None = None  # the seasons of which it is merged; None: all
-    # whether its calendars may take the place of those here, by the same rule
+    # whether its calendars may replace those here, by the same rule
     has_calendars: bool = False
     # Whether it may delete what it lacks: races, and records that it has of fewer drivers.
     may_shrink: bool = True
@@ -54,9 +53,7 @@ class Addition(NamedTuple):
 def filled_apart(
     fill: Callable[[Stage], list[str]], progress: Progress
 ) -> Iterator[tuple[Path, list[str]]]:
-    """A Stage in a file of its own, for `merge`: the path of that file, and what `fill`, which
-    fills it, returns.
-    """
+    """A Stage in a file of its own, for `merge`: the path of that file, and what `fill` returns."""
     with temporary_folder("racedata-", "stage.db") as folder:
         path = folder / "stage.db"
         with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
@@ -69,16 +66,15 @@ def filled_apart(
 
 
 def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
-    """Merges the Stage in a file, which the addition has filled, into `stage`. Returns lines for
-    the report.
-    """
+    """Merges the file that the addition has filled into `stage`. Returns lines for the report."""
     db = stage.db
     db.execute("COMMIT")  # no file can be attached in a transaction
     db.execute("ATTACH ? AS addition", (str(path),))
     db.execute("ATTACH ':memory:' AS ids")
     db.execute("BEGIN")
     work = Merge(db, addition)
-    for (year,) in db.execute("SELECT DISTINCT year FROM addition.races ORDER BY year").fetchall():
+    years = db.execute("SELECT DISTINCT year FROM addition.races ORDER BY year").fetchall()
+    for (year,) in years:
         if addition.years is None or year in addition.years:
             work.match_season(year)
     work.copy_records()
@@ -90,8 +86,9 @@ def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
 
 
 class Merge:
-    """The merge of the attached Stage `addition` into `stage`. In `ids` are the ids here of what is in
-    `addition`.
+    """The merge of the attached `addition` into `stage`.
+
+    The tables in `ids` have the ids of both: `added` is that in the addition, `id` that here.
     """
 
     def __init__(self, db: sqlite3.Connection, addition: Addition) -> None:
@@ -104,13 +101,18 @@ class Merge:
             db.execute(
                 f"CREATE TABLE ids.{name} (added INTEGER PRIMARY KEY, id INTEGER NOT NULL {unique})"
             )
+        # The parts that are taken; and the races whose sessions are not taken, whatever the rule
+        # says.
         db.execute(
-            "CREATE TABLE ids.parts (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"
+            """CREATE TABLE ids.parts (
+                   kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"""
         )
+        db.execute("CREATE TABLE ids.without_sessions (added INTEGER PRIMARY KEY)")
         # A driver has one fastest lap in a race, but may have two results: shared cars.
         columns = ", ".join(FASTEST_LAP)
         db.execute(
-            f"CREATE TABLE ids.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))"
+            f"""CREATE TABLE ids.fastest (
+                    raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))"""
         )
         # The date of the latest race with results that each source has, by schema.
         self.newest: dict[str, dict[str, str]] = {
@@ -119,22 +121,22 @@ class Merge:
                     f"""SELECT name, max(date) FROM {schema}.origins
                         JOIN (SELECT raceId, date FROM {schema}.races) USING (raceId)
                         JOIN (SELECT sourceId, name FROM {schema}.sources) USING (sourceId)
-                        WHERE kind = 'results' AND fetchedAt IS NULL GROUP BY sourceId ORDER BY sourceId"""
+                        WHERE kind = 'results' AND fetchedAt IS NULL
+                        GROUP BY sourceId ORDER BY sourceId"""
                 )
             )
             for schema in ("addition", "stage")
         }
 
     def add_sources(self) -> None:
-        """Adds the sources that a load has read, or of which a part is taken, or updates what is
-        said of them here.
-        """
+        """Adds or updates the sources that a load has read, or of which a part is taken."""
         # What was read later counts; but the next load reads what this load was given.
         self.db.execute(
             """INSERT INTO stage.sources (name, address, licence, checksum, readAt, isLoaded, gave)
                SELECT name, address, licence, checksum, readAt, isLoaded, gave FROM addition.sources
                WHERE isLoaded OR sourceId IN (
-                   SELECT sourceId FROM ids.parts JOIN addition.origins USING (kind) WHERE added = raceId)
+                   SELECT sourceId FROM ids.parts JOIN addition.origins USING (kind)
+                   WHERE added = raceId)
                ORDER BY sourceId
                ON CONFLICT (name) DO UPDATE SET
                    address = iif(isLoaded AND NOT excluded.isLoaded, address, excluded.address),
@@ -145,7 +147,8 @@ class Merge:
         )
         self.db.execute(
             """INSERT INTO ids.sources
-               SELECT new.sourceId, old.sourceId FROM addition.sources AS new JOIN stage.sources AS old USING (name)"""
+               SELECT new.sourceId, old.sourceId
+               FROM addition.sources AS new JOIN stage.sources AS old USING (name)"""
         )
 
     # Races.
@@ -162,7 +165,8 @@ class Merge:
             ids = same_races(self.db, year)
             rows = self.db.execute(
                 """SELECT raceId, round, name FROM addition.races
-                   WHERE year = ? AND raceId IN (SELECT raceId FROM addition.origins WHERE kind <> 'races')
+                   WHERE year = ?
+                       AND raceId IN (SELECT raceId FROM addition.origins WHERE kind <> 'races')
                    ORDER BY round""",
                 (year,),
             )
@@ -172,9 +176,7 @@ class Merge:
         self.db.executemany("INSERT INTO ids.races VALUES (?, ?)", ids.items())
 
     def may_replace_calendar(self, year: int) -> bool:
-        """Whether the calendar of a season is lacking here, or may take the place of the one that
-        is here.
-        """
+        """Whether the calendar of a season is missing here, or may be replaced."""
         new, old = (
             {
                 self.part(schema, *row)
@@ -191,9 +193,7 @@ class Merge:
         return may_replace_calendar(self.addition.rule, new, old)
 
     def would_lose(self, year: int) -> bool:
-        """Whether the new calendar lacks races of the old one that must not go. Notes them for the
-        report.
-        """
+        """Whether the new calendar lacks races that must not go. Notes them for the report."""
         if self.addition.may_shrink:
             return False
         old = calendar(self.db, "stage", year)
@@ -232,7 +232,8 @@ class Merge:
         db.execute(
             """INSERT OR IGNORE INTO stage.origins SELECT raceId, 'sessions', sourceId, fetchedAt
                FROM stage.origins JOIN stage.races USING (raceId)
-               WHERE kind = 'races' AND year = ? AND raceId IN (SELECT raceId FROM stage.sessions)""",
+               WHERE kind = 'races' AND year = ?
+                   AND raceId IN (SELECT raceId FROM stage.sessions)""",
             (year,),
         )
         for there, here in ids.items():
@@ -240,18 +241,19 @@ class Merge:
         same = "ids.parts JOIN stage.races AS here ON here.raceId = parts.id"
         db.execute(
             f"""UPDATE addition.races AS new SET time = here.time FROM {same}
-                WHERE parts.kind = 'races' AND parts.added = new.raceId AND new.time IS NULL AND new.date = here.date"""
+                WHERE parts.kind = 'races' AND parts.added = new.raceId AND new.time IS NULL
+                    AND new.date = here.date"""
         )
-        for table in ("sessions", "origins"):  # of races that moved to other days
-            db.execute(
-                f"""DELETE FROM stage.{table} WHERE {"kind = 'sessions' AND" * (table == "origins")} raceId IN (
-                        SELECT parts.id FROM {same} JOIN addition.races AS new ON new.raceId = parts.added
-                        WHERE parts.kind = 'races' AND abs(julianday(new.date) - julianday(here.date)) > 1)"""
-            )
+        moved = f"""raceId IN (
+            SELECT parts.id FROM {same} JOIN addition.races AS new ON new.raceId = parts.added
+            WHERE parts.kind = 'races' AND abs(julianday(new.date) - julianday(here.date)) > 1)"""
+        db.execute(f"DELETE FROM stage.sessions WHERE {moved}")
+        db.execute(f"DELETE FROM stage.origins WHERE kind = 'sessions' AND {moved}")
         db.execute("DELETE FROM stage.races WHERE year = ?", (year,))
         db.execute("INSERT OR IGNORE INTO stage.seasons (year) VALUES (?)", (year,))
         db.execute(
-            """UPDATE stage.seasons SET url = ifnull((SELECT url FROM addition.seasons AS new WHERE new.year = ?1), url)
+            """UPDATE stage.seasons SET url = ifnull(
+                   (SELECT url FROM addition.seasons AS new WHERE new.year = ?1), url)
                WHERE year = ?1""",
             (year,),
         )
@@ -259,14 +261,15 @@ class Merge:
         return ids
 
     def take_sessions(self) -> None:
-        """Notes the races whose sessions are taken: with the race, or if those here have no date,
-        or by the rule.
+        """Notes the races whose sessions are taken, and sets the times of races that have none.
 
-        Sessions that came with the race stay with it. Also sets the times of races that have none.
+        Sessions are taken with the race, or if those here have no date, or by the rule. Those that
+        came with the race stay with it.
         """
         db = self.db
         db.execute(
-            """INSERT OR IGNORE INTO addition.origins SELECT raceId, 'sessions', sourceId, fetchedAt FROM addition.origins
+            """INSERT OR IGNORE INTO addition.origins
+               SELECT raceId, 'sessions', sourceId, fetchedAt FROM addition.origins
                WHERE kind = 'races' AND raceId IN (SELECT raceId FROM addition.sessions)"""
         )
         db.execute(
@@ -274,49 +277,56 @@ class Merge:
                    SELECT parts.id FROM ids.parts JOIN addition.origins AS new ON new.raceId = added
                    WHERE parts.kind = 'races' AND new.kind = 'sessions')"""
         )
+        # Not taken are those without a date or far from the race; and any, if those here have a
+        # date and came with the race.
         db.execute(
-            f"""DELETE FROM addition.origins
-                WHERE kind = 'sessions' AND raceId NOT IN (SELECT added FROM ids.parts WHERE kind = 'races')
-                    AND raceId IN (
-                        SELECT matched.added FROM ids.races AS matched JOIN stage.races AS here ON here.raceId = id
-                        WHERE ifnull((SELECT max(abs(julianday(there.date) - julianday(here.date)))
-                                      FROM addition.sessions AS there WHERE there.raceId = added) > {WEEKEND}, 1)
-                            OR (id IN (SELECT raceId FROM stage.sessions WHERE date NOT NULL)
-                                AND id NOT IN (SELECT raceId FROM stage.origins WHERE kind = 'sessions')))"""
+            f"""INSERT INTO ids.without_sessions
+                SELECT matched.added
+                FROM ids.races AS matched JOIN stage.races AS here ON here.raceId = id
+                WHERE added NOT IN (SELECT added FROM ids.parts WHERE kind = 'races')
+                    AND (ifnull((SELECT max(abs(julianday(there.date) - julianday(here.date)))
+                                 FROM addition.sessions AS there
+                                 WHERE there.raceId = matched.added) > {WEEKEND}, 1)
+                        OR (id IN (SELECT raceId FROM stage.sessions WHERE date NOT NULL)
+                            AND id NOT IN (
+                                SELECT raceId FROM stage.origins WHERE kind = 'sessions')))"""
         )
         self.take("sessions")
         db.execute(
             """UPDATE stage.races AS here SET time = there.time
-               FROM addition.races AS there JOIN ids.races AS matched ON matched.added = there.raceId
+               FROM addition.races AS there
+                   JOIN ids.races AS matched ON matched.added = there.raceId
                WHERE here.raceId = matched.id AND here.time IS NULL AND here.date = there.date
-                   AND there.raceId IN (SELECT raceId FROM addition.origins WHERE kind IN ('races', 'sessions'))"""
+                   AND there.raceId IN (
+                       SELECT raceId FROM addition.origins
+                       WHERE kind = 'races' OR (kind = 'sessions' AND raceId NOT IN (
+                           SELECT added FROM ids.without_sessions)))"""
         )
 
     # Records.
 
     def copy_records(self) -> None:
-        """Copies all parts that are lacking here, or take the place of those here."""
+        """Copies all parts that are missing here, or replace parts here."""
         self.take_sessions()
         for kind in KINDS:
             self.take(kind)
         self.add_sources()
         for name in ("drivers", "constructors", "status"):
             id = BY_NAME[name].names[0]
-            needed = [
-                f"SELECT {id} FROM addition.{kind} JOIN ids.parts ON kind = '{kind}' AND added = raceId"
-                for kind in RECORDS
-                if id in BY_NAME[kind].names
-            ]
+            rows_of = {kind: f"addition.{kind}" for kind in RECORDS if id in BY_NAME[kind].names}
+            needed = [*rows_of.items()]
             if id in BY_NAME["entries"].names:
-                needed.append(
-                    f"SELECT {id} FROM addition.entries JOIN ids.parts ON kind = 'results' AND added = raceId"
-                )
+                needed.append(("results", "addition.entries"))
             if name == "drivers":
-                needed.append(
-                    "SELECT driverId FROM addition.results JOIN ids.parts ON kind = 'fastest_laps' AND added = raceId "
-                    "WHERE coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
-                )
-            self.add_to_list(name, " UNION ".join(needed))
+                laps = f"(SELECT * FROM {of_kind('fastest_laps', 'addition')})"
+                needed.append(("fastest_laps", laps))
+            self.add_to_list(
+                name,
+                " UNION ".join(
+                    f"SELECT {id} FROM {rows} JOIN ids.parts ON kind = '{kind}' AND added = raceId"
+                    for kind, rows in needed
+                ),
+            )
         self.note_fastest_laps()
         for kind in ("sessions", *RECORDS):
             self.copy(BY_NAME[kind], kind)
@@ -324,7 +334,8 @@ class Merge:
         # stay, except of drivers who have a result now.
         self.db.execute(
             """DELETE FROM stage.entries
-               WHERE raceId IN (SELECT id FROM ids.parts JOIN addition.entries ON raceId = added WHERE kind = 'results')
+               WHERE raceId IN (SELECT id FROM ids.parts JOIN addition.entries ON raceId = added
+                                WHERE kind = 'results')
                    OR (raceId IN (SELECT id FROM ids.parts WHERE kind = 'results')
                        AND (raceId, driverId) IN (SELECT raceId, driverId FROM stage.results))"""
         )
@@ -332,23 +343,29 @@ class Merge:
         self.set_fastest_laps()
         self.db.execute(
             """INSERT OR REPLACE INTO stage.origins
-               SELECT parts.id, kind, sources.id, fetchedAt FROM ids.parts JOIN addition.origins USING (kind)
+               SELECT parts.id, kind, sources.id, fetchedAt
+               FROM ids.parts JOIN addition.origins USING (kind)
                JOIN ids.sources ON sources.added = sourceId WHERE parts.added = raceId"""
         )
         self.db.execute(
             """DELETE FROM stage.origins AS old WHERE kind = 'sessions' AND EXISTS (
-                   SELECT 1 FROM stage.origins AS race WHERE race.raceId = old.raceId AND race.kind = 'races'
+                   SELECT 1 FROM stage.origins AS race
+                   WHERE race.raceId = old.raceId AND race.kind = 'races'
                        AND race.sourceId = old.sourceId AND race.fetchedAt IS old.fetchedAt)"""
         )
 
     def take(self, kind: str) -> None:
         """Notes the races whose records of a kind are taken."""
         found = self.db.execute(
-            """SELECT races.added, races.id, new_source.name, new.fetchedAt, old_source.name, old.fetchedAt
-               FROM ids.races JOIN addition.origins AS new ON new.raceId = races.added AND new.kind = ?1
+            """SELECT races.added, races.id, new_source.name, new.fetchedAt,
+                   old_source.name, old.fetchedAt
+               FROM ids.races
+               JOIN addition.origins AS new ON new.raceId = races.added AND new.kind = ?1
                JOIN addition.sources AS new_source ON new_source.sourceId = new.sourceId
                LEFT JOIN stage.origins AS old ON old.raceId = races.id AND old.kind = ?1
-               LEFT JOIN stage.sources AS old_source ON old_source.sourceId = old.sourceId""",
+               LEFT JOIN stage.sources AS old_source ON old_source.sourceId = old.sourceId
+               WHERE ?1 <> 'sessions' OR races.added NOT IN (SELECT added FROM ids.without_sessions)
+            """,
             (kind,),
         ).fetchall()
         taken = self.db.execute("SELECT added FROM ids.parts WHERE kind = 'results'")
@@ -394,14 +411,16 @@ class Merge:
         return "{}/{} {}".format(*found)
 
     def add_to_list(self, name: str, needed: str) -> None:
-        """Finds rows of a list here, and adds those that are not. `needed` is the SQL of their ids
-        in `addition`.
+        """Finds rows of a list here, and adds those that are missing.
+
+        `needed` is the SQL of their ids in the addition.
         """
         db, table = self.db, BY_NAME[name]
         id, *names = table.names  # the second is the reference or text, which stays
         rows = db.execute(
             f"""SELECT {", ".join(table.names)} FROM addition.{name}
-                WHERE {id} IN ({needed}) AND {id} NOT IN (SELECT added FROM ids.{name}) ORDER BY {id}"""
+                WHERE {id} IN ({needed}) AND {id} NOT IN (SELECT added FROM ids.{name})
+                ORDER BY {id}"""
         ).fetchall()
         for there, *values in rows:
             row = dict(zip(names, values))
@@ -415,29 +434,20 @@ class Merge:
                     ).fetchone()
                 )
                 here = there if is_free else self.next_id(name, id)
-                db.execute(
-                    f"INSERT INTO stage.{name} VALUES ({', '.join('?' * len(table.names))})",
-                    (here, *values),
-                )
+                db.execute(insertion(f"stage.{name}", len(table.names)), (here, *values))
             elif self.addition.updates_lists and name != "status":
-                known = {
-                    column: value
-                    for column, value in row.items()
-                    if value is not None and column != names[0]
-                }
-                changes = ", ".join(f"{column} = ?" for column in known)
-                db.execute(
-                    f"UPDATE stage.{name} SET {changes} WHERE {id} = ?", (*known.values(), here)
-                )
+                facts = {column: row[column] for column in names[1:]}
+                update_known(db, f"stage.{name}", facts, id, here)
             try:
                 db.execute(f"INSERT INTO ids.{name} VALUES (?, ?)", (there, here))
             except sqlite3.IntegrityError:
                 raise self.two_in_one(there, here) from None
 
     def two_in_one(self, there: int, here: int) -> LoadError:
-        """The error for two drivers in `addition` that are one driver here."""
+        """The error for two drivers in the addition that are one driver here."""
         names = self.db.execute(
-            """SELECT (SELECT group_concat(name) FROM addition.sources), there.driverRef, other.driverRef, here.driverRef
+            """SELECT (SELECT group_concat(name) FROM addition.sources),
+                   there.driverRef, other.driverRef, here.driverRef
                FROM ids.drivers JOIN addition.drivers AS other ON other.driverId = added,
                    addition.drivers AS there JOIN stage.drivers AS here
                WHERE id = here.driverId AND here.driverId = ? AND there.driverId = ?""",
@@ -468,7 +478,8 @@ class Merge:
             db.execute(
                 f"""CREATE TABLE ids.replaced AS SELECT raceId, {table.id} AS id,
                         row_number() OVER (PARTITION BY raceId ORDER BY {table.id}) AS n
-                    FROM stage.{table.name} WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = ?)""",
+                    FROM stage.{table.name}
+                    WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = ?)""",
                 (kind,),
             )
             joins.append(
@@ -478,7 +489,8 @@ class Merge:
             values = {table.id: f"ifnull(replaced.id, {free - 1} + {number})", **values}
         if kind == table.name != "races":
             db.execute(
-                f"DELETE FROM stage.{table.name} WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = ?)",
+                f"""DELETE FROM stage.{table.name}
+                    WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = ?)""",
                 (kind,),
             )
         of_race = (
@@ -495,15 +507,14 @@ class Merge:
             f"""INSERT INTO stage.{table.name} ({", ".join(values)})
                 SELECT {", ".join(values.values())}
                 FROM (SELECT *{of_race} FROM addition.{table.name}) AS new
-                JOIN ids.parts ON parts.kind = ? AND parts.added = new.raceId {" ".join(joins)} {of_year}""",
+                JOIN ids.parts ON parts.kind = ? AND parts.added = new.raceId
+                {" ".join(joins)} {of_year}""",
             (kind,),
         )
         db.execute("DROP TABLE IF EXISTS ids.replaced")
 
     def note_fastest_laps(self) -> None:
-        """Notes the fastest laps that are taken, and those of races whose results are taken without
-        them.
-        """
+        """Notes the fastest laps that are taken, and those here if only the results are taken."""
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
             f"""INSERT OR IGNORE INTO ids.fastest SELECT parts.id, drivers.id, {columns}
@@ -515,7 +526,8 @@ class Merge:
             f"""INSERT OR IGNORE INTO ids.fastest SELECT raceId, driverId, {columns}
                 FROM (SELECT * FROM {of_kind("fastest_laps", "stage")}) AS old
                 WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = 'results')
-                    AND raceId NOT IN (SELECT id FROM ids.parts WHERE kind = 'fastest_laps') ORDER BY positionOrder"""
+                    AND raceId NOT IN (SELECT id FROM ids.parts WHERE kind = 'fastest_laps')
+                ORDER BY positionOrder"""
         )
 
     def set_fastest_laps(self) -> None:
@@ -526,10 +538,11 @@ class Merge:
         )
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
-            f"""UPDATE stage.results SET ({columns}) = ({", ".join(f"new.{name}" for name in FASTEST_LAP)})
+            f"""UPDATE stage.results
+                SET ({columns}) = ({", ".join(f"new.{name}" for name in FASTEST_LAP)})
                 FROM (SELECT * FROM ids.fastest JOIN (
-                    SELECT resultId, raceId, driverId,
-                        row_number() OVER (PARTITION BY raceId, driverId ORDER BY positionOrder, resultId) AS n
+                    SELECT resultId, raceId, driverId, row_number() OVER (
+                        PARTITION BY raceId, driverId ORDER BY positionOrder, resultId) AS n
                     FROM stage.results) USING (raceId, driverId) WHERE n = 1) AS new
                 WHERE results.resultId = new.resultId"""
         )
@@ -547,6 +560,5 @@ class Merge:
             ("missing from the calendar, which is not taken unless that stays so", self.missing),
         ):
             if names:
-                more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-                lines.append(f"{', '.join(names[:SHOWN])}{more}: {what}")
+                lines.append(f"{listed(names)}: {what}")
         return lines

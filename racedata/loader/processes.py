@@ -1,5 +1,4 @@
-"""Processes that one program starts: each is started again if it ends, and all end with the
-program.
+"""Processes of one program: each is started again if it ends, and all end with the program.
 
 What they do does not belong here.
 """
@@ -22,14 +21,10 @@ STEADY_SECONDS = 3600  # a process that has run so long counts as one that works
 
 
 class Waiter:
-    """Waits. A signal ends the wait even if it arrives just before it begins, which time.sleep
-    would miss.
-    """
+    """Waits until a time or a signal, even one just before: time.sleep would miss that."""
 
     def __init__(self, parent: int | None = None) -> None:
-        """`parent` is the end to read of a pipe that closes when the parent process ends: then, so
-        does this one.
-        """
+        """`parent` is the end to read of a pipe. When it closes, this process ends."""
         self.parent = parent
         self.signals, self.wake = os.pipe()
         os.set_blocking(self.signals, False)
@@ -72,8 +67,9 @@ class Child:
 
 
 class Children:
-    """The processes of this program. `complain` gets the name of one that has ended, how, and its
-    failures in a row.
+    """The processes of this program.
+
+    `complain` gets the name of one that has ended, how, and its failures in a row.
 
     It returns in how many seconds that one is started again.
     """

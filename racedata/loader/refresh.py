@@ -16,11 +16,11 @@ from functools import partial
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_older, read_refreshes, refreshes_path
-from racedata.loader import earlier, values
+from racedata.loader import values
 from racedata.loader.build import build, load, load_or_rebuild, make_default_folder, utc_now
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import LAST_SEASON, OldDatabase, checksum_at_end
+from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
 from racedata.loader.follow import Followed, Preparation, follow
 from racedata.loader.merge import Addition
@@ -37,7 +37,7 @@ from racedata.loader.replacement import (
     run,
     say,
 )
-from racedata.loader.rules import by_preference
+from racedata.loader.rules import by_preference, is_preferred
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
     FROM,
@@ -59,8 +59,7 @@ class NothingNew(Exception):
 
 
 class Refresh:
-    """A refresh of the database at `path` from sources at `addresses`, the first of which is
-    preferred.
+    """A refresh of the database at `path` from sources at `addresses`, the preferred one first.
 
     `season` limits it to one season, with all details of its races. `say` prints a line. `new_pace`
     makes the pace of the requests to a source. A refresh that `waits` does not fail if another
@@ -90,13 +89,13 @@ class Refresh:
         self.lacks: dict[str, str] = {}
 
     def run(self) -> int:
-        """Asks each source. Returns how many changes were stored. Raises LoadError if a source
-        fails, after all.
+        """Asks each source. Returns how many changes were stored.
+
+        If a source fails, raises LoadError after asking the others.
         """
-        self.check_database()
         changes, faults = 0, []
-        with closing(OldDatabase(self.path)) as old:
-            self.first = old.first_season([])  # what one source fills in, another still brings
+        with closing(self.existing()) as existing:
+            self.first = existing.first_season([])  # what one source fills in, another still brings
         # The preferred source has the last word.
         for source in reversed(self.sources):
             try:
@@ -107,33 +106,35 @@ class Refresh:
             raise LoadError("; ".join(faults))
         return changes
 
-    def check_database(self) -> None:
-        """Raises LoadError, before any request, if the database is damaged. Builds one of an
-        earlier version again.
+    def existing(self) -> ExistingDatabase:
+        """The database. Raises LoadError, before any request, if it is damaged.
+
+        First, one of an earlier version is built again.
         """
         if is_older(self.path):
             # From its sources, which may have tables that the earlier version of racedata did not
             # load.
             self.say(load_or_rebuild(str(self.path), self.corrections, self.progress)[-1])
-        OldDatabase(self.path).close()
+        return ExistingDatabase(self.path)
 
     def ask(self, source: Source) -> int:
         """Brings what a source has. Returns how many changes were stored."""
-        self.check_database()
+        with closing(self.existing()) as existing:
+            given = existing.source(source.name)
         self.lacked, self.lacks = self.noted_as_lacking(source), {}
-        changes, given = 0, self.given(source)
+        changes, known = 0, self.known(source)
 
         def store(brought: Brought) -> None:
             nonlocal changes, given
             changes += self.store(source, brought, given)
-            given = self.given(source)
+            given = known.row()
 
         wanted = Wanted(
-            self.known(source),
+            known,
             self.season,
             self.first,
             any(map(self.is_long_ago, self.lacked.values())),
-            partial(self.may_replace, source),
+            partial(is_preferred, self.order, source.name, source.is_fresher_than_loads),
             self.progress,
             self.say,
             store,
@@ -151,8 +152,9 @@ class Refresh:
         return Known(self.path, source.name)
 
     def store(self, source: Source, brought: Brought, given: object) -> int:
-        """Builds the new database, and notes facts about the source. Returns 1 if it differs and is
-        stored, else 0.
+        """Builds the new database. Returns 1 if it differs and is stored, else 0.
+
+        It also notes facts about the source.
 
         `given` is what the source had given when it was asked. If that has changed since, raises
         LoadError: another program has asked the source too, perhaps later than this one, and stored
@@ -169,16 +171,21 @@ class Refresh:
         )
         with suppress(NothingNew), replacement(str(self.path), self.waits) as new:
             before = checksum_at_end(self.path)
-            if self.given(source) != given:
-                what = f"another program has stored records of {source.address} meanwhile"
-                raise LoadError(
-                    f"{self.path}: {what}; expected no other load or refresh of this source"
+            with closing(ExistingDatabase(self.path)) as existing:
+                if existing.source(source.name) != given:
+                    what = f"another program has stored records of {source.address} meanwhile"
+                    raise LoadError(
+                        f"{self.path}: {what}; expected no other load or refresh of this source"
+                    )
+                built = build(
+                    new,
+                    existing.fill,
+                    [addition],
+                    self.corrections,
+                    existing.is_sample,
+                    self.progress,
                 )
-            with closing(OldDatabase(self.path)) as old:
-                is_sample = earlier.is_sample(old.db)
-                fill = partial(earlier.read, old.db)
-                built = build(new, fill, [addition], self.corrections, is_sample, self.progress)
-                changes = old.differences(new)
+                changes = existing.differences(new)
             for line in (*built.merged, *changes):
                 self.say(line)
             if not changes:
@@ -188,21 +195,10 @@ class Refresh:
             return 1
         return 0
 
-    def given(self, source: Source) -> object:
-        """What changes if anything else from a source is stored."""
-        return self.known(source).row()
-
-    def may_replace(self, source: Source, name: str) -> bool:
-        """Whether a source may replace the records of the source with another name, which may be
-        that of a load.
-        """
-        if name in self.order:
-            return self.order.index(source.name) < self.order.index(name)
-        return source.is_fresher_than_loads
-
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
-        """Whether the source has lacked all these races for so long that they are cancelled. Else
-        notes since when.
+        """Whether the source has lacked all these races for so long that they are cancelled.
+
+        Else, it notes since when the source lacks them.
         """
         now = timestamp(self.now())
         since = {f"{year} {race}": self.lacked.get(f"{year} {race}", now) for race in races}
@@ -221,8 +217,9 @@ class Refresh:
     # database as it is.
 
     def noted_as_lacking(self, source: Source) -> Mapping[str, str]:
-        """The races that the source lacked at the last refresh from it, and since when. No time is
-        in the future.
+        """The races that the source lacked at its last refresh, and since when.
+
+        No time is in the future.
         """
         found, now = (
             read_refreshes(self.path).get(source.name, {}).get("lacks"),
@@ -237,8 +234,9 @@ class Refresh:
         }
 
     def note(self, source: Source, facts: Mapping[str, object], before: str, after: str) -> None:
-        """Notes facts about a source, when a database is about to replace another. They are named
-        by checksum.
+        """Notes facts about a source when a database is about to replace another.
+
+        `before` and `after` are the checksums of the two.
         """
         noted, name = read_refreshes(self.path), source.name
         for other in noted.values():
@@ -262,8 +260,7 @@ class Refresh:
 
 
 def note_followed(path: Path, names: Collection[str]) -> bool:
-    """Notes which sources are followed, and since when: so a monitor knows which should have been
-    asked.
+    """Notes for monitors which sources are followed, and since when.
 
     Returns whether it could: there is a database, and no other program has the lock.
     """
@@ -369,8 +366,9 @@ class Loading:
         )
 
     def prepare(self) -> str:
-        """Loads the sources if necessary. Returns a line that says so. Raises LoadError if the file
-        cannot be read.
+        """Loads the sources if necessary. Returns a line that says so.
+
+        Raises LoadError if the file cannot be read.
         """
         if self.is_noted and replaced_file(self.path) == self.checked:
             return ""
@@ -391,12 +389,12 @@ class Loading:
         """If the sources must be loaded, what to add to the line of the load; else None."""
         if not os.path.exists(self.path):
             return ""
-        with closing(earlier.open_checked(Path(self.path), OLDEST_VERSION)) as db:
-            loaded = earlier.loaded_sources(db)
-            if loaded == self.configured:
-                return None
-            if earlier.is_sample(db):
-                return ""
+        with closing(ExistingDatabase(Path(self.path), OLDEST_VERSION)) as existing:
+            loaded = existing.loaded_sources
+        if loaded == self.configured:
+            return None
+        if existing.is_sample:
+            return ""
         return (
             f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed"
             if self.compares
@@ -406,8 +404,8 @@ class Loading:
 
 def has_more_than_the_sample(path: Path) -> bool:
     try:
-        with closing(earlier.open_checked(path, OLDEST_VERSION)) as db:
-            return not earlier.is_sample(db)
+        with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
+            return not existing.is_sample
     except LoadError:
         return False
 
@@ -423,7 +421,8 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
     """Runs the command. `parent` is the end to read of a pipe: when it closes, `--follow` ends."""
     parser = argparse.ArgumentParser(
         prog="racedata refresh",
-        description="Bring the database up to date: every season from the first that is unfinished.",
+        description="Bring the database up to date: "
+        "every season from the first that is unfinished.",
     )
     parser.add_argument(
         "--from",
@@ -441,9 +440,9 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="keep running: check again when the calendar says that there may be something new, and at least daily; "
-        "if the database is missing, is the sample, or was built from other sources than RACEDATA_SOURCE names, load "
-        "those first",
+        help="keep running: check again when the calendar says that there may be something new, "
+        "and at least daily; if the database is missing, is the sample, or was built from other "
+        "sources than RACEDATA_SOURCE names, load those first",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

@@ -1,5 +1,4 @@
-"""Programs that replace the database: the new file takes the place of the old one at the very end,
-or not at all.
+"""Programs that replace the database: at the very end, with a whole new file, or not at all.
 
 Signals and messages of the loader's programs belong here. What they build does not.
 """
@@ -42,8 +41,7 @@ def path_of_file(text: str) -> str:
 
 @contextmanager
 def replacement(path: str, wait: bool = False) -> Iterator[Path]:
-    """A path for a new file, which replaces the file at `path`. If the block raises, the new file
-    is removed.
+    """A path for a new file, which replaces the file at `path` unless the block raises.
 
     If another program is replacing it, waits for that program, or raises LoadError.
     """
@@ -84,8 +82,9 @@ def copy_attributes(old: Path, new: Path) -> None:
 
 
 def replaced_file(path: str) -> tuple[int, int, int] | None:
-    """What changes if another file replaces the one at `path`, but not if it gets a link or another
-    mode.
+    """What tells whether another file has replaced the one at `path`.
+
+    It stays the same if the file gets a link or another mode.
     """
     state = file_state(path)
     return state and (state.device, state.inode, state.modified)
@@ -93,8 +92,9 @@ def replaced_file(path: str) -> tuple[int, int, int] | None:
 
 @contextmanager
 def locked(folder: Path, wait: bool) -> Iterator[int]:
-    """A folder that no other program has locked: its descriptor. Waits for such a program, or
-    raises LoadError.
+    """Locks a folder: gives its descriptor.
+
+    If another program has locked it, waits for that program, or raises LoadError.
     """
     # A lock on the folder leaves no file behind, and ends with the process, even if that is killed.
     descriptor = os.open(folder, os.O_RDONLY)
@@ -134,8 +134,9 @@ def interrupt(number: int, frame: FrameType | None) -> Never:
 
 
 def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
-    """Handles an exception that Python would only print: a signal may arrive in a `__del__`, which
-    cannot raise.
+    """Handles an exception that Python would only print.
+
+    A signal may arrive in a `__del__`, which cannot raise.
     """
     if unraisable.exc_type is KeyboardInterrupt:
         signal.signal(signal.SIGALRM, interrupt)
@@ -146,8 +147,9 @@ def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
 
 @contextmanager
 def interrupted_by_end_signals() -> Iterator[None]:
-    """In the block, the first signal to end raises KeyboardInterrupt. Later ones, and those after
-    it, are ignored.
+    """In the block, the first signal to end raises KeyboardInterrupt.
+
+    Later ones, and those after the block, are ignored.
     """
     hook, sys.unraisablehook = sys.unraisablehook, interrupt_again
     try:
@@ -206,8 +208,9 @@ def fault_text(error: Exception, database: str) -> str:
 
 
 def what_to_do(error: Exception, folder: str) -> str:
-    """What the operator can do if the folder of the database is full or cannot be written; empty if
-    it is not that.
+    """What the operator can do if the folder of the database is full or cannot be written.
+
+    Empty if the error is another one.
     """
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT) or (
@@ -225,8 +228,9 @@ def what_to_do(error: Exception, folder: str) -> str:
 
 
 def say(text: str) -> str:
-    """Writes lines to stdout at once. Returns what went wrong, or an empty text, also if nobody
-    reads them.
+    """Writes lines to stdout at once. Returns what went wrong.
+
+    That is empty if all went well, and even if nobody reads the lines.
     """
     try:
         print(text, flush=True)

@@ -23,8 +23,9 @@ Rule = Callable[[Part, Part], bool]
 
 
 def part_of(source: str, fetched_at: str | None, newest: Mapping[str, str]) -> Part:
-    """A part. `newest` has the date of the latest race with results of each loaded source, the base
-    first.
+    """A part from a source.
+
+    `newest` has the date of the latest race with results of each loaded source, the base first.
     """
     of_base = next(iter(newest.values()), "")  # for a source that gave no results
     return Part(
@@ -40,31 +41,32 @@ def only_adds(new: Part, old: Part) -> bool:
 
 
 def is_fresher(new: Part, old: Part) -> bool:
-    """The rule for what a refresh fetched: it replaces what a load without later results has read."""
+    """The rule for what a refresh fetched: it replaces a load that has no later results."""
     return new.is_fetched and new.as_of >= old.as_of
 
 
-def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> Rule:
-    """The rule for a refresh from one of several sources, the first of which is preferred.
+def is_preferred(order: Sequence[str], source: str, replaces_others: bool, other: str) -> bool:
+    """Whether a source of a refresh is preferred to another source, which may be that of a load.
 
-    A source replaces its own records and those of less preferred sources. `replaces_others` says
-    whether it also replaces those of sources that are not among them.
+    `order` has the sources of the refresh, the preferred one first. `replaces_others` says whether
+    the source is also preferred to those that are not among them.
     """
+    if other in order:
+        return order.index(source) < order.index(other)
+    return replaces_others
+
+
+def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> Rule:
+    """The rule for a refresh: a source replaces its own records and less preferred ones."""
 
     def may_replace(new: Part, old: Part) -> bool:
-        if old.source == new.source:
-            return True
-        if old.source in order:
-            return order.index(source) < order.index(old.source)
-        return replaces_others
+        return old.source == new.source or is_preferred(order, source, replaces_others, old.source)
 
     return may_replace
 
 
 def may_replace_calendar(rule: Rule, new: Collection[Part], old: Collection[Part]) -> bool:
-    """Whether a calendar may replace another, which may be empty. Their races may be from several
-    sources.
-    """
+    """Whether a calendar, whose races may be from several sources, may replace another."""
     return bool(new) and all(rule(new_part, old_part) for new_part in new for old_part in old)
 
 

@@ -1,5 +1,4 @@
-"""When to look at a source again, and what to ask it then: rules over the calendar, without a clock
-or requests.
+"""When to look at a source again, and what to ask it: rules without a clock or requests.
 
 Reading the calendar from a database belongs here too. What a look does is in follow.py.
 """
@@ -34,9 +33,7 @@ class Expected(NamedTuple):
 
 
 def interval(records: Expected, now: datetime) -> timedelta | None:
-    """How often to ask for these records now; None if a daily refresh is enough, or it is too
-    early.
-    """
+    """How often to ask for these records now; None if it is too early or daily is enough."""
     age = now - records.starts - FIRST_LOOK
     if age < timedelta(0):
         return None
@@ -46,8 +43,7 @@ def interval(records: Expected, now: datetime) -> timedelta | None:
 
 
 def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
-    """The records to ask for now: those that are missing, and the results of a race that penalties
-    may have changed.
+    """The records to ask for now: missing ones, and results that penalties may have changed.
 
     Without the results of a race, its other records are not asked for: no source has them earlier.
     """
@@ -65,7 +61,7 @@ def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
 
 
 def after_race(expected: Sequence[Expected]) -> list[Expected]:
-    """The records as a source publishes them that has all records of a weekend only after the race."""
+    """The records for a source that publishes all records of a weekend only after the race."""
     races = {(each.year, each.round): each.starts for each in expected if each.session == "race"}
     return [each._replace(starts=races[each.year, each.round]) for each in expected]
 
@@ -101,9 +97,11 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
             of_session = "AND session = :number" if kind == "practice" else ""
             rows = db.execute(
                 f"""SELECT year, round, ifnull(sessions.date, races.date),
-                        CASE WHEN :session = 'race' THEN races.time WHEN sessions.date NOT NULL THEN sessions.time END,
+                        CASE WHEN :session = 'race' THEN races.time
+                            WHEN sessions.date NOT NULL THEN sessions.time END,
                         EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId {of_session})
-                    FROM races LEFT JOIN sessions ON sessions.raceId = races.raceId AND session = :session
+                    FROM races
+                        LEFT JOIN sessions ON sessions.raceId = races.raceId AND session = :session
                     WHERE year >= :latest AND (session NOT NULL OR :session IN ('quali', 'race'))
                     ORDER BY year, round""",
                 {"session": session, "number": session[-1], "latest": latest[0] if latest else 0},

@@ -1,15 +1,13 @@
-"""The tables of a dump while they are loaded. The reader of each source fills a Stage; build.py
-makes the database.
-"""
+"""The tables of a source while they are loaded: a source fills a Stage, build.py stores it."""
 
 import sqlite3
 from collections.abc import Sequence
-from functools import cache
 from itertools import chain
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.sql import insertion
 from racedata.loader.tables import TABLES
 from racedata.loader.values import Value
 
@@ -17,15 +15,18 @@ MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
 
 # Before a race on 1 January, there may be sessions in December.
 OUT_OF_SEASON = """
-    SELECT year, round, name, '', date FROM stage.races WHERE date NOT BETWEEN year || '-01-01' AND year || '-12-31'
+    SELECT year, round, name, '', date FROM stage.races
+    WHERE date NOT BETWEEN year || '-01-01' AND year || '-12-31'
     UNION ALL
-    SELECT year, round, name, session || ' of ', sessions.date FROM stage.sessions JOIN stage.races USING (raceId)
+    SELECT year, round, name, session || ' of ', sessions.date
+    FROM stage.sessions JOIN stage.races USING (raceId)
     WHERE sessions.date NOT BETWEEN (year - 1) || '-12-01' AND year || '-12-31'"""
 
 
 # No season has had two races with the same name, or at one circuit on one day.
 SAME_RACES = """
-    SELECT year, min(round), max(round), 'name' FROM stage.races GROUP BY year, name HAVING count(*) > 1
+    SELECT year, min(round), max(round), 'name' FROM stage.races
+    GROUP BY year, name HAVING count(*) > 1
     UNION ALL
     SELECT year, min(round), max(round), 'circuit and date' FROM stage.races
     GROUP BY year, circuitId, date HAVING count(*) > 1"""
@@ -43,8 +44,7 @@ class Origin(NamedTuple):
 
 
 class Stage:
-    """The tables of a dump, in a temporary database `stage` beside the new one, on disk if they are
-    large.
+    """The tables of a source, in a temporary database `stage`, on disk if they are large.
 
     They have the names and columns of schema.sql, without those that are computed. Tables with an
     `id` in tables.py also have the dump's id of a row (`resultId`, …), which orders rows that are
@@ -52,8 +52,9 @@ class Stage:
     """
 
     def __init__(self, db: sqlite3.Connection, progress: Progress, path: str = "") -> None:
-        """`db` is the new database with its empty tables, outside a transaction. `path` is a file
-        for the stage.
+        """`db` is the new database with its empty tables, outside a transaction.
+
+        `path` is a file for the stage.
         """
         self.db, self.progress = db, progress
         # where the rows are from, for errors; empty for an existing database, whose dates were
@@ -71,7 +72,8 @@ class Stage:
                 )
                 key = table.id or ", ".join(table.key)
                 db.execute(
-                    f"CREATE TABLE stage.{table.name} ({columns}, PRIMARY KEY ({key})) WITHOUT ROWID"
+                    f"""CREATE TABLE stage.{table.name} ({columns}, PRIMARY KEY ({key}))
+                        WITHOUT ROWID"""
                 )
                 if table.id:  # also for corrections, which name a row by its key
                     unique = ", ".join(table.unique)
@@ -88,9 +90,7 @@ class Stage:
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
     def name_origin(self, origin: Origin, read_at: str, is_loaded: bool = True) -> None:
-        """Says that all rows in the stage are from one source, read at a time: UTC,
-        YYYY-MM-DDTHH:MM:SSZ.
-        """
+        """Says that all rows are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ."""
         row = (
             1,
             printable(origin.name),
@@ -101,18 +101,18 @@ class Stage:
             is_loaded,
             "",
         )
-        self.db.execute(f"INSERT INTO stage.sources VALUES ({', '.join('?' * len(row))})", row)
+        self.db.execute(insertion("stage.sources", len(row)), row)
         for kind in ("races", *KINDS):
             self.db.execute(
-                f"INSERT INTO stage.origins SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, 'stage')}",
+                f"""INSERT INTO stage.origins
+                    SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, "stage")}""",
                 (kind, None if is_loaded else read_at),
             )
 
     def check_calendars(self) -> None:
-        """Raises LoadError, which begins with the place, for a date outside of the season, or a
-        race given twice.
+        """Raises LoadError for a date outside of its season, or a race given twice.
 
-        Call it after corrections.
+        It begins with the place. Call this after corrections.
         """
         if self.place and (found := self.db.execute(OUT_OF_SEASON).fetchone()):
             year, round, name, what, date = found
@@ -122,13 +122,11 @@ class Stage:
             )
         if self.place and (found := self.db.execute(SAME_RACES).fetchone()):
             year, first, last, what = found
-            raise LoadError(
-                f"{self.place}: {year}/{first} and {year}/{last} have the same {what}; expected no two"
-            )
+            races = f"{year}/{first} and {year}/{last}"
+            raise LoadError(f"{self.place}: {races} have the same {what}; expected no two")
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
-        """Inserts rows, given as columns of values. Columns that `names` omits are unknown in all
-        of them.
+        """Inserts rows, given as columns of values. Columns that `names` omits are unknown.
 
         Raises sqlite3.IntegrityError if a row has the key of another, or lacks a value that it
         needs. The rows before it stay.
@@ -137,7 +135,8 @@ class Stage:
         self.rows[table] = self.rows.get(table, 0) + count
         if count:
             self.db.execute(
-                insertion(table, tuple(names), count), list(chain.from_iterable(zip(*columns)))
+                insertion(f"stage.{table}", tuple(names), count),
+                list(chain.from_iterable(zip(*columns))),
             )
 
 
@@ -154,19 +153,8 @@ def printable(address: str) -> str:
 
 
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:
-    """The ids in a column of a table, to which other tables refer. Raises LoadError if they are
-    very many.
-    """
+    """The ids to which other tables refer. Raises LoadError if there are very many."""
     ids = {id for (id,) in db.execute(f"SELECT {column} FROM {table} LIMIT {MAX_IDS + 1}")}
     if len(ids) > MAX_IDS:
         raise LoadError(f"more than {MAX_IDS:,} rows of {table.rpartition('.')[2]}; expected fewer")
     return ids
-
-
-@cache
-def insertion(table: str, names: tuple[str, ...], rows: int) -> str:
-    """The statement that inserts many rows at once: faster than one by one."""
-    row = f"({', '.join('?' * len(names))})"
-    return (
-        f"INSERT OR FAIL INTO stage.{table} ({', '.join(names)}) VALUES {', '.join([row] * rows)}"
-    )

@@ -37,7 +37,8 @@ COMPUTED = {
     "final": "round = (SELECT max(round) FROM races WHERE races.year = race.year)",
     "constructors": """
         ifnull((SELECT constructors FROM constructors_so_far AS so_far
-                WHERE so_far.year = race.year AND so_far.driverId = staged.driverId AND so_far.round <= race.round
+                WHERE so_far.year = race.year AND so_far.driverId = staged.driverId
+                    AND so_far.round <= race.round
                 ORDER BY so_far.number DESC LIMIT 1), '')""",
 }
 

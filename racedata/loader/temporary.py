@@ -1,5 +1,4 @@
-"""Temporary folders. One that a killed program has left is removed by the next program that makes
-one.
+"""Temporary folders. The next program that makes one removes those of killed programs.
 
 A program locks its folder, and the lock ends with the program. So a folder that nobody has locked
 is left over.
@@ -47,8 +46,9 @@ def locked_folder(prefix: str, parent: Path) -> tuple[Path, int]:
 
 
 def remove_left(prefix: str, file: str, parent: Path) -> None:
-    """Removes the folders that killed programs of this user have left. Others, with other files,
-    stay.
+    """Removes the folders that killed programs of this user have left.
+
+    Folders with other files stay.
     """
     name = re.compile(re.escape(prefix) + RANDOM)
     with suppress(OSError):  # to clean up is never necessary

@@ -1,6 +1,4 @@
-"""Parsers: what the text of a field must look like, and how it becomes the value that is stored.
-All are here.
-"""
+"""Parsers: what the text of a field must look like, and how it becomes the value that is stored."""
 
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -10,9 +8,7 @@ Value = int | str | None
 
 
 class Parser:
-    """A function from a text to the value that is stored. Raises ValueError for a text that is not
-    as expected.
-    """
+    """A function from a text to the value that is stored. Raises ValueError for a wrong text."""
 
     def __init__(
         self,
@@ -86,7 +82,8 @@ _LAP_TIME = r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}"
 _CLOCK_DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 # Not allowed: control characters, and half a surrogate pair, which JSON can contain. Many answers
 # repeat the same text, so its length is limited.
-_PLAIN_TEXT = r"[^\x00-\x20\x7f\ud800-\udfff]([^\x00-\x1f\x7f\ud800-\udfff]{0,998}[^\x00-\x20\x7f\ud800-\udfff])?"
+_NO_SPACE = r"[^\x00-\x20\x7f\ud800-\udfff]"
+_PLAIN_TEXT = rf"{_NO_SPACE}([^\x00-\x1f\x7f\ud800-\udfff]{{0,998}}{_NO_SPACE})?"
 
 whole_number = Parser("a whole number such as 25", _DIGITS, int, repeats=True)
 from_one = Parser("a whole number from 1", f"(?!0+$){_DIGITS}", int, repeats=True)

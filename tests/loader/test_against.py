@@ -63,7 +63,8 @@ def test_each_group_has_a_difference_that_it_reports():
 @pytest.mark.parametrize(
     "statement",
     [
-        "UPDATE results SET grid = NULL, points = NULL, rank = NULL, milliseconds = NULL WHERE RACE(2023/18)",
+        """UPDATE results SET grid = NULL, points = NULL, rank = NULL, milliseconds = NULL
+           WHERE RACE(2023/18)""",
         "DELETE FROM results WHERE RACE(2023/18) AND DRIVER(norris)",
         "UPDATE results SET laps = 9 WHERE RACE(1957/5) AND DRIVER(moss)",  # has two results
         "UPDATE results SET positionOrder = 20 WHERE RACE(2023/18) AND DRIVER(piastri)",  # retired
@@ -156,7 +157,8 @@ def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(
     [
         (
             "/none",
-            "/none: not found; expected a folder of CSV files, a zip of them, the URL of such a zip, or a name",
+            "/none: not found; expected a folder of CSV files, a zip of them, "
+            "the URL of such a zip, or a name",
         ),
         ("", "--against '': expected one source"),
         ("jolpica f1db", "--against 'jolpica f1db': expected one source"),

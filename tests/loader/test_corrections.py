@@ -1,4 +1,4 @@
-"""racedata.loader.corrections: known errors of a dump are corrected, and nothing else is changed."""
+"""racedata.loader.corrections: known errors of a dump are corrected, and nothing else changes."""
 
 import csv
 import shutil
@@ -70,12 +70,14 @@ RACE = "JOIN races USING (raceId) WHERE year = 2023 AND round = 18"
         ),
         (
             "lap_times,2023/18/max_verstappen/1,position,5,6",
-            f"position FROM lap_times JOIN drivers USING (driverId) {RACE} AND code = 'VER' AND lap = 1",
+            f"position FROM lap_times JOIN drivers USING (driverId) {RACE} "
+            "AND code = 'VER' AND lap = 1",
             6,
         ),
         (
             "constructor_standings,2023/18/ferrari,wins,1,2",
-            f"wins FROM constructor_standings JOIN constructors USING (constructorId) {RACE} AND position = 3",
+            f"wins FROM constructor_standings JOIN constructors USING (constructorId) {RACE} "
+            "AND position = 3",
             2,
         ),
     ],
@@ -192,8 +194,8 @@ def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list
 ):
     run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / "none.csv")
     assert (
-        f"{tmp_path / 'none.csv'}: no such file; expected a list of corrections, or none; nothing was"
-        in run.stderr
+        f"{tmp_path / 'none.csv'}: no such file; "
+        "expected a list of corrections, or none; nothing was" in run.stderr
     )
     assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
 
@@ -215,7 +217,7 @@ def test_every_correction_of_the_project_is_applied_to_a_full_dump(dump, tmp_pat
 def test_the_corrections_of_f1db_are_applied_to_its_release(f1db, tmp_path):
     run = run_loader(f1db, tmp_path / "x.db")
     assert (
-        "corrected: races.date in 1 rows, results.fastestLapSpeed in 5 rows, pit_stops.lap in 1 rows\n"
-        in run.stdout
+        "corrected: races.date in 1 rows, results.fastestLapSpeed in 5 rows, "
+        "pit_stops.lap in 1 rows\n" in run.stdout
     )
     assert "obsolete" not in run.stdout

@@ -81,7 +81,8 @@ def test_a_season_is_soon_stored_with_few_requests(request, database, year, name
             sum(days[(race + n * DAY).date()] for n in range(-2, 2)) for race in races.values()
         ]
         print(
-            f"  {type(source).__name__}: {len(source.requests)} requests, {max(weeks.values())} in a quiet week, "
+            f"  {type(source).__name__}: {len(source.requests)} requests, "
+            f"{max(weeks.values())} in a quiet week, "
             f"{median(weekends)} in a race weekend, at most {max(weekends)}; "
             f"{source.in_vain} of {source.questions} questions in vain"
         )
@@ -134,8 +135,14 @@ def missing(kind, hours=2):
 
 
 def test_after_a_failure_the_waits_double_up_to_an_hour():
-    waits = "12:00 down 12:05|12:05 down 12:15|12:15 down 12:35|12:35 down 13:15|13:15 down 14:15|14:15 new"
-    assert said(8, source(failing(5, "new"))) == waits.split("|")
+    assert said(8, source(failing(5, "new"))) == [
+        "12:00 down 12:05",
+        "12:05 down 12:15",
+        "12:15 down 12:35",
+        "12:35 down 13:15",
+        "13:15 down 14:15",
+        "14:15 new",
+    ]
 
 
 def test_a_failure_never_delays_a_look_at_what_is_missing():

@@ -285,7 +285,8 @@ def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_rec
         "SELECT driverRef FROM drivers WHERE surname IN ('Moss', 'Sainz', 'Sargeant') ORDER BY 1"
     )
     assert select(tmp_path / "x.db", found) == [("sainz",), ("sargeant",)]
-    in_capitals = "SELECT status FROM status WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"
+    in_capitals = """SELECT status FROM status
+                     WHERE status = upper(status) AND status NOT LIKE '+%' ORDER BY status"""
     assert select(tmp_path / "x.db", in_capitals) == [("DISQUALIFIED",), ("UNDERTRAY",)]
 
 
@@ -299,7 +300,10 @@ def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other,
     )
     run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
     names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
-    said = "racedata load: {}: drivers {} are both 'sainz', by reference, or by birth date and surname; expected only one"
+    said = (
+        "racedata load: {}: drivers {} are both 'sainz', by reference, "
+        "or by birth date and surname; expected only one"
+    )
     assert (
         run.stderr.startswith(tuple(said.format(further, both) for both in names))
         and run.stderr.count("\n") == 1

@@ -36,7 +36,7 @@ from support.loads import (
 from support.processes import following, until
 from support.season import LimitedApi, SimulatedTime, follow_source
 
-from racedata.database import COMMAND, read_refreshes, refreshes_path
+from racedata.database import COMMAND, SCHEMA_VERSION, read_refreshes, refreshes_path
 from racedata.loader import refresh
 from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
@@ -424,7 +424,7 @@ def test_an_api_without_any_races_is_refused(behind, complete):
 
 
 def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp_path, finished):
-    """With SEASON, it is deleted. Races without results are cancelled, and disappear within a day."""
+    """With SEASON, it is deleted. Races without results are cancelled and go within a day."""
     ids = race_ids(SAMPLE, 2023)
 
     def without_races(*rounds):
@@ -471,7 +471,7 @@ def saturday(finished, tmp_path_factory):
 
 @pytest.fixture
 def lacking(saturday, tmp_path):
-    """Returns what an API answers that lacks some rounds of 2023, which are gone without a trace."""
+    """Returns what an API answers that lacks some rounds of 2023, as if they had never been."""
 
     def lacking(*rounds):
         gone = {race_ids(saturday, 2023)[round] for round in rounds}
@@ -565,8 +565,8 @@ def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_o
     )
     with served(answers_of(client(incomplete))) as server:
         said, _ = refreshed(behind, server.url)
-    lost = "2023 British Grand Prix: missing from the calendar, which is not taken unless that stays so"
-    assert lost in said
+    why = "missing from the calendar, which is not taken unless that stays so"
+    assert f"2023 British Grand Prix: {why}" in said
     assert rows_of(behind) == rows_of(complete)
 
 
@@ -702,7 +702,8 @@ def test_an_address_of_a_race_that_is_not_text_is_refused_with_its_place(api, be
     api.faults = {1: lambda body: (200, {}, with_wrong(body, ["url"], ["x"]))}
     before = state(behind.parent)
     said = re.escape(
-        f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; expected text of at most 1,000 characters"
+        f"{api.url}, 2023, Austrian Grand Prix, url: \"['x']\"; "
+        "expected text of at most 1,000 characters"
     )
     with pytest.raises(LoadError, match=f"^{said}"):
         refreshed(behind, api.url)
@@ -776,7 +777,8 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
         Path(shutil.copy(complete, tmp_path / "twice.db")),
         "UPDATE qualifying SET DRIVER(alonso) WHERE RACE(2023/18) AND DRIVER(stroll)",
     )
-    said = "2023, United States Grand Prix, qualifying, record 19: 'alonso' is there twice; expected each once"
+    place = "2023, United States Grand Prix, qualifying, record 19"
+    said = f"{place}: 'alonso' is there twice; expected each once"
     with served(answers_of(client(twice))) as server, pytest.raises(LoadError, match=said):
         refreshed(behind, server.url)
 
@@ -982,7 +984,7 @@ def test_a_source_without_races_has_no_season():
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
         (
             lambda path: changed(path, "PRAGMA user_version = 9"),
-            "has schema version 9, newer than this program's, 6",
+            f"has schema version 9, newer than this program's, {SCHEMA_VERSION}",
         ),
     ],
     ids=["no file", "damaged", "empty", "a newer version"],
@@ -1060,7 +1062,7 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
     ) as follow:
         line = follow.stderr.readline()
         assert (
-            "has schema version 9, newer than this program's, 6; " in line
+            f"has schema version 9, newer than this program's, {SCHEMA_VERSION}; " in line
             and "; next try at " in line
         )
         assert_ends_at_once(follow)
@@ -1169,7 +1171,8 @@ def test_what_another_refresh_of_the_source_has_stored_meanwhile_is_not_replaced
             others.append(run(behind, server.url))
         return (after if len(others) == 1 else before)(path)
 
-    said = r"has stored records of http://\S+ meanwhile; expected no other load or refresh of this source$"
+    expected = "expected no other load or refresh of this source$"
+    said = rf"has stored records of http://\S+ meanwhile; {expected}"
     with served(answer) as server, pytest.raises(LoadError, match=said):
         refreshed(behind, server.url)
     assert "new data" in others[1].stdout
@@ -1293,8 +1296,10 @@ def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race
 
 def origins_of(database, round):
     """The names of the sources of a race of 2023, by kind."""
-    sql = "SELECT kind, sources.name FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)"
-    found = select(database, f"{sql} WHERE year = 2023 AND round = {round}")
+    sql = f"""SELECT kind, sources.name
+              FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+              WHERE year = 2023 AND round = {round}"""
+    found = select(database, sql)
     return {kind: Path(name).name if name.startswith("/") else name for kind, name in found}
 
 
@@ -1305,7 +1310,8 @@ def test_f1db_fills_in_until_the_api_has_the_records_and_then_those_are_taken(
         said, _ = refreshed(behind, late.url, str(F1DB))
     assert "results                        165 rows (+20)" in said
     assert {*origins_of(behind, 18).values()} == {"dump", "f1db"}
-    points = "SELECT driverRef, points FROM results JOIN drivers USING (driverId) WHERE raceId = 67 ORDER BY 1"
+    points = """SELECT driverRef, points FROM results JOIN drivers USING (driverId)
+                WHERE raceId = 67 ORDER BY 1"""
     assert select(behind, points) == select(complete, points)
     of_f1db = {"practice", "sprint_qualifying"}
     with served(like_jolpica(complete)) as now:
@@ -1407,7 +1413,8 @@ def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_lat
         complaints = follow_source(behind, f"{server.url}/f1db-csv.zip", time)
     assert "its SHA-256 is" in complaints[0]
     assert complaints[1].endswith(
-        "f1db-csv.zip: this release could not be used; next download in 55 minutes; expected a newer release"
+        "f1db-csv.zip: this release could not be used; next download in 55 minutes; "
+        "expected a newer release"
     )
     assert len([each for each in downloads if each < later]) == 6
     assert timedelta() < downloads[6] - later < timedelta(minutes=61)

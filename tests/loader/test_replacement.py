@@ -31,7 +31,7 @@ from support.loads import (
 )
 from support.processes import until
 
-from racedata.database import REPLACE
+from racedata.database import REPLACE, SCHEMA_VERSION
 from racedata.loader import replacement
 from racedata.loader.errors import LoadError
 
@@ -378,8 +378,8 @@ def lacks_a_table(path):
     [
         (spoiling.truncated, "is damaged (it is not as long as it was built)"),
         (spoiling.header_only, "is damaged (it is not as long as it was built)"),
-        (spoiling.version(0), "has schema version 0, older than this program's, 6"),
-        (spoiling.version(9), "has schema version 9, newer than this program's, 6"),
+        (spoiling.version(0), f"has schema version 0, older than this program's, {SCHEMA_VERSION}"),
+        (spoiling.version(9), f"has schema version 9, newer than this program's, {SCHEMA_VERSION}"),
         (lacks_a_table, ""),
     ],
 )

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from support.loads import changed
 
-from racedata.loader.earlier import open_read_only
+from racedata.loader.existing import open_read_only
 from racedata.loader.schedule import Expected, expected_records, next_look, retry_wait, to_ask
 
 START = datetime(2023, 10, 22, 19, tzinfo=UTC)

@@ -30,7 +30,7 @@ def test_columns_that_a_reader_does_not_name_are_unknown(staged):
 
 
 @pytest.mark.parametrize("table", BY_NAME)
-def test_a_staged_table_has_the_columns_of_the_database_and_the_ids_of_rows_but_none_that_the_loader_makes(
+def test_a_staged_table_has_ids_of_rows_and_the_columns_that_the_loader_does_not_make(
     staged, table
 ):
     stored = {name for _, name, *_ in staged.db.execute(f"PRAGMA main.table_info({table})")}

@@ -1,6 +1,5 @@
 """racedata.loader.temporary: what killed programs have left is removed, and nothing else."""
 
-import lzma
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from support import ROOT, SAMPLE
-from support.loads import LOAD, run_loader
+from support.loads import LOAD, built, run_loader
 from support.processes import until
 
 from racedata.loader.temporary import locked_folder, temporary_folder
@@ -116,8 +115,7 @@ def test_a_load_removes_what_killed_loads_and_conversions_have_left(tmp_path):
     temporary.mkdir()
     data.mkdir()
     database, environ = data / "racedata.db", {**os.environ, "TMPDIR": str(temporary)}
-    old = lzma.decompress((ROOT / "tests" / "expected" / "schema-3.db.xz").read_bytes())
-    database.write_bytes(old)
+    old = built(SAMPLE, database).read_bytes()
     convert = "import sys; from racedata.loader.build import provide; provide(sys.argv[1])"
     for command, left in (
         (

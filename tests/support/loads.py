@@ -5,6 +5,7 @@ nothing.
 import csv
 import hashlib
 import re
+import shutil
 import sqlite3
 import subprocess
 import sys
@@ -13,10 +14,10 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
-from racedata.database import CHECKSUM_BYTES, write_checksum
+from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, write_checksum
 from racedata.loader import build
 from racedata.loader.corrections import CORRECTIONS
-from support import ROOT
+from support import PACKAGE, ROOT
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
@@ -47,6 +48,19 @@ def built(
     sources = [source] if isinstance(source, Path | str) else source
     build.load([str(each) for each in sources], str(database), corrections, lambda text: None)
     return database
+
+
+def next_version(folder: Path) -> Path:
+    """A folder from which Python runs the next version of racedata.
+
+    Its circuits have a further column.
+    """
+    shutil.copytree(PACKAGE, folder / "racedata", ignore=shutil.ignore_patterns("__pycache__"))
+    schema = folder / "racedata" / "schema.sql"
+    version = "PRAGMA user_version = {};".format
+    edit(schema, version(SCHEMA_VERSION), version(SCHEMA_VERSION + 1))
+    edit(schema, "    circuitRef TEXT", "    nickname TEXT,\n    circuitRef TEXT")
+    return folder
 
 
 def select(database: Path, sql: str) -> list[tuple[Any, ...]]:

@@ -15,8 +15,8 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
+from racedata.loader.existing import open_read_only
 from racedata.loader.follow import Followed, Following, Loop
 from racedata.loader.refresh import Refresh, followed
 from racedata.loader.schedule import FIRST_LOOK, Expected, expected_records

@@ -4,7 +4,6 @@ as possible.
 
 import fcntl
 import json
-import lzma
 import os
 import re
 import shutil
@@ -245,16 +244,6 @@ def test_a_follower_that_cannot_store_says_what_to_do_and_the_data_from_before_i
             re.escape(f"racedata refresh: {line}") + r"next try at \d\d:\d\d UTC", said
         )
         assert results(serving) == "20"
-
-
-def test_it_serves_what_an_earlier_version_has_written(data):
-    old = lzma.decompress((ROOT / "tests" / "expected" / "schema-3.db.xz").read_bytes())
-    (data / "racedata" / "racedata.db").write_bytes(old)
-    with container(data=data) as serving:
-        assert results(serving) == "20"
-        assert serving.says()[0].endswith(
-            "an earlier version built the database: building it again, from its own tables"
-        )
 
 
 def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path):

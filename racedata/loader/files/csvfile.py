@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.sql import insertion
 from racedata.loader.values import Parser, Value
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ class CsvFile:
 
         If there is a function `insert`, that inserts each batch, in the order of its rows.
         """
-        statement = f"INSERT OR FAIL INTO {table} VALUES ({', '.join('?' * len(self.fields))})"
+        statement = insertion(table, len(self.fields))
         insert = insert or (lambda batch: db.executemany(statement, zip(*batch)))
         try:
             for batch in self.batches():

@@ -11,7 +11,7 @@ from racedata.database import COMMAND
 from racedata.kinds import KINDS
 from racedata.loader import values
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import RACES, OldDatabase
+from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import Api
@@ -73,7 +73,7 @@ class ApiSource(Source):
         seasons = {int(year): facts for year, facts in sorted(found.items())}
         if wanted.season:
             check_season(wanted.season, list(seasons), api.address("seasons"))
-        with closing(OldDatabase(wanted.known.path)) as old:
+        with closing(ExistingDatabase(wanted.known.path)) as old:
             # Laps are to come in seasons that a less preferred source has filled in.
             filled_in = (
                 old.without_laps(also_from_apis=False).values()
@@ -89,7 +89,7 @@ class ApiSource(Source):
         calendars = 0
         for year in years:
             api = self.api(wanted.progress)
-            with closing(OldDatabase(wanted.known.path)) as old:
+            with closing(ExistingDatabase(wanted.known.path)) as old:
                 races = fetch_calendar(api, year)
                 # in winter, an API may list the next season before its calendar is known
                 if not races:
@@ -111,7 +111,7 @@ def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
     """Says how many requests it takes, if there are several seasons to bring."""
     if len(years) < 2:
         return
-    with closing(OldDatabase(wanted.known.path)) as old:
+    with closing(ExistingDatabase(wanted.known.path)) as old:
         of_race = sum(math.ceil(records / api.limit) for records in (LAPS, *DETAILS.values()))
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
@@ -145,6 +145,6 @@ def is_new(api: Api, expected: Expected, known: Known) -> bool:
     place, records = api.address(path), [record[-1] for record in page.records]
     if seen_before(known).get(path) == digest_of(records):
         return False
-    with closing(OldDatabase(known.path)) as old:
+    with closing(ExistingDatabase(known.path)) as old:
         id = old.race_id(expected.year, expected.round)
         return is_changed(list(rows_of(records, table, place)), old.rows(table, id))

@@ -8,6 +8,7 @@ from typing import Any
 
 from racedata.kinds import SHOOTOUT, SPRINT_QUALIFYING, WEEKEND
 from racedata.loader.errors import LoadError
+from racedata.loader.sql import insertion, update_known
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, RACE_TABLES, Column, Table
 from racedata.loader.values import Value, whole_number
@@ -143,11 +144,7 @@ class ApiSeason:
             stored = self.next_id(name, id)
             self.insert(name, {id: stored, **row})
         else:
-            known = {column: value for column, value in row.items() if value is not None}
-            changes = ", ".join(f"{column} = ?" for column in known)
-            self.db.execute(
-                f"UPDATE stage.{name} SET {changes} WHERE {id} = ?", [*known.values(), stored]
-            )
+            update_known(self.db, f"stage.{name}", row, id, stored)
         return stored
 
     def id_of(self, name: str, reference: Value, place: str) -> int:
@@ -185,5 +182,4 @@ class ApiSeason:
         return (last or 0) + 1
 
     def insert(self, name: str, row: Mapping[str, Value]) -> None:
-        sql = f"INSERT INTO stage.{name} ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
-        self.db.execute(sql, list(row.values()))
+        self.db.execute(insertion(f"stage.{name}", tuple(row)), list(row.values()))

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from racedata.loader.errors import LoadError
-from racedata.loader.existing import OldDatabase
+from racedata.loader.errors import LoadError, plural
+from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
 from racedata.loader.sources.api_client import Api, NotServed
 from racedata.loader.sources.api_rows import ApiSeason, Json, row_of, rows_of
@@ -53,7 +53,7 @@ class SeasonFetch:
     def __init__(
         self,
         api: Api,
-        old: OldDatabase,
+        old: ExistingDatabase,
         facts: Json,
         races: Sequence[Json],
         all_details: bool,
@@ -160,7 +160,7 @@ class SeasonFetch:
         )
 
     def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
-        """The fetched records of a race as rows, like OldDatabase.rows."""
+        """The fetched records of a race as rows, like ExistingDatabase.rows."""
         place = f"{self.api.url}, {self.year}, {race.name}"
         return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
 
@@ -251,7 +251,7 @@ class SeasonFetch:
 
     def report(self) -> str:
         rounds = [race.round for race in self.chosen]
-        what = f"round{'s' * (len(rounds) > 1)} {', '.join(rounds)}" if rounds else "no round"
+        what = f"{plural('round', len(rounds))} {', '.join(rounds)}" if rounds else "no round"
         return f"{self.year}: fetched the calendar ({len(self.races)} races) and {what}"
 
 

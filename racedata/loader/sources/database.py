@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from functools import partial
 from pathlib import Path
 from typing import Self
 
 from racedata.database import OLDEST_VERSION, is_replaceable
-from racedata.loader import earlier
 from racedata.loader.errors import Progress
+from racedata.loader.existing import ExistingDatabase
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Fill, Source
 
@@ -24,5 +23,5 @@ class DatabaseSource(Source):
 
     @contextmanager
     def opened(self, progress: Progress) -> Iterator[Fill]:
-        with closing(earlier.open_checked(Path(self.address), OLDEST_VERSION)) as db:
-            yield partial(earlier.read, db)
+        with closing(ExistingDatabase(Path(self.address), OLDEST_VERSION)) as existing:
+            yield existing.fill

@@ -8,7 +8,7 @@ from functools import cached_property, partial
 from typing import NamedTuple, Self
 
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import LAST_SEASON, OldDatabase
+from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.files.archives import Dump, opened
 from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
@@ -91,7 +91,7 @@ class DumpSource(Source):
             if wanted.season:
                 wanted.store(Brought(fill, [wanted.season]))
             else:
-                with closing(OldDatabase(wanted.known.path)) as old:
+                with closing(ExistingDatabase(wanted.known.path)) as old:
                     first = old.first_season([])
                 wanted.store(Brought(fill, range(first, LAST_SEASON), notes))
         return f" after {self.address}"

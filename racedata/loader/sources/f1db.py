@@ -16,6 +16,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
+from racedata.loader.sql import insertion
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.values import (
     Parser,
@@ -501,10 +502,7 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
             *seasons_and_rounds,
             drivers.get(driver or ""),
         )
-        db.execute(
-            f"INSERT INTO f1db_rules VALUES ({', '.join('?' * 9)})",
-            (*row, numbers[rule["reference"]]),
-        )
+        db.execute(insertion("f1db_rules", len(row) + 1), (*row, numbers[rule["reference"]]))
 
 
 def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:

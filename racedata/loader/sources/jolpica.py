@@ -14,6 +14,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
+from racedata.loader.sql import insertion
 from racedata.loader.stage import Origin, Stage, ids_of
 from racedata.loader.values import (
     Parser,
@@ -391,7 +392,7 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
         id: (race, driver) for id, race, driver in db.execute(entries)
     }
     file = CsvFile(files["lap"], list(fields_of(db, "lap", files)), stage.progress)
-    statement = f"INSERT OR FAIL INTO temp.lap VALUES ({', '.join('?' * len(file.fields))})"
+    statement = insertion("temp.lap", len(file.fields))
     needed_before = 0
     stage.insert("lap_times", LAP_TIMES, [])
     for batch in file.batches():

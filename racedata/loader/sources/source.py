@@ -10,7 +10,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import OldDatabase, checksum_at_end
+from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.stage import Stage
@@ -29,11 +29,8 @@ class Known(NamedTuple):
         """When the source was read for the database, and the checksum of what was read; None if it
         was not.
         """
-        with closing(OldDatabase(self.path)) as old:
-            found = old.db.execute(
-                "SELECT readAt, checksum FROM sources WHERE name = ?", (self.name,)
-            ).fetchone()
-        return (found[0], found[1]) if found else None
+        with closing(ExistingDatabase(self.path)) as existing:
+            return existing.source(self.name)
 
     def notes(self) -> Mapping[str, Any] | None:
         """What was noted when the source was refreshed last; None if that was for another database

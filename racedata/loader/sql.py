@@ -1,0 +1,36 @@
+"""Statements that several modules of the loader need: inserting rows, updating what is known."""
+
+import sqlite3
+from collections.abc import Mapping
+from functools import cache
+
+from racedata.loader.values import Value
+
+
+@cache
+def insertion(table: str, columns: int | tuple[str, ...], rows: int = 1) -> str:
+    """The statement that inserts rows, many at once: faster than one by one.
+
+    `columns` are the names of those that a row has, or how many it has if it has all. If a row is
+    refused, those before it stay.
+    """
+    if isinstance(columns, int):
+        names, count = "", columns
+    else:
+        names, count = f" ({', '.join(columns)})", len(columns)
+    row = f"({', '.join('?' * count)})"
+    return f"INSERT OR FAIL INTO {table}{names} VALUES {', '.join([row] * rows)}"
+
+
+def update_known(
+    db: sqlite3.Connection, table: str, row: Mapping[str, Value], id: str, value: int
+) -> None:
+    """Updates the row with an id, except the columns that are unknown in `row`."""
+    known = {column: new for column, new in row.items() if new is not None}
+    changes = ", ".join(f"{column} = ?" for column in known)
+    db.execute(f"UPDATE {table} SET {changes} WHERE {id} = ?", (*known.values(), value))
+
+
+def column_names(db: sqlite3.Connection, table: str) -> list[str]:
+    """The names of a table's columns; none if the table is missing."""
+    return [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]

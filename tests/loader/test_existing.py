@@ -1,0 +1,198 @@
+"""racedata.loader.existing: an update never ends the data, whatever became of the source.
+
+The older database is one of this version, and the program that finds it is the next version.
+"""
+
+import shutil
+import signal
+import subprocess
+import sys
+
+import pytest
+from support import SAMPLE, spoiling
+from support.answers import client
+from support.apis import answers_of, served
+from support.loads import (
+    assert_refused,
+    built,
+    changed,
+    next_version,
+    refused,
+    rows_of,
+    run_loader,
+    select,
+)
+
+from racedata.cli import needed_at
+from racedata.database import OLDEST_VERSION, SCHEMA_VERSION
+from racedata.loader.build import provide, rebuild
+from racedata.loader.errors import LoadError
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.replacement import END_SIGNALS
+
+RACEDATA = [sys.executable, "-m", "racedata"]
+SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"
+
+Rows = dict[str, list[tuple[object, ...]]]
+
+
+@pytest.fixture
+def program(tmp_path):
+    """A folder from which Python runs the next version of racedata."""
+    return next_version(tmp_path / "next")
+
+
+@pytest.fixture
+def old(tmp_path):
+    """A database of this version, whose source is gone."""
+    (tmp_path / "old").mkdir()
+    source = shutil.copytree(SAMPLE, tmp_path / "dump")
+    path = built(source, tmp_path / "old" / "racedata.db")
+    shutil.rmtree(source)
+    return path
+
+
+def version_of(path):
+    return select(path, "PRAGMA user_version")[0][0]
+
+
+def rows_as_before(path):
+    """All rows, without the column that the next version adds."""
+    assert {nickname for (nickname,) in select(path, "SELECT nickname FROM circuits")} == {None}
+    changed(path, "ALTER TABLE circuits DROP COLUMN nickname")
+    return rows_of(path)
+
+
+def test_an_older_database_is_built_again_from_its_own_tables_row_by_row(old, program):
+    before, sources = rows_of(old), select(old, SOURCES)
+    run = run_loader("", old, cwd=program)
+    assert (run.returncode, run.stderr) == (0, "")
+    source = sources[0][0]
+    reason = f"because its source failed: {source}: not found; expected a folder"
+    assert run.stdout.splitlines()[-1].startswith(
+        f"{old}: 1957 to 2023 (5 seasons, 88 races) from its own tables, {reason}"
+    )
+    assert version_of(old) == SCHEMA_VERSION + 1
+    assert select(old, SOURCES) == sources
+    assert rows_as_before(old) == before
+
+
+def test_a_table_that_an_older_database_lacks_is_empty(old, program):
+    before = rows_of(old)
+    changed(old, "DROP TABLE practice")
+    assert run_loader("", old, cwd=program).returncode == 0
+    after = rows_as_before(old)
+    assert before["practice"] and not after["practice"]
+    assert {table for table in before if before[table] != after[table]} == {
+        "practice",
+        "row_counts",
+    }
+
+
+def test_refresh_builds_an_older_database_again_first_as_a_load_does(old, program, sample_database):
+    before = rows_of(old)
+    with served(answers_of(client(sample_database))) as server:
+        command = [*RACEDATA, "refresh", "--from", server.url, "--season", "2023"]
+        run = subprocess.run(
+            [*command, "--database", old], cwd=program, capture_output=True, text=True, timeout=60
+        )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert "from its own tables, because its source failed: " in run.stdout.splitlines()[0]
+    assert rows_as_before(old) == before
+
+
+def test_an_older_database_of_the_sample_gets_the_sample_of_the_new_version(database, program):
+    said = run_loader("", database, cwd=program).stdout
+    assert said.endswith(f" from {program}/racedata/sample\n")
+    assert version_of(database) == SCHEMA_VERSION + 1
+
+
+def test_a_source_that_is_given_and_fails_leaves_an_older_database_as_it_was(
+    old, program, tmp_path
+):
+    assert_refused(tmp_path / "none", old, "none: not found", cwd=program)
+
+
+def test_a_shared_car_without_a_number_stays(database):
+    twice = "SELECT raceId, driverId FROM results GROUP BY 1, 2 HAVING count(*) > 1"
+    changed(database, f"UPDATE results SET number = NULL WHERE (raceId, driverId) IN ({twice})")
+    before = rows_of(database)
+    rebuild(str(database), None, lambda text: None, "a test")
+    assert rows_of(database) == before
+
+
+def test_a_database_of_a_newer_program_is_refused(old):
+    changed(old, "PRAGMA user_version = 9")
+    fault = f"has schema version 9, newer than this program's, {SCHEMA_VERSION}"
+    assert_refused("", old, f"{old} {fault}")
+
+
+@pytest.mark.parametrize(
+    "command",
+    [["load"], ["load", str(SAMPLE)], ["load", "--if-older"], ["refresh", "--from", str(SAMPLE)]],
+    ids=str,
+)
+def test_a_database_from_before_the_oldest_version_is_refused_with_the_command_that_works(
+    old, command
+):
+    changed(old, f"PRAGMA user_version = {OLDEST_VERSION - 1}")
+    with refused(old):
+        run = subprocess.run(
+            [*RACEDATA, *command, "--database", old], capture_output=True, text=True, timeout=60
+        )
+    assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
+    version = f"schema version {OLDEST_VERSION - 1}, older than this program's, {SCHEMA_VERSION}"
+    assert f"{old} has {version}; to build a new one" in run.stderr
+    assert run.stderr.endswith(f"load SOURCE --replace --database {old}; nothing was changed\n")
+    assert run_loader(SAMPLE, old, "--replace").returncode == 0
+
+
+def test_a_damaged_database_is_refused_before_any_question(database):
+    spoiling.truncated(database)
+    with pytest.raises(LoadError, match="is damaged"):
+        ExistingDatabase(database)
+
+
+def test_it_says_how_it_was_built(database, old):
+    for path, source, is_sample in (
+        (database, SAMPLE, True),
+        (old, old.parents[1] / "dump", False),
+    ):
+        existing = ExistingDatabase(path)
+        existing.close()
+        assert existing.loaded_sources == [str(source)]
+        assert existing.is_sample == is_sample
+        assert not existing.was_refreshed
+
+
+def test_the_service_begins_with_an_older_database_built_again(old, program):
+    code = f"""
+from racedata.cli import needed_at
+from racedata.loader.build import provide
+print(needed_at({str(old)!r}))
+provide({str(old)!r})
+print(needed_at({str(old)!r}))
+"""
+    before = rows_of(old)
+    run = subprocess.run(
+        [sys.executable, "-c", code], cwd=program, capture_output=True, text=True, timeout=60
+    )
+    what = "an earlier version built the database: building it again, from its own tables"
+    assert run.stdout == f"{what}\n\n"
+    assert rows_as_before(old) == before
+
+
+def test_the_service_begins_with_the_sample_if_the_database_is_missing_or_empty(
+    old, sample_database
+):
+    handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
+    try:
+        for spoil in (spoiling.missing, spoiling.emptied):
+            spoil(old)
+            assert "from the sample" in needed_at(str(old))
+            provide(str(old))
+            assert needed_at(str(old)) == ""
+            assert rows_of(old) == rows_of(sample_database)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)

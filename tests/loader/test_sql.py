@@ -1,0 +1,44 @@
+"""racedata.loader.sql: rows are inserted in one statement, and only what is known is updated."""
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from racedata.loader.sql import column_names, insertion, update_known
+
+
+@pytest.fixture
+def db():
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("CREATE TABLE drivers (driverId INTEGER PRIMARY KEY, code, dob)")
+        yield db
+
+
+def rows(db):
+    return db.execute("SELECT * FROM drivers ORDER BY driverId").fetchall()
+
+
+def test_rows_are_inserted_with_all_columns_or_with_those_that_are_named(
+    db,
+):
+    db.execute(insertion("drivers", 3), (1, "ALO", "1981-07-29"))
+    db.execute(insertion("drivers", ("driverId", "code"), rows=2), (2, "VER", 3, "STR"))
+    assert rows(db) == [(1, "ALO", "1981-07-29"), (2, "VER", None), (3, "STR", None)]
+
+
+def test_the_rows_before_one_that_is_refused_stay(db):
+    with pytest.raises(sqlite3.IntegrityError):
+        db.execute(insertion("drivers", ("driverId",), rows=3), (1, 2, 1))
+    assert rows(db) == [(1, None, None), (2, None, None)]
+
+
+def test_an_update_leaves_what_is_unknown_as_it_was(db):
+    db.execute(insertion("drivers", 3), (1, "ALO", "1981-07-29"))
+    update_known(db, "drivers", {"code": "FER", "dob": None}, "driverId", 1)
+    assert rows(db) == [(1, "FER", "1981-07-29")]
+
+
+def test_a_missing_table_has_no_columns(db):
+    assert column_names(db, "drivers") == ["driverId", "code", "dob"]
+    assert column_names(db, "none") == []
