@@ -3,13 +3,23 @@
 import csv
 import shutil
 from collections import Counter
+from io import TextIOWrapper
+from zipfile import ZipFile
 
 import pytest
-from support import ROOT, SAMPLE
+from support import PACKAGE, SAMPLE
 from support.loads import built, edit, edited, run_loader, select
 
 HEADER = "table,key,column,wrong,right,source"
-CORRECTIONS = ROOT / "racedata" / "loader" / "corrections.csv"
+CORRECTIONS = PACKAGE / "loader" / "corrections.csv"
+
+# What a sentence in corrections.csv may name as a witness.
+# "The dump" is the one with the error: a witness if it contradicts itself.
+WITNESSES = [
+    *("the dump", "Ergast", "f1db", "Jolpica-F1", "OpenF1"),
+    *("Autosport", "Crash.net", "ESPN", "La Presse", "Motor Sport,", "Motorsport.com", "RaceFans", "Wikipedia"),
+    *("autosportworld.info", "grandprix.com", "jacky-ickx-fan.com"),
+]
 
 
 @pytest.fixture
@@ -140,17 +150,77 @@ def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list
     assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
 
 
-def test_every_correction_of_the_project_is_applied_to_a_full_dump(dump, tmp_path):
-    """Two are of errors of f1db."""
-    run = run_loader(dump, tmp_path / "x.db")
+@pytest.fixture(scope="module")
+def corrections():
     with CORRECTIONS.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if not row["source"].startswith("f1db has")]
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("source", ["dump", "f1db", "jolpica"])
+def test_every_correction_of_the_project_is_applied_to_the_dump_that_has_the_error(
+    source, corrections, request, tmp_path
+):
+    """Sentences that begin with `f1db has` or `Jolpica-F1 has` tell their errors; all others are of Ergast."""
+    path = request.getfixturevalue(source)
+    begins = {"f1db has": "f1db", "Jolpica-F1 has": "jolpica"}
+    rows = [
+        row
+        for row in corrections
+        if next((name for words, name in begins.items() if row["source"].startswith(words)), "dump") == source
+    ]
+    with (tmp_path / "corrections.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, HEADER.split(","))
+        writer.writeheader()
+        writer.writerows(rows)
+    run = run_loader(path, tmp_path / "x.db", "--corrections", tmp_path / "corrections.csv")
     counts = Counter(f"{row['table']}.{row['column']}" for row in rows)
     (line,) = [line for line in run.stdout.splitlines() if line.startswith(("corrected", "obsolete"))]
     assert {*line.removeprefix("corrected: ").split(", ")} == {f"{name} in {n} rows" for name, n in counts.items()}
 
 
-def test_the_corrections_of_f1db_are_applied_to_its_release(f1db, tmp_path):
-    run = run_loader(f1db, tmp_path / "x.db")
-    assert "corrected: races.date in 1 rows, results.fastestLapSpeed in 5 rows, pit_stops.lap in 1 rows\n" in run.stdout
-    assert "obsolete" not in run.stdout
+@pytest.mark.parametrize("source", ["f1db", "jolpica"])
+def test_no_correction_of_the_project_is_obsolete_in_another_dump(source, request, tmp_path):
+    run = run_loader(request.getfixturevalue(source), tmp_path / "x.db")
+    assert "corrected: " in run.stdout and "obsolete" not in run.stdout
+
+
+def test_no_value_is_corrected_twice(corrections):
+    counts = Counter((row["table"], row["key"], row["column"]) for row in corrections)
+    assert [value for value, n in counts.items() if n > 1] == []
+
+
+def test_no_two_corrections_give_the_same_place_in_one_race(corrections):
+    places = Counter(
+        (row["table"], *row["key"].split("/")[:2], row["column"], row["right"])
+        for row in corrections
+        if row["column"] in ("grid", "position", "positionOrder")
+        # The pit lane, and places in the standings that are shared.
+        and row["right"] != "0"
+        and "standings" not in row["table"]
+    )
+    assert [place for place, n in places.items() if n > 1] == []
+
+
+def test_every_correction_names_two_witnesses(corrections):
+    def witnesses(sentence):
+        return [name for name in WITNESSES if name.lower() in sentence.lower()]
+
+    sentences = {row["source"] for row in corrections}
+    assert [sentence for sentence in sentences if len(witnesses(sentence)) < 2] == []
+    assert [name for name in WITNESSES if not any(name in witnesses(sentence) for sentence in sentences)] == []
+
+
+def test_corrected_grid_places_are_those_of_the_starting_grid_of_f1db(corrections, f1db):
+    """The loader reads f1db's results, not its starting grids, which say `PL` for a start from the pit lane."""
+    with (PACKAGE / "loader" / "sources" / "f1db_ids.csv").open(newline="", encoding="utf-8") as file:
+        references = {row["id"]: row["reference"] for row in csv.DictReader(file) if row["kind"] == "driver"}
+    grids = {}
+    with ZipFile(f1db) as release:
+        for table, name in [("results", "races"), ("sprint_results", "races-sprint")]:
+            with release.open(f"f1db-{name}-starting-grid-positions.csv") as file:
+                for row in csv.DictReader(TextIOWrapper(file, encoding="utf-8")):
+                    driver = references.get(row["driverId"]) or row["driverId"].rpartition("-")[2]
+                    grids[table, f"{row['year']}/{row['round']}/{driver}"] = row["positionText"]
+    rows = [row for row in corrections if row["column"] == "grid"]
+    differing = [row for row in rows if grids.get((row["table"], row["key"]), row["right"]) != row["right"]]
+    assert rows and differing == []
