@@ -14,7 +14,7 @@ from support.loads import changed, edit, planted
 
 from racedata.loader import build
 from racedata.loader.against import CONVENTIONS, DOUBTS, compare
-from racedata.loader.corrections import HEADER
+from racedata.loader.corrections import CORRECTIONS, HEADER
 
 F1DB = EXPECTED / "f1db"
 GROUPS = (*DOUBTS, *CONVENTIONS)
@@ -30,7 +30,7 @@ def compared(database, source):
 def merged(tmp_path_factory):
     """A database with all kinds of records: the sample and what f1db adds."""
     path = tmp_path_factory.mktemp("merged") / "merged.db"
-    build.load([str(SAMPLE), str(F1DB)], str(path), None, lambda text: None)
+    build.load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
     return path
 
 

@@ -3,13 +3,30 @@
 import csv
 import shutil
 from collections import Counter
+from io import TextIOWrapper
+from zipfile import ZipFile
 
 import pytest
-from support import ROOT, SAMPLE
+from support import PACKAGE, SAMPLE
 from support.loads import built, edit, edited, run_loader, select
 
 HEADER = "table,key,column,wrong,right,source"
-CORRECTIONS = ROOT / "racedata" / "loader" / "corrections.csv"
+CORRECTIONS = PACKAGE / "loader" / "corrections.csv"
+
+# What a sentence in corrections.csv may name as a witness.
+# "The dump" is the one with the error: a witness if it contradicts itself.
+WITNESSES = [
+    *("the dump", "Ergast", "f1db", "Jolpica-F1", "OpenF1"),
+    *(
+        "Autosport",
+        "autosportworld.info",
+        "Crash.net",
+        "ESPN",
+        "grandprix.com",
+        "jacky-ickx-fan.com",
+    ),
+    *("La Presse", "Motor Sport,", "Motorsport.com", "RaceFans", "Wikipedia"),
+]
 
 
 @pytest.fixture
@@ -200,24 +217,81 @@ def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list
     assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
 
 
-def test_every_correction_of_the_project_is_applied_to_a_full_dump(dump, tmp_path):
-    """Two are of errors of f1db."""
-    run = run_loader(dump, tmp_path / "x.db")
+@pytest.fixture(scope="module")
+def corrections():
     with CORRECTIONS.open(newline="", encoding="utf-8") as file:
-        rows = [row for row in csv.DictReader(file) if not row["source"].startswith("f1db has")]
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.parametrize("source", ["dump", "f1db", "jolpica"])
+def test_every_correction_of_the_project_is_applied_to_the_dump_that_has_the_error(
+    source, corrections, request, tmp_path
+):
+    """A sentence about an error of f1db or Jolpica-F1 begins with its name; others: Ergast."""
+    path = request.getfixturevalue(source)
+    begins = {"f1db": ("f1db has",), "jolpica": ("Jolpica-F1 has",)}
+    own = begins.get(source, ("f1db has", "Jolpica-F1 has"))
+    rows = [row for row in corrections if row["source"].startswith(own) == (source in begins)]
+    with (tmp_path / "corrections.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, HEADER.split(","))
+        writer.writeheader()
+        writer.writerows(rows)
+    run = run_loader(path, tmp_path / "x.db", "--corrections", tmp_path / "corrections.csv")
     counts = Counter(f"{row['table']}.{row['column']}" for row in rows)
-    (line,) = [
-        line for line in run.stdout.splitlines() if line.startswith(("corrected", "obsolete"))
-    ]
-    assert {*line.removeprefix("corrected: ").split(", ")} == {
-        f"{name} in {n} rows" for name, n in counts.items()
-    }
+    lines = run.stdout.splitlines()
+    (line,) = [line for line in lines if line.startswith(("corrected", "obsolete"))]
+    expected = {f"{name} in {n} rows" for name, n in counts.items()}
+    assert {*line.removeprefix("corrected: ").split(", ")} == expected
 
 
-def test_the_corrections_of_f1db_are_applied_to_its_release(f1db, tmp_path):
-    run = run_loader(f1db, tmp_path / "x.db")
-    assert (
-        "corrected: races.date in 1 rows, results.fastestLapSpeed in 5 rows, "
-        "pit_stops.lap in 1 rows\n" in run.stdout
+@pytest.mark.parametrize("source", ["f1db", "jolpica"])
+def test_no_correction_of_the_project_is_obsolete_in_another_dump(source, request, tmp_path):
+    run = run_loader(request.getfixturevalue(source), tmp_path / "x.db")
+    assert "corrected: " in run.stdout and "obsolete" not in run.stdout
+
+
+def test_no_value_is_corrected_twice(corrections):
+    counts = Counter((row["table"], row["key"], row["column"]) for row in corrections)
+    assert [value for value, n in counts.items() if n > 1] == []
+
+
+def test_no_two_corrections_give_the_same_place_in_one_race(corrections):
+    places = Counter(
+        (row["table"], *row["key"].split("/")[:2], row["column"], row["right"])
+        for row in corrections
+        if row["column"] in ("grid", "position", "positionOrder")
+        # The pit lane, and places in the standings that are shared.
+        and row["right"] != "0"
+        and "standings" not in row["table"]
     )
-    assert "obsolete" not in run.stdout
+    assert [place for place, n in places.items() if n > 1] == []
+
+
+def test_every_correction_names_two_witnesses(corrections):
+    def witnesses(sentence):
+        return [name for name in WITNESSES if name.lower() in sentence.lower()]
+
+    named = {row["source"]: witnesses(row["source"]) for row in corrections}
+    assert [sentence for sentence, names in named.items() if len(names) < 2] == []
+    assert {name for names in named.values() for name in names} == {*WITNESSES}
+
+
+def test_corrected_grid_places_are_those_of_the_starting_grid_of_f1db(corrections, f1db):
+    """The loader does not read these. They have `PL` for a start from the pit lane."""
+    ids = PACKAGE / "loader" / "sources" / "f1db_ids.csv"
+    with ids.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["kind"] == "driver"]
+    references = {row["id"]: row["reference"] for row in rows}
+    grids = {}
+    with ZipFile(f1db) as release:
+        for table, name in [("results", "races"), ("sprint_results", "races-sprint")]:
+            with release.open(f"f1db-{name}-starting-grid-positions.csv") as file:
+                for row in csv.DictReader(TextIOWrapper(file, encoding="utf-8")):
+                    driver = references.get(row["driverId"]) or row["driverId"].rpartition("-")[2]
+                    grids[table, f"{row['year']}/{row['round']}/{driver}"] = row["positionText"]
+    known = [
+        (row["key"], row["right"], grids[row["table"], row["key"]])
+        for row in corrections
+        if row["column"] == "grid" and (row["table"], row["key"]) in grids
+    ]
+    assert known and [place for place in known if place[1] != place[2]] == []
