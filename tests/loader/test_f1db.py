@@ -109,10 +109,6 @@ DIFFERENCES = {
         (9, "bottas", "grid"): (0, 14),  # from the pit lane
         (9, "hulkenberg", "status.status"): ("Engine", "Power loss"),
         (18, "piastri", "status.status"): ("Collision damage", "Radiator"),
-        # He was disqualified.
-        (18, "leclerc", "rank"): (13, None),
-        (18, "leclerc", "fastestLap"): (38, None),
-        (18, "leclerc", "fastestLapTime"): ("1:41.025", None),
     },
     ("sprint_results", *RESULT): {},
     ("qualifying", "list.number", "position", "q1", "q2", "q3"): {},
