@@ -35,6 +35,7 @@ from racedata.loader.corrections import (
     add_corrections_argument,
     apply_corrections,
     corrected,
+    store_corrections,
 )
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, filled_apart, merge
@@ -113,6 +114,7 @@ def build(
         for table in TABLES:
             progress(f"numbering {table.name}")
             store(stage, table)
+        store_corrections(stage)
         db.execute(
             "INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons"
         )

@@ -102,6 +102,8 @@ def read(db: sqlite3.Connection, stage: Stage) -> list[str]:
     else:
         for name in ("sources", "origins"):
             copy(db, f"SELECT * FROM {name}", stage, name, names_of(db, name))
+    if schema_version(db) >= 7:  # before, nobody noted what was corrected
+        copy(db, "SELECT * FROM corrections", stage, "corrections", names_of(db, "corrections"))
     correct_future_times(stage.db)
     return []
 

@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS
+from racedata.loader.corrections import merge_corrections, merge_corrections_of_list
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.matching import LISTS, calendar, find, match_calendars, same_races
 from racedata.loader.rules import (
@@ -330,6 +331,7 @@ class Merge:
         )
         self.copy(BY_NAME["entries"], "results")
         self.set_fastest_laps()
+        merge_corrections(self.db)
         self.db.execute(
             """INSERT OR REPLACE INTO stage.origins
                SELECT parts.id, kind, sources.id, fetchedAt FROM ids.parts JOIN addition.origins USING (kind)
@@ -419,6 +421,7 @@ class Merge:
                     f"INSERT INTO stage.{name} VALUES ({', '.join('?' * len(table.names))})",
                     (here, *values),
                 )
+                merge_corrections_of_list(db, name, values[0], here, names)
             elif self.addition.updates_lists and name != "status":
                 known = {
                     column: value
@@ -429,6 +432,7 @@ class Merge:
                 db.execute(
                     f"UPDATE stage.{name} SET {changes} WHERE {id} = ?", (*known.values(), here)
                 )
+                merge_corrections_of_list(db, name, values[0], here, known)
             try:
                 db.execute(f"INSERT INTO ids.{name} VALUES (?, ?)", (there, here))
             except sqlite3.IntegrityError:

@@ -64,7 +64,7 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
         """SELECT tables.name, group_concat(columns.name, ', ')
            FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
            WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
-               AND tables.name NOT IN ('build', 'sources', 'origins', 'coverage')
+               AND tables.name NOT IN ('build', 'sources', 'origins', 'corrections', 'coverage')
                AND columns.name <> 'resultId' GROUP BY tables.name""",
     )
     return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}
@@ -89,6 +89,7 @@ def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
             "build",
             "sources",
             "origins",
+            "corrections",
             "coverage",
             "row_counts",
         ):
