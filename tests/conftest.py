@@ -18,7 +18,7 @@ from support import SAMPLE
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
-from support.loads import built, changed, edit  # noqa: E402
+from support.loads import built, built_with_corrections, changed, edit  # noqa: E402
 
 from racedata.service.reload import return_large_blocks  # noqa: E402
 
@@ -92,8 +92,10 @@ def only_this_machine(attempts: Callable[[], int]) -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def sample_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database built from the sample."""
-    return built(SAMPLE, tmp_path_factory.mktemp("sample") / "racedata.db")
+    """A database built from the sample, after some errors in it were corrected: those in
+    expected/corrections.csv.
+    """
+    return built_with_corrections(tmp_path_factory.mktemp("sample") / "racedata.db")
 
 
 @pytest.fixture

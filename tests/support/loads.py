@@ -15,8 +15,10 @@ from typing import Any
 
 from racedata.database import CHECKSUM_BYTES, write_checksum
 from racedata.loader import build
-from racedata.loader.corrections import CORRECTIONS
-from support import ROOT
+from racedata.loader.corrections import CORRECTIONS, apply_corrections
+from racedata.loader.sources import source_at
+from racedata.loader.stage import Stage
+from support import EXPECTED, ROOT
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
@@ -46,6 +48,29 @@ def built(
     """
     sources = [source] if isinstance(source, Path | str) else source
     build.load([str(each) for each in sources], str(database), corrections, lambda text: None)
+    return database
+
+
+def built_with_corrections(database: Path) -> Path:
+    """The path of a database that was built from the sample. Before, the lines of
+    expected/corrections.csv were applied backwards, and so they are corrected.
+    """
+    header, *lines = (EXPECTED / "corrections.csv").read_text(encoding="utf-8").splitlines()
+    backwards = database.with_name("backwards.csv")
+    # its columns are named, so their order does not count
+    swapped = header.replace("wrong,right", "right,wrong")
+    backwards.write_text("\n".join([swapped, *lines, ""]), encoding="utf-8")
+    with source_at(build.SAMPLE).opened(lambda text: None) as fill:
+
+        def spoil(stage: Stage) -> list[str]:
+            report = fill(stage)
+            apply_corrections(stage, backwards)
+            stage.db.execute("DELETE FROM stage.corrections")
+            apply_corrections(stage, EXPECTED / "corrections.csv")
+            return report
+
+        build.build(database, spoil, [], CORRECTIONS, True, lambda text: None)
+    backwards.unlink()
     return database
 
 
