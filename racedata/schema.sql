@@ -6,7 +6,7 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 6;             -- the schema version: raise it with any change below
+PRAGMA user_version = 7;             -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
@@ -45,6 +45,22 @@ CREATE TABLE coverage (
     races INTEGER NOT NULL,  -- races with records
     run   INTEGER NOT NULL   -- races in these seasons with results, or with these records
 ) STRICT, WITHOUT ROWID;
+
+-- A value that the loader has corrected: loader/corrections.csv lists what it corrects. Endpoint `corrections`.
+CREATE TABLE corrections (
+    record        INTEGER PRIMARY KEY,              -- order of answers
+    tableName     TEXT NOT NULL,                    -- such as `results`
+    key           TEXT NOT NULL,                    -- names the row, as in that file: `2023/18/alonso`
+    columnName    TEXT NOT NULL,                    -- as in that file: `grid`; `constructor`, not constructorId
+    sourceValue   TEXT,                             -- the value of the source; NULL if it had none
+    value         TEXT,                             -- the value here; NULL if nobody knows it
+    witnesses     TEXT NOT NULL,                    -- a sentence: how we know
+    year          INTEGER,                          -- the season; NULL if the value is not about one
+    raceId        INTEGER REFERENCES races,         -- NULL if the value is not about a race
+    driverId      INTEGER REFERENCES drivers,       -- NULL if the key names no driver
+    constructorId INTEGER REFERENCES constructors,  -- NULL if the key names no constructor
+    UNIQUE (tableName, key, columnName)
+) STRICT;
 
 -- How many rows a table has. One row per table below.
 CREATE TABLE row_counts (

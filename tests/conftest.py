@@ -16,7 +16,7 @@ from support import SAMPLE
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
-from support.loads import built, changed, edit  # noqa: E402
+from support.loads import built, built_with_corrections, changed, edit  # noqa: E402
 
 from racedata.service.reload import return_large_blocks  # noqa: E402
 
@@ -90,8 +90,10 @@ def only_this_machine(attempts):
 
 @pytest.fixture(scope="session")
 def sample_database(tmp_path_factory):
-    """A database built from the sample."""
-    return built(SAMPLE, tmp_path_factory.mktemp("sample") / "racedata.db")
+    """A database built from the sample, after the errors in expected/corrections.csv were
+    corrected.
+    """
+    return built_with_corrections(tmp_path_factory.mktemp("sample") / "racedata.db")
 
 
 @pytest.fixture

@@ -35,6 +35,7 @@ from racedata.loader.corrections import (
     add_corrections_argument,
     apply_corrections,
     corrected,
+    store_corrections,
 )
 from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.existing import ExistingDatabase
@@ -117,6 +118,7 @@ def build(
         for table in TABLES:
             progress(f"numbering {table.name}")
             store(stage, table)
+        store_corrections(stage)
         db.execute(
             "INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons"
         )

@@ -1,16 +1,19 @@
-"""Applies corrections.csv to a Stage: known errors of dumps. data/README.md describes the file."""
+"""Applies corrections.csv, which lists known errors of dumps, to a Stage, and keeps the table
+`corrections`, which lists those that were applied. data/README.md describes the file.
+"""
 
 import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from racedata.loader.errors import LoadError
-from racedata.loader.files.csvfile import MISSING, CsvFile, Field
+from racedata.loader.files.csvfile import CsvFile, Field
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, TABLES, Table
-from racedata.loader.values import Value, number, one_of, plain_text, text
+from racedata.loader.tables import BY_NAME, FASTEST_LAP, TABLES, Table
+from racedata.loader.values import Parser, Value, number, one_of, plain_text, reference, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 
@@ -33,10 +36,48 @@ FIELDS = [
 HEADER = ",".join(field.name for field in FIELDS)
 
 
-def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`: a path, or None for `none`.
+# Columns of ids, which differ between dumps: the table that has the ids, and its column whose text
+# stands for an id in the file.
+REFERENCES = {
+    "constructor": ("constructorId", "constructors", "constructorRef"),
+    "status": ("statusId", "status", "status"),
+}
+# The kind of records (kinds.py) that a correction belongs to. A source gives all records of a kind.
+KIND = f"""
+    CASE WHEN tableName = 'entries' THEN 'results'
+    WHEN tableName = 'results' AND columnName IN {FASTEST_LAP} THEN 'fastest_laps'
+    ELSE tableName END"""
+# The columns of the table `corrections` that other tables have too.
+ABOUT = ("year", "raceId", "driverId", "constructorId")
+FACTS = "tableName, key, columnName, sourceValue, value, witnesses"
 
-    Empty, as `make` passes it, it is the project's own file.
+
+class Correction(NamedTuple):
+    """A line of the file."""
+
+    table: str
+    key: str
+    column: str
+    wrong: str | None  # None for an unknown value
+    right: str | None
+    witnesses: str
+
+    def __str__(self) -> str:
+        return f"{self.table} {self.key} {self.column}"
+
+
+class Corrected(NamedTuple):
+    """A column that can be corrected."""
+
+    name: str  # in the database
+    parse: Parser
+    shown: str  # the SQL of its value, as it is in the file
+    same: str  # the SQL that compares this value with another
+
+
+def add_corrections_argument(parser: ArgumentParser) -> None:
+    """Adds `--corrections`: a path, or None for `none`. Empty, as `make` passes it: the project's
+    own file.
     """
     parser.add_argument(
         "--corrections",
@@ -50,7 +91,9 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
 def corrected(
     fill: Callable[[Stage], list[str]], path: Path | None
 ) -> Callable[[Stage], list[str]]:
-    """A function that does what `fill` does, then applies the corrections in a file, if any."""
+    """A function that does what `fill` does, and then applies the corrections in the file at
+    `path`, if any.
+    """
 
     def fill_and_correct(stage: Stage) -> list[str]:
         lines = fill(stage)
@@ -63,65 +106,237 @@ def corrected(
 
 
 def apply_corrections(stage: Stage, path: Path) -> list[str]:
-    """Applies the corrections in a file. Returns lines: how many, and which are obsolete.
+    """Applies the corrections in the file at `path`, and notes them in the table `corrections`.
+    Returns lines for the report: how many, and which do not fit.
 
     Raises LoadError for a file that is not such a list.
     """
     if not path.is_file():
         raise LoadError(f"{path}: no such file; expected a list of corrections, or none")
     counts: Counter[str] = Counter()
-    obsolete = []
+    not_applied = []
     for batch in CsvFile(path, FIELDS, stage.progress).batches():
         for row in zip(*batch):
-            table, key, column, wrong, right, _ = (
-                r"\N" if value is None else str(value) for value in row
-            )
-            rows, stored = correct_value(stage, path, BY_NAME[table], key, column, wrong, right)
-            counts[f"{table}.{column}"] += rows
-            if stored is not None:
-                what = f"{table} {key} {column} is {stored}, not {wrong}"
-                obsolete.append(f"obsolete correction, not applied: {what}")
+            texts = [None if value is None else str(value) for value in row]
+            correction = Correction(*texts)  # type: ignore[arg-type]  # see FIELDS
+            rows, line = apply(stage, path, correction)
+            counts[f"{correction.table}.{correction.column}"] += rows
+            if line:
+                not_applied.append(line)
     applied = ", ".join(f"{column} in {rows:,} rows" for column, rows in counts.items() if rows)
-    return [f"corrected: {applied}", *obsolete] if applied else obsolete
+    return [f"corrected: {applied}", *not_applied] if applied else not_applied
 
 
-def correct_value(
-    stage: Stage, path: Path, table: Table, key: str, column_name: str, wrong: str, right: str
-) -> tuple[int, Value]:
-    """Applies one correction, which names a row by its `key`.
+def apply(stage: Stage, path: Path, correction: Correction) -> tuple[int, str]:
+    """Applies one correction.
 
-    Returns how many rows have changed. If the correction is obsolete, also the value that the row
-    has.
+    Returns how many rows have changed, and a line for the report if the correction does not fit.
     """
-    place = f"{path.name}: {table.name} {key} {column_name}"
-    columns = {column.name: column for column in table.columns if not column.name.endswith("Id")}
-    if column_name not in columns:
+    db, table, place = stage.db, BY_NAME[correction.table], f"{path.name}: {correction}"
+    columns = columns_of(table)
+    if correction.column not in columns:
         raise LoadError(f"{place}: no such column; expected one of {', '.join(columns)}")
-    where = " AND ".join(IN_KEY.get(name, f"{name} = ?") for name in table.key)
-    parts = key.split("/")
-    if len(parts) != where.count("?"):
-        raise LoadError(f"{place}: a key of {len(parts)} parts; expected {where.count('?')}")
-    parse = columns[column_name].parse
+    column = columns[correction.column]
+    where, parts = condition(table, correction.key)
+    if where.count("?") != len(parts):
+        expected = " or ".join(map(str, lengths_of_key(table)))
+        raise LoadError(f"{place}: a key of {len(parts)} parts; expected {expected}")
+    spelt = [r"\N" if text is None else text for text in (correction.wrong, correction.right)]
     try:
-        new, old = (None if value in MISSING else parse(value) for value in (right, wrong))
+        old, new = (
+            None if text is None else column.parse(text)
+            for text in (correction.wrong, correction.right)
+        )
     except ValueError:
-        raise LoadError(f"{place}: {wrong!r} or {right!r}; expected {parse.expected}") from None
-    # Some sources write 205.460, and some 205.46.
-    compared = (
-        f"CAST({column_name} AS REAL) IS CAST(? AS REAL)"
-        if parse is number
-        else f"{column_name} IS ?"
-    )
-    sql = f"UPDATE stage.{table.name} SET {column_name} = ? WHERE {where} AND {compared}"
+        values = " or ".join(map(repr, spelt))
+        raise LoadError(f"{place}: {values}; expected {column.parse.expected}") from None
+    of_row = [of_row_in(table, name) for name in ABOUT]
+    rows = db.execute(
+        f"""SELECT {column.same}, {column.same}, {column.shown}, {", ".join(of_row)}
+            FROM stage.{table.name} AS corrected WHERE {where} ORDER BY 1 DESC""",
+        [old, new, *parts],
+    ).fetchall()
+    if not rows:
+        return 0, ""
+    is_wrong, is_right, found, *about = rows[0]
+    if not is_wrong:
+        if is_right or found is None:  # the dump has it right, or does not have it
+            return 0, ""
+        what = f"{correction} is {found}, not {spelt[0]}"
+        return 0, f"obsolete correction, not applied: {what}"
+    stored = new
+    if correction.column in REFERENCES and new is not None:
+        stored = id_of(db, correction.column, str(new))
+        if stored is None:
+            what = f"{correction}: {new!r}; expected a constructor of the source"
+            return 0, f"correction not applied: {what}"
     try:
-        changed = stage.db.execute(sql, [new, *parts, old]).rowcount
+        changed = db.execute(
+            f"""UPDATE stage.{table.name} AS corrected SET {column.name} = ?
+                WHERE {where} AND {column.same}""",
+            [stored, *parts, old],
+        ).rowcount
     except sqlite3.IntegrityError:
         what = "must be known" if new is None else "would make two rows the same"
-        raise LoadError(f"{place}: {right!r}; it {what}") from None
-    if changed:
-        return changed, None
-    stored = stage.db.execute(
-        f"SELECT {column_name}, {compared} FROM stage.{table.name} WHERE {where}", [new, *parts]
-    ).fetchone()
-    # The dump does not have that row or value, or has it right.
-    return 0, None if stored is None or stored[1] else stored[0]
+        raise LoadError(f"{place}: {spelt[1]!r}; it {what}") from None
+    values_and_witnesses = [in_words(found), in_words(new), correction.witnesses]
+    db.execute(
+        f"""INSERT INTO stage.corrections ({FACTS}, {", ".join(ABOUT)})
+            VALUES ({", ".join("?" * (6 + len(ABOUT)))})
+            ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
+        [*correction[:3], *values_and_witnesses, *about],
+    )
+    return changed, ""
+
+
+def in_words(value: Value) -> str | None:
+    return None if value is None else str(value)
+
+
+def columns_of(table: Table) -> dict[str, Corrected]:
+    """The columns of a table that can be corrected, by their names in the file."""
+    found = {}
+    for column in table.columns:
+        if not column.name.endswith("Id"):
+            # Some sources write 205.460, and some 205.46.
+            same = "CAST({0} AS REAL) IS CAST(? AS REAL)" if column.parse is number else "{0} IS ?"
+            found[column.name] = Corrected(
+                column.name, column.parse, column.name, same.format(column.name)
+            )
+    for name, (id, parent, words) in REFERENCES.items():
+        if id in table.names and id not in (*table.key, table.names[0]):
+            shown = (
+                f"(SELECT {words} FROM stage.{parent} AS other WHERE other.{id} = corrected.{id})"
+            )
+            parse = reference if parent == "constructors" else plain_text
+            found[name] = Corrected(id, parse, shown, f"{shown} COLLATE NOCASE IS ?")
+    return found
+
+
+def lengths_of_key(table: Table) -> list[int]:
+    """How many parts a key may have. A driver may have two rows, with two cars: then the number of
+    the car is the last part.
+    """
+    parts = sum(IN_KEY.get(name, "?").count("?") for name in table.key)
+    return [parts] if table.unique == table.key else [parts, parts + 1]
+
+
+def condition(table: Table, key: str) -> tuple[str, list[str]]:
+    """The condition for the rows with a key, and the values for its question marks: the parts of
+    the key.
+    """
+    parts = key.split("/")
+    terms = [IN_KEY.get(name, f"{name} = ?") for name in table.key]
+    if len(parts) == lengths_of_key(table)[-1]:
+        terms += [f"{name} = ?" for name in table.unique[len(table.key) :]]
+    return " AND ".join(terms), parts
+
+
+def of_row_in(table: Table, name: str) -> str:
+    """The SQL of a column of ABOUT, for a row of a table."""
+    if name in (*table.key, table.names[0]):
+        return f"corrected.{name}"
+    if name == "year" and "raceId" in table.names:
+        return "(SELECT year FROM stage.races WHERE races.raceId = corrected.raceId)"
+    return "NULL"
+
+
+def id_of(db: sqlite3.Connection, column: str, text: str) -> int | None:
+    """The id that a text in the file stands for. A new status is added; a constructor has more
+    facts, so it must be known.
+    """
+    id, parent, name = REFERENCES[column]
+    sql = f"SELECT min({id}) FROM stage.{parent} WHERE {name} = ? COLLATE NOCASE"
+    found: int | None = db.execute(sql, (text,)).fetchone()[0]
+    if found is None and parent == "status":
+        db.execute(
+            f"INSERT INTO stage.status SELECT ifnull(max({id}), 0) + 1, ? FROM stage.status",
+            (text,),
+        )
+        return id_of(db, column, text)
+    return found
+
+
+# The table `corrections` follows the rows that it is about.
+
+
+def merge_corrections(db: sqlite3.Connection) -> None:
+    """For merge.py, which has replaced the parts in `ids.parts`: the corrections of the new records
+    replace those of the old ones.
+    """
+    db.execute(
+        f"""DELETE FROM stage.corrections
+            WHERE raceId NOT IN (SELECT raceId FROM stage.races)
+                OR ({KIND}, raceId) IN (SELECT kind, id FROM ids.parts)"""
+    )
+    db.execute(
+        f"""INSERT OR REPLACE INTO stage.corrections ({FACTS}, {", ".join(ABOUT)})
+            SELECT {FACTS}, year, parts.id, drivers.id, constructors.id
+            FROM addition.corrections
+            JOIN ids.parts ON parts.kind = {KIND} AND parts.added = raceId
+            LEFT JOIN ids.drivers ON drivers.added = driverId
+            LEFT JOIN ids.constructors ON constructors.added = constructorId"""
+    )
+
+
+def merge_corrections_of_list(
+    db: sqlite3.Connection, table: str, key: Value, id: int, columns: Collection[str]
+) -> None:
+    """For merge.py, which has taken these columns of a row of a list. Here, the row has this id."""
+    taken = ", ".join("?" * len(columns))
+    of_row = f"tableName = ? AND key = ? COLLATE NOCASE AND columnName IN ({taken})"
+    values = (table, key, *columns)
+    db.execute(f"DELETE FROM stage.corrections WHERE {of_row}", values)
+    db.execute(
+        f"""INSERT INTO stage.corrections ({FACTS}, driverId, constructorId)
+            SELECT {FACTS},
+                iif(driverId NOT NULL, {id}, NULL), iif(constructorId NOT NULL, {id}, NULL)
+            FROM addition.corrections WHERE {of_row}""",
+        values,
+    )
+
+
+def store_corrections(stage: Stage) -> None:
+    """Copies the table into the database, in the order of answers. Leaves out what a merge has
+    replaced by another value.
+    """
+    db = stage.db
+    rows = db.execute(
+        f"""SELECT record, tableName, key, columnName, value, {", ".join(ABOUT)}
+            FROM stage.corrections"""
+    ).fetchall()
+    for record, table, key, column, value, *about in rows:
+        if not has_value(db, BY_NAME[table], key, column, value, dict(zip(ABOUT, about))):
+            db.execute("DELETE FROM stage.corrections WHERE record = ?", (record,))
+    columns = f"{FACTS}, {', '.join(ABOUT)}"
+    db.execute(
+        f"""INSERT INTO corrections ({columns})
+            SELECT {columns} FROM stage.corrections
+            LEFT JOIN (SELECT raceId, round FROM races) USING (raceId)
+            ORDER BY year, round, tableName, key, columnName"""
+    )
+
+
+def has_value(
+    db: sqlite3.Connection,
+    table: Table,
+    key: str,
+    column: str,
+    value: str | None,
+    about: Mapping[str, int | None],
+) -> bool:
+    """Whether a row that a correction is about has the corrected value. Ids name it: a merge may
+    have matched a race with another round, or a driver with another reference.
+    """
+    terms, values, parts = [], list[Value](), key.split("/")
+    own = table.names[0]
+    for name in [own] if about.get(own) and own not in table.key else table.key:
+        length = IN_KEY.get(name, "?").count("?")
+        terms.append(f"{name} = ?")
+        values.append(about[name] if name in IN_KEY else parts[0])
+        parts = parts[length:]
+    found = columns_of(table)[column]
+    new = None if value is None else found.parse(value)
+    where = " AND ".join([*terms, found.same])
+    sql = f"SELECT 1 FROM stage.{table.name} AS corrected WHERE {where}"
+    return db.execute(sql, [*values, new]).fetchone() is not None

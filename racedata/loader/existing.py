@@ -88,10 +88,10 @@ class ExistingDatabase:
                 sql = f"SELECT {', '.join(columns)} FROM {table.name}"
                 self.copy(sql, stage, table.name, names)
         stage.db.execute(RESULTS_ARE_ENTRIES)
-        for name in ("sources", "origins"):
+        for name in ("sources", "origins", "corrections"):
             stored = column_names(self.db, name)
-            names = [each for each in column_names(stage.db, name) if each in stored]
-            self.copy(f"SELECT {', '.join(names)} FROM {name}", stage, name, names)
+            if names := [each for each in column_names(stage.db, name) if each in stored]:
+                self.copy(f"SELECT {', '.join(names)} FROM {name}", stage, name, names)
         correct_future_times(stage.db)
         return []
 

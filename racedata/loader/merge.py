@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS
+from racedata.loader.corrections import merge_corrections, merge_corrections_of_list
 from racedata.loader.errors import LoadError, Progress, listed
 from racedata.loader.matching import LISTS, calendar, find, match_calendars, same_races
 from racedata.loader.rules import (
@@ -341,6 +342,7 @@ class Merge:
         )
         self.copy(BY_NAME["entries"], "results")
         self.set_fastest_laps()
+        merge_corrections(self.db)
         self.db.execute(
             """INSERT OR REPLACE INTO stage.origins
                SELECT parts.id, kind, sources.id, fetchedAt
@@ -435,9 +437,12 @@ class Merge:
                 )
                 here = there if is_free else self.next_id(name, id)
                 db.execute(insertion(f"stage.{name}", len(table.names)), (here, *values))
+                merge_corrections_of_list(db, name, values[0], here, names)
             elif self.addition.updates_lists and name != "status":
                 facts = {column: row[column] for column in names[1:]}
                 update_known(db, f"stage.{name}", facts, id, here)
+                known = [column for column, value in facts.items() if value is not None]
+                merge_corrections_of_list(db, name, values[0], here, known)
             try:
                 db.execute(f"INSERT INTO ids.{name} VALUES (?, ?)", (there, here))
             except sqlite3.IntegrityError:

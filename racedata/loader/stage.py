@@ -84,6 +84,7 @@ class Stage:
                 self.create_as_in_schema(table.name)
         self.create_as_in_schema("sources")
         self.create_as_in_schema("origins")
+        self.create_as_in_schema("corrections")
 
     def create_as_in_schema(self, name: str) -> None:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()

@@ -227,7 +227,7 @@ TABLES = (
         order="year, round, positionOrder, resultId",
         paths={**_RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
     ),
-    Table("entries"),  # staged are only those without a result
+    Table("entries", key=("raceId", "driverId")),  # staged are only those without a result
     Table(
         "sessions",
         key=("raceId", "session"),

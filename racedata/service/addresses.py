@@ -128,7 +128,7 @@ SPELLINGS: Mapping[str, tuple[str, ...]] = {
 }
 # Endpoints that are not filters. A value after them, which could be an id, is refused with a
 # message of its own.
-WITHOUT_VALUE = ("races", "seasons")
+WITHOUT_VALUE = ("races", "seasons", "corrections")
 
 
 class Grammar:

@@ -426,6 +426,25 @@ class Status(Endpoint):
         )
 
 
+class Corrections(Endpoint):
+    """`/corrections`: the values that were errors of a source, with the right ones."""
+
+    name = "corrections"
+    summary = "Values that were corrected, with the source's value and how we know"
+    rules = Rules(frozenset({"constructors", "drivers"}))
+    schema = "Correction"
+    table, objects = "CorrectionTable", "Corrections"
+
+    def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
+        total, rows = queries.corrections(self.data, filters, limit, offset)
+        return total, [self.record(row) for row in rows]
+
+    def record(self, row: Row) -> Json:
+        race = row["raceId"]
+        round = None if race is None else self.catalogue.race_rows[race]["round"]
+        return serializers.correction(row, round)
+
+
 def ids_in_chosen_standings(
     data: Snapshot, catalogue: Catalogue, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
@@ -453,4 +472,5 @@ ENDPOINTS: Sequence[type[Endpoint]] = (
     DriverStandings,
     ConstructorStandings,
     Status,
+    Corrections,
 )

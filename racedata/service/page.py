@@ -141,6 +141,12 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/constructorstandings/1": "all champions",
         },
     },
+    "Errors of the sources": {
+        "corrections": {
+            "/corrections": "all values that were corrected",
+            "/{season}/corrections": "those of {season}",
+        },
+    },
 }
 
 
@@ -194,7 +200,8 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
         seasons="\n".join(season_links(catalogue, settings.season_pages)),
         base=escape(settings.base_link),
         facts="\n".join(
-            f"<div><dt>{name}</dt><dd>{value}</dd></div>" for name, value in loaded_facts(data)
+            f"<div><dt>{name}</dt><dd>{value}</dd></div>"
+            for name, value in loaded_facts(data, settings)
         ),
         coverage="\n".join(coverage_rows(data.coverage())),
         sources="\n".join(source_items(data)),
@@ -225,12 +232,19 @@ def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
         yield f"<div><dt>{decade}s</dt><dd>{links}</dd></div>"
 
 
-def loaded_facts(data: Snapshot) -> Iterator[tuple[str, str]]:
+def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]]:
     """What is loaded: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
     yield "Seasons", "{}, from {} to {}".format(*queries.seasons_loaded(data))
     for table, name in COUNTED.items():
         yield name, f"{counts[table]:,}"
+    corrected, _ = queries.corrections(data, {}, 0, 0)
+    if corrected:
+        link = f"{settings.base_link}/corrections.json"
+        yield (
+            "Corrections",
+            with_link(f"{corrected:,} value{'s' * (corrected > 1)} corrected", link),
+        )
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
 

@@ -251,6 +251,30 @@ def status_counts(data: Snapshot, filters: Filters) -> list[tuple[int, int]]:
     return [(id, count) for id, count in rows]
 
 
+# The filters of a correction, and the column of `corrections` that each compares.
+CORRECTION_COLUMNS: Mapping[str, str] = {
+    "race": "raceId",
+    "season": "year",
+    "drivers": "driverId",
+}
+
+
+def corrections(data: Snapshot, filters: Filters, limit: int, offset: int) -> tuple[int, list[Row]]:
+    """The number of corrections that match, and those of a page."""
+    where = Where()
+    where.equal(CORRECTION_COLUMNS, filters)
+    if "constructors" in filters:
+        entered = (
+            "(raceId, driverId) IN (SELECT raceId, driverId FROM entries WHERE constructorId = ?)"
+        )
+        where.add(f"(constructorId = ? OR {entered})", [filters["constructors"]] * 2)
+    (total,) = data.row(f"SELECT count(*) FROM corrections{where}", tuple(where.values))
+    sql = f"SELECT * FROM corrections{where} ORDER BY record LIMIT ? OFFSET ?"
+    if limit == 0 or offset >= total:
+        return total, []
+    return total, data.rows(sql, (*where.values, limit, offset))
+
+
 def ids_in_standings(
     data: Snapshot, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:

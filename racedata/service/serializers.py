@@ -254,6 +254,20 @@ def status(id: int, count: int, text: str) -> Json:
     return known(statusId=id, count=count, status=text)
 
 
+def correction(row: Row, round: int | None) -> Json:
+    """A value that was corrected. Without a `value`, the right one is unknown."""
+    return known(
+        season=row["year"],
+        round=round,
+        table=row["tableName"],
+        key=row["key"],
+        column=row["columnName"],
+        sourceValue=row["sourceValue"],
+        value=row["value"],
+        witnesses=row["witnesses"],
+    )
+
+
 def parts(milliseconds: int) -> tuple[int, int, int, int]:
     """Hours, minutes, seconds, thousandths."""
     seconds, thousandths = divmod(milliseconds, 1000)

@@ -77,6 +77,7 @@ ONE = (
         "{year}/constructors",
     ),
     "{year}/status",
+    "corrections",
 )
 ENDPOINTS = [path.partition("?")[0].split("/")[-1] for path in ONE]
 

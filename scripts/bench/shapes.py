@@ -30,7 +30,7 @@ PLACES = ("results/1", "qualifying/1", "grid/1/results", "grid/1/status", "faste
 # Addresses behind the base address that libraries and sites request. Y is a season, R a round, D a
 # driver, C a constructor and K a circuit.
 ONCE = (
-    *(f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS)),
+    *(f"/{name}" for name in (*LISTS, *ROWS, *STANDINGS, "corrections")),
     *("/driverStandings/1", "/driverStandings/1/drivers", "/constructorStandings/1/constructors"),
     *(
         f"/current{name}"
@@ -163,9 +163,8 @@ def fastest(app: App, path: str, query: str) -> float:
 
 def endpoint_of(path: str) -> str:
     """The last word that is no value."""
-    names = [
-        name for name in path.split("/") if name in (*LISTS, *ROWS, *STANDINGS, "laps", "pitstops")
-    ]
+    others = ("laps", "pitstops", "corrections")
+    names = [name for name in path.split("/") if name in (*LISTS, *ROWS, *STANDINGS, *others)]
     return names[-1].lower() if names else "races"
 
 

@@ -8,7 +8,12 @@ from zipfile import ZipFile
 
 import pytest
 from support import PACKAGE, SAMPLE
-from support.loads import built, edit, edited, run_loader, select
+from support.answers import client
+from support.apis import answers_of, hurried, served
+from support.loads import built, changed, edit, edited, run_loader, select, with_ids
+
+from racedata.loader.build import rebuild
+from racedata.loader.refresh import Refresh
 
 HEADER = "table,key,column,wrong,right,source"
 CORRECTIONS = PACKAGE / "loader" / "corrections.csv"
@@ -295,3 +300,289 @@ def test_corrected_grid_places_are_those_of_the_starting_grid_of_f1db(correction
         if row["column"] == "grid" and (row["table"], row["key"]) in grids
     ]
     assert known and [place for place in known if place[1] != place[2]] == []
+
+
+# Columns of ids, drivers with two cars, and the table `corrections`.
+
+TOLD = "SELECT tableName, key, columnName, sourceValue, value, witnesses FROM corrections"
+
+
+def told(database):
+    """The table `corrections`, without its ids."""
+    return select(database, TOLD)
+
+
+def result(driver, race="RACE(2023/18)", columns="constructorRef, status.status"):
+    return with_ids(
+        f"""SELECT {columns} FROM results JOIN constructors USING (constructorId)
+            JOIN status USING (statusId) WHERE {race} AND DRIVER({driver}) ORDER BY number"""
+    )
+
+
+def test_a_constructor_and_a_status_are_corrected_by_reference_and_by_text(load):
+    run, database = load(
+        "results,2023/18/alonso,constructor,Aston_Martin,alpine,a test",
+        "results,2023/18/alonso,status,undertray,Engine,a test",
+        "qualifying,2023/18/alonso,constructor,aston_martin,alpine,a test",
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert (
+        "corrected: results.constructor in 1 rows, results.status in 1 rows, "
+        "qualifying.constructor in 1 rows\n" in run.stdout
+    )
+    assert select(database, result("alonso")) == [("alpine", "Engine")]
+    # The entries and the constructors of a driver in the standings follow from the results.
+    alpine = select(
+        database, "SELECT constructorId FROM constructors WHERE constructorRef = 'alpine'"
+    )
+    of_alonso = "FROM {} WHERE RACE(2023/18) AND DRIVER(alonso)"
+    for table in ("entries", "qualifying"):
+        sql = f"SELECT constructorId {of_alonso.format(table)}"
+        assert select(database, with_ids(sql)) == alpine
+    sql = f"SELECT constructors {of_alonso.format('driver_standings')}"
+    assert str(alpine[0][0]) in select(database, with_ids(sql))[0][0].split()
+    assert told(database) == [
+        ("qualifying", "2023/18/alonso", "constructor", "aston_martin", "alpine", "a test"),
+        ("results", "2023/18/alonso", "constructor", "aston_martin", "alpine", "a test"),
+        ("results", "2023/18/alonso", "status", "Undertray", "Engine", "a test"),
+    ]
+
+
+def test_a_status_that_the_dump_lacks_is_added_and_the_unknown_one_too(load):
+    run, database = load(
+        "results,2023/18/alonso,status,Undertray,Bird strike,a test",
+        "results,2023/18/ocon,status,Collision damage,\\N,a test",
+    )
+    assert (run.returncode, run.stderr) == (0, "")
+    assert select(database, result("alonso", columns="status.status")) == [("Bird strike",)]
+    assert select(
+        database, with_ids("SELECT statusId FROM results WHERE RACE(2023/18) AND DRIVER(ocon)")
+    ) == [(None,)]
+    assert select(database, "SELECT count(*) FROM status WHERE status = 'Bird strike'") == [(1,)]
+
+
+def test_a_constructor_that_the_dump_lacks_is_named_and_not_applied(load):
+    run, database = load("results,2023/18/alonso,constructor,aston_martin,fiat,a test")
+    line = "results 2023/18/alonso constructor: 'fiat'; expected a constructor of the source\n"
+    assert f"correction not applied: {line}" in run.stdout
+    assert select(database, result("alonso"))[0][0] == "aston_martin"
+    assert told(database) == []
+
+
+def test_an_obsolete_constructor_is_named_as_in_the_file(load):
+    run, _ = load(
+        "results,2023/18/alonso,constructor,ferrari,alpine,a test",
+        "results,2023/18/alonso,status,Engine,Gearbox,a test",
+    )
+    for said in (
+        "constructor is aston_martin, not ferrari",
+        "status is Undertray, not Engine",
+    ):
+        assert f"obsolete correction, not applied: results 2023/18/alonso {said}\n" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (
+            "results,2023/18/alonso,constructor,aston martin,alpine,a test",
+            "constructor: 'aston martin' or 'alpine'; expected an id of letters",
+        ),
+        (
+            "results,2023/18/alonso,constructor,aston_martin,\\N,a test",
+            r"constructor: '\\N'; it must be known",
+        ),
+        ("results,2023/18/alonso/14/1,grid,1,2,a test", "grid: a key of 5 parts; expected 3 or 4"),
+        ("qualifying,2023/18/alonso/14,q1,1,2,a test", "q1: a key of 4 parts; expected 3"),
+        ("driver_standings,2023/18/alonso,status,a,b,a test", "status: no such column"),
+        ("constructors,alpine,constructor,a,b,a test", "constructor: no such column"),
+    ],
+)
+def test_a_wrong_constructor_or_key_refuses_the_load(load, line, said):
+    run, _ = load(line)
+    assert run.returncode == 1 and run.stderr.count("\n") == 1
+    assert f" {said}" in run.stderr
+
+
+def test_the_number_of_the_car_tells_the_two_rows_of_a_driver_apart(load):
+    run, database = load(
+        "results,1957/5/moss/18,laps,51,52,a test",
+        "results,1957/5/moss/20,points,5,5.14,a test",
+        "results,1957/5/moss/99,laps,51,53,a test",
+    )
+    assert "corrected: results.laps in 1 rows, results.points in 1 rows\n" in run.stdout
+    cars = "SELECT number, laps, points FROM results WHERE RACE(1957/5) AND DRIVER(moss)"
+    assert {*select(database, with_ids(cars))} == {(18, 52, "0"), (20, 90, "5.14")}
+    assert [row[1] for row in told(database)] == ["1957/5/moss/18", "1957/5/moss/20"]
+
+
+GRID = "results,2023/18/max_verstappen,grid,16,6,a test"
+TOLD_GRID = ("results", "2023/18/max_verstappen", "grid", "16", "6", "a test")
+
+
+def listed(tmp_path, *lines):
+    """The path of a file of corrections."""
+    path = tmp_path / "corrections.csv"
+    path.write_text("\n".join([HEADER, *lines]) + "\n", encoding="utf-8")
+    return path
+
+
+def erring(tmp_path, name="erring", **values):
+    """A copy of the sample in which Verstappen has other values in the results of 2023/18."""
+
+    def edit(row):
+        is_it = (row["raceId"], row["driverId"]) == ("67", "36")
+        return row | values if is_it else row
+
+    return edited(SAMPLE, tmp_path / name, results=edit)
+
+
+def test_the_table_says_what_was_corrected_and_why_and_about_what(tmp_path):
+    lines = [
+        GRID,
+        "results,2023/18/max_verstappen,points,2.0,25,b",
+        "constructor_standings,2023/18/ferrari,wins,1,\\N,c",
+        "drivers,alonso,number,14,41,d",
+        "seasons,2005,url,http://en.wikipedia.org/wiki/2005_Formula_One_season,http://x,e",
+        "drivers,alonso,code,AL,ALO,never applied",
+    ]
+    source = erring(tmp_path, grid="16", points="2")
+    database = built(source, tmp_path / "x.db", listed(tmp_path, *lines))
+    columns = "record, tableName, columnName, sourceValue, value, witnesses, year"
+    ids = "raceId, driverId NOT NULL, constructorId NOT NULL"
+    assert select(database, f"SELECT {columns}, {ids} FROM corrections") == [
+        (1, "drivers", "number", "14", "41", "d", None, None, 1, 0),
+        (2, "seasons", "url", SEASON_2005, "http://x", "e", 2005, None, 0, 0),
+        (3, "constructor_standings", "wins", "1", None, "c", 2023, 67, 0, 1),
+        (4, "results", "grid", "16", "6", "a test", 2023, 67, 1, 0),
+        (5, "results", "points", "2", "25", "b", 2023, 67, 1, 0),
+    ]
+
+
+SEASON_2005 = "http://en.wikipedia.org/wiki/2005_Formula_One_season"
+
+
+def test_a_database_that_is_built_again_still_says_what_was_corrected(tmp_path):
+    corrections = listed(tmp_path, GRID)
+    database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", corrections)
+    for path in (corrections, None):
+        rebuild(str(database), path, lambda text: None, "a test")
+        assert told(database) == [TOLD_GRID]
+
+
+def test_a_database_of_schema_6_does_not_say_what_was_corrected_before(tmp_path):
+    corrections = listed(tmp_path, GRID, "drivers,alonso,number,14,41,a test")
+    database = built(erring(tmp_path, grid="16"), tmp_path / "x.db", listed(tmp_path, GRID))
+    changed(database, "DROP TABLE corrections", "PRAGMA user_version = 6")
+    corrections = listed(tmp_path, GRID, "drivers,alonso,number,14,41,a test")
+    rebuild(str(database), corrections, lambda text: None, "a test")
+    assert told(database) == [("drivers", "alonso", "number", "14", "41", "a test")]
+    assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
+
+
+def test_of_a_further_source_the_table_has_only_what_was_taken(tmp_path):
+    def gone(row):
+        return None if row["raceId"] == "67" else row
+
+    def q1(row):
+        is_it = (row["raceId"], row["driverId"]) == ("67", "36")
+        return row | {"q1": "1:00.000"} if is_it else row
+
+    base = edited(erring(tmp_path, grid="16"), tmp_path / "base", qualifying=gone)
+    further = edited(erring(tmp_path, "other", laps="6"), tmp_path / "further", qualifying=q1)
+    qualifying = "qualifying,2023/18/max_verstappen,q1,1:00.000,1:35.346,a test"
+    lines = [GRID, qualifying, "results,2023/18/max_verstappen,laps,6,56,a test"]
+    database = built([base, further], tmp_path / "x.db", listed(tmp_path, *lines))
+    told_q1 = ("qualifying", "2023/18/max_verstappen", "q1", "1:00.000", "1:35.346", "a test")
+    assert told(database) == [told_q1, TOLD_GRID]
+
+
+def test_a_driver_whom_a_further_source_adds_brings_the_corrections(tmp_path):
+    def renamed(row):
+        return row | {"forename": "Boy"} if row["driverRef"] == "leclerc" else row
+
+    def gone(row):
+        return None if row["driverId"] == "31" else row
+
+    tables = ("drivers", "results", "qualifying", "sprint_results", "lap_times", "pit_stops")
+    more = ("sprint_qualifying", "practice", "driver_standings", "entries")
+    base = edited(SAMPLE, tmp_path / "base", **dict.fromkeys((*tables, *more), gone))
+    base = edited(base, tmp_path / "without", practice=lambda row: None)
+    further = edited(SAMPLE, tmp_path / "further", drivers=renamed)
+    lines = ["drivers,leclerc,forename,Boy,Charles,a test"]
+    database = built([base, further], tmp_path / "x.db", listed(tmp_path, *lines))
+    assert told(database) == [("drivers", "leclerc", "forename", "Boy", "Charles", "a test")]
+    sql = "SELECT 1 FROM corrections JOIN drivers USING (driverId) WHERE driverRef = 'leclerc'"
+    assert select(database, sql) == [(1,)]
+    # If the base has the driver, it is the base that counts.
+    database = built([SAMPLE, further], tmp_path / "y.db", listed(tmp_path, *lines))
+    assert told(database) == []
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "expected"),
+    [
+        # the API has it right
+        ({"grid": "16"}, {}, []),
+        ({"grid": "16", "fastestLap": "6"}, {}, []),
+        # only the API has it wrong
+        ({}, {"grid": "16"}, [TOLD_GRID]),
+        ({"grid": "16"}, {"grid": "16"}, [TOLD_GRID]),
+    ],
+)
+def test_after_a_refresh_the_table_is_about_the_rows_that_replaced_others(
+    tmp_path, here, there, expected
+):
+    lines = [GRID, "results,2023/18/max_verstappen,fastestLap,6,40,a test"]
+    corrections = listed(tmp_path, *lines)
+    database = built(erring(tmp_path, "here", **here), tmp_path / "x.db", corrections)
+    assert len(told(database)) == len(here)
+    source = erring(tmp_path, "there", number="2", **there)
+    refresh_from(source, database, corrections)
+    assert told(database) == expected
+
+
+def refresh_from(source, database, corrections):
+    """Refreshes a database from an API that has the data of a dump."""
+    api = built(source, database.parent / "api.db", None)
+    with served(answers_of(client(api))) as server:
+        said: list[str] = []
+        refresh = Refresh(
+            str(database),
+            [server.url],
+            2023,
+            corrections,
+            said.append,
+            said.append,
+            hurried,
+        )
+        assert refresh.run() == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "expected"),
+    [("33", []), ("61", [("drivers", "max_verstappen", "number", "61", "33", "a test")])],
+)
+def test_after_a_refresh_the_table_is_about_the_drivers_and_seasons_as_they_are_now(
+    tmp_path, number, expected
+):
+    """The API has another URL of the season, which is right here."""
+
+    def numbered(number):
+        return lambda row: row | {"number": number} if row["driverId"] == "36" else row
+
+    def moved(row):
+        return row | {"url": f"{row['url']}/2"}
+
+    url = "http://en.wikipedia.org/wiki/2023_Formula_One_World_Championship"
+    lines = [
+        "drivers,max_verstappen,number,61,33,a test",
+        f"seasons,2023,url,{url},http://x,a test",
+    ]
+    corrections = listed(tmp_path, *lines)
+    base = edited(SAMPLE, tmp_path / "base", drivers=numbered("61"))
+    database = built(base, tmp_path / "x.db", corrections)
+    assert len(told(database)) == 2
+    source = edited(SAMPLE, tmp_path / "api", drivers=numbered(number), seasons=moved)
+    refresh_from(source, database, corrections)
+    assert told(database) == expected

@@ -41,6 +41,7 @@ GOLDEN = {
     "driverstandings-disqualified": "/ergast/f1/1997/driverStandings.json?limit=1&offset=25",
     "constructorstandings": "/ergast/f1/current/last/constructorStandings.json?limit=2",
     "status": "/ergast/f1/2023/18/status.json",
+    "corrections": "/ergast/f1/2023/corrections.json?limit=3&offset=3",
 }
 
 
@@ -304,3 +305,28 @@ def test_an_answer_of_any_format_is_compressed_cached_counted_and_refused_like_t
         problem, _ = ask(query)
         assert (problem.status_int, problem.content_type) == (400, "application/problem+json")
         assert problem.json["detail"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("path", "total"),
+    [
+        ("", "11"),
+        # of a season and of its races
+        ("/2023", "6"),
+        ("/2005", "1"),
+        ("/2023/18", "6"),
+        ("/2023/9", "0"),
+        # about Alonso himself, and about him in a race
+        ("/drivers/alonso", "2"),
+        ("/2023/drivers/alonso", "1"),
+        # about Ferrari, its place in the championship, and its drivers in a race
+        ("/constructors/ferrari", "2"),
+        ("/constructors/red_bull", "1"),
+        ("/2023/18/constructors/red_bull/drivers/max_verstappen", "1"),
+        ("/drivers/nobody", "0"),
+    ],
+)
+def test_corrections_are_found_by_season_round_driver_and_constructor(sample, path, total):
+    answer = sample.get(f"/ergast/f1{path}/corrections?limit=1").json["MRData"]
+    assert answer["total"] == total
+    assert len(answer["CorrectionTable"]["Corrections"]) == min(int(total), 1)

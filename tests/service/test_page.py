@@ -91,9 +91,9 @@ def test_every_link_of_the_page_has_data_in_a_full_dump(dump_database):
     app = client(dump_database)
     for link in links_of(app.get("/").text):
         # After a season's last race there is no next. The dump has no practice and no sprint
-        # qualifying.
+        # qualifying, and is not corrected.
         if link.startswith(BASE) and not re.search(
-            "csv$|ics$|/next|practice|sprintqualifying", link
+            "csv$|ics$|/next|practice|sprintqualifying|corrections", link
         ):
             assert app.get(link, status=200).json["MRData"]["total"] != "0", link
 
@@ -257,3 +257,21 @@ def test_the_page_says_the_limits(sample_database, limits, text):
 )
 def test_the_page_does_not_show_the_folder_or_the_key_of_a_source(name, shown):
     assert page.with_link(public_name(name), public_url(name)) == shown
+
+
+def test_the_page_says_how_many_values_were_corrected_and_links_to_them(sample, tmp_path):
+    html = sample.get("/").text
+    link = (
+        '<dt>Corrections</dt><dd><a href="/ergast/f1/corrections.json">11 values corrected</a></dd>'
+    )
+    assert link in html
+    database = tmp_path / "racedata.db"
+    corrections = tmp_path / "corrections.csv"
+    for lines, said in [
+        ([], None),
+        (["drivers,alonso,number,14,41,a test"], ">1 value corrected<"),
+    ]:
+        header = "table,key,column,wrong,right,source"
+        corrections.write_text("\n".join([header, *lines, ""]), encoding="utf-8")
+        html = client(built(SAMPLE, database, corrections)).get("/").text
+        assert said in html if said else "<dt>Corrections</dt>" not in html

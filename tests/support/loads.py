@@ -16,8 +16,10 @@ from typing import Any
 
 from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, write_checksum
 from racedata.loader import build
-from racedata.loader.corrections import CORRECTIONS
-from support import PACKAGE, ROOT
+from racedata.loader.corrections import CORRECTIONS, apply_corrections
+from racedata.loader.sources import source_at
+from racedata.loader.stage import Stage
+from support import EXPECTED, PACKAGE, ROOT
 
 LOAD = [sys.executable, "-m", "racedata", "load"]
 
@@ -63,6 +65,29 @@ def next_version(folder: Path) -> Path:
     return folder
 
 
+def built_with_corrections(database: Path) -> Path:
+    """The path of a database that was built from the sample. Before, the lines of
+    expected/corrections.csv were applied backwards, and so they are corrected.
+    """
+    header, *lines = (EXPECTED / "corrections.csv").read_text(encoding="utf-8").splitlines()
+    backwards = database.with_name("backwards.csv")
+    # its columns are named, so their order does not count
+    swapped = header.replace("wrong,right", "right,wrong")
+    backwards.write_text("\n".join([swapped, *lines, ""]), encoding="utf-8")
+    with source_at(build.SAMPLE).opened(lambda text: None) as fill:
+
+        def spoil(stage: Stage) -> list[str]:
+            report = fill(stage)
+            apply_corrections(stage, backwards)
+            stage.db.execute("DELETE FROM stage.corrections")
+            apply_corrections(stage, EXPECTED / "corrections.csv")
+            return report
+
+        build.build(database, spoil, [], CORRECTIONS, True, lambda text: None)
+    backwards.unlink()
+    return database
+
+
 def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
     """The rows that a query finds in a database."""
     with closing(sqlite3.connect(database)) as db:
@@ -78,7 +103,7 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
         """SELECT tables.name, group_concat(columns.name, ', ')
            FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
            WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
-               AND tables.name NOT IN ('build', 'sources', 'origins', 'coverage')
+               AND tables.name NOT IN ('build', 'sources', 'origins', 'corrections', 'coverage')
                AND columns.name <> 'resultId' GROUP BY tables.name""",
     )
     return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}
@@ -103,6 +128,7 @@ def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
             "build",
             "sources",
             "origins",
+            "corrections",
             "coverage",
             "row_counts",
         ):

@@ -25,6 +25,7 @@ PLACE = f"{NUMBER}|[defnrw]"
 # The form of the value of each filter, and of the endpoints that refuse a value.
 FORMS = {
     **dict.fromkeys(["circuits", "constructors", "drivers", "races", "seasons"], ID),
+    "corrections": ID,
     **dict.fromkeys(["results", "sprint"], PLACE),
     **dict.fromkeys(["grid", "fastest", "status", "laps", "pitstops", "qualifying"], NUMBER),
     **dict.fromkeys(["sprintqualifying", "practice"], NUMBER),
@@ -59,6 +60,7 @@ laps                  ● ● ● ● ● ● ● v - - - - - - -
 driverstandings       - - ○ - - - - - - - - - - V -
 constructorstandings  - ○ - - - - - - - - - - - - V
 status                ● ● ● ● ● ● v - - - - - - - -
+corrections           - ● ● - - - - - - - - - - - -
 """
 LINES = [line.split() for line in MATRIX.strip().splitlines()]
 CELLS = {endpoint: dict(zip(WORDS.split(), marks)) for endpoint, *marks in LINES}
@@ -110,6 +112,7 @@ TABLES = {
     "driverstandings": ("StandingsTable", "StandingsLists", "DriverStandings"),
     "constructorstandings": ("StandingsTable", "StandingsLists", "ConstructorStandings"),
     "status": ("StatusTable", "Status", None),
+    "corrections": ("CorrectionTable", "Corrections", None),
 }
 
 # The file of each endpoint that has rows of a race, the columns that order them, and those that
@@ -162,6 +165,7 @@ ECHO = names(
 )
 
 # The objects that are made of one row, and their columns.
+CORRECTION = names("season round table key column sourceValue=wrong value=right witnesses=source")
 SEASON = names("season=year url")
 LOCATION = names("lat long=lng locality=location country")
 CONSTRUCTOR = names("constructorId=constructorRef url name nationality")
@@ -302,14 +306,19 @@ def circuit_object(row: Row) -> dict[str, Any]:
 
 
 class Oracle:
-    """What the service must answer over the dump in `folder`. `finish_times`: `total` or `gap`."""
+    """What the service must answer over the dump in `folder`. `finish_times`: `total` or `gap`.
+
+    `corrections` is the file of the corrections that were applied before the dump was as it is.
+    """
 
     def __init__(
         self,
         folder: Path,
         base_url: str = "http://localhost/ergast/f1",
         finish_times: str = "total",
+        corrections: Path | None = None,
     ) -> None:
+        self.corrections = read(corrections.parent, corrections.stem) if corrections else []
         self.base_url = base_url
         self.finish_times = finish_times
         self.circuits, self.constructors, self.drivers = (
@@ -456,6 +465,8 @@ class Oracle:
                 for key, n in counts.items()
             ]
             return sorted(statuses, key=lambda row: (-int(row["count"]), row["status"].encode()))
+        if endpoint == "corrections":
+            return self.matching_corrections(wanted)
         of_the_race = only(wanted, OF_THE_RACE.get(endpoint, ()))
         rows = matching(
             self.candidates(endpoint, wanted), only(wanted, wanted.keys() - of_the_race.keys())
@@ -465,6 +476,41 @@ class Oracle:
             entered = {(entry["raceId"], entry["driverId"]) for entry in entries}
             rows = [row for row in rows if (row["raceId"], row["driverId"]) in entered]
         return rows
+
+    def matching_corrections(self, wanted: Facts) -> list[Row]:
+        """The corrections that match, in the order of answers."""
+
+        def key(row: Row) -> tuple[int, int, str, str, str]:
+            year, round = row["facts"].get("season", 0), row["facts"].get("round", 0)
+            return int(year), int(round), row["table"], row["key"], row["column"]
+
+        for row in self.corrections:
+            named = {
+                "circuits": [],
+                "constructors": ["constructors"],
+                "drivers": ["drivers"],
+                "seasons": ["season"],
+                "races": ["season", "round"],
+                "sessions": ["season", "round"],
+                "constructor_standings": ["season", "round", "constructors"],
+            }
+            facts = named.get(row["table"], ["season", "round", "drivers"])
+            row["facts"] = dict(zip(facts, row["key"].split("/")))
+        of_row = only(wanted, ("season", "round", "drivers"))
+        found = matching(self.corrections, of_row)
+        if constructor := wanted.get("constructors"):
+            entries = self.rows["results"] + self.rows["entries"]
+            entered = [
+                row["facts"] for row in entries if row["facts"]["constructors"] == constructor
+            ]
+            races = {(each["season"], each["round"], each["drivers"]) for each in entered}
+            found = [
+                row
+                for row in found
+                if row["facts"].get("constructors") == constructor
+                or tuple(map(row["facts"].get, ("season", "round", "drivers"))) in races
+            ]
+        return sorted(found, key=key)
 
     def candidates(self, endpoint: str, wanted: Facts) -> list[Row]:
         """The rows of an endpoint, those of the season or the race alone if one is given."""
@@ -540,6 +586,7 @@ class Oracle:
             "constructors": lambda row: pick(row, CONSTRUCTOR),
             "drivers": lambda row: pick(row, DRIVER),
             "status": dict,
+            "corrections": lambda row: pick(row["facts"] | row, CORRECTION),
             "results": self.result_object,
             "sprint": self.result_object,
             "qualifying": self.qualifying_object,
