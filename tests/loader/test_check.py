@@ -119,7 +119,8 @@ def test_a_sprint_that_made_the_grid_in_2022_is_no_doubt_either(faulty):
 def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
     results = """
         INSERT INTO results (record, resultId, raceId, driverId, constructorId, positionOrder)
-        SELECT 1000 + round, 1000 + round, raceId, 1, 1, 1 FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
+        SELECT 1000 + round, 1000 + round, raceId, 1, 1, 1
+        FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
     """
     standings = """
         INSERT INTO constructor_standings
@@ -142,7 +143,8 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
     finished = run(sample_database)
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.startswith(
-        "2: The race time is longer than the sum of the lap timings, by a multiple of five seconds.\n"
+        "2: The race time is longer than the sum of the lap timings, "
+        "by a multiple of five seconds.\n"
         "  In milliseconds. History, most likely: a time penalty after the race.\n"
         "  race                              driver  race time  sum of laps  difference\n"
         "  2021/12 Belgian Grand Prix        stroll  251179     241179       10000\n"

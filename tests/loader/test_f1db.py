@@ -89,7 +89,8 @@ def rows(table, columns, where):
     joined = " ".join(
         f"LEFT JOIN {join}" for column, join in joins.items() if column in columns.split(", ")
     )
-    return f"SELECT {columns} FROM {table} AS list JOIN races USING (raceId) {joined} WHERE {where} ORDER BY list.record"
+    return f"""SELECT {columns} FROM {table} AS list JOIN races USING (raceId) {joined}
+               WHERE {where} ORDER BY list.record"""
 
 
 # Every difference between the two sources about 2023 rounds 9 and 18: the row and the fact, f1db's
@@ -137,8 +138,9 @@ def test_what_f1db_says_is_what_ergast_says_but_for_the_differences_named(
 
 
 def test_races_and_sessions_have_their_dates_and_since_2024_their_times_in_utc(cut_database):
-    sql = "SELECT year, round, races.name, circuitRef, date, time FROM races JOIN circuits USING (circuitId)"
-    assert select(cut_database, f"{sql} ORDER BY date") == [
+    sql = """SELECT year, round, races.name, circuitRef, date, time
+             FROM races JOIN circuits USING (circuitId) ORDER BY date"""
+    assert select(cut_database, sql) == [
         (1957, 2, "Monaco Grand Prix", "monaco", "1957-05-19", None),
         (1957, 5, "British Grand Prix", "aintree", "1957-07-20", None),
         (2023, 9, "Austrian Grand Prix", "red_bull_ring", "2023-07-02", None),
@@ -146,7 +148,8 @@ def test_races_and_sessions_have_their_dates_and_since_2024_their_times_in_utc(c
         (2025, 20, "Mexican Grand Prix", "rodriguez", "2025-10-26", "20:00:00"),
         (2025, 22, "Las Vegas Grand Prix", "vegas", "2025-11-23", "04:00:00"),
     ]
-    sql = "SELECT session, sessions.date, sessions.time FROM sessions JOIN races USING (raceId) WHERE round = 22"
+    sql = """SELECT session, sessions.date, sessions.time
+             FROM sessions JOIN races USING (raceId) WHERE round = 22"""
     assert select(cut_database, sql) == [
         ("fp1", "2025-11-21", "00:30:00"),
         ("fp2", "2025-11-21", "04:00:00"),
@@ -181,11 +184,13 @@ def test_circuits_constructors_and_drivers_have_the_names_of_countries_that_erga
         ),
         (3, "vegas", "Las Vegas Street Circuit", "Las Vegas", "USA", "36.175", "-115.136389", None),
     ]
-    sql = "SELECT number, code, forename, surname, dob, nationality FROM drivers WHERE driverRef = 'leclerc'"
+    sql = """SELECT number, code, forename, surname, dob, nationality
+             FROM drivers WHERE driverRef = 'leclerc'"""
     assert select(cut_database, sql) == [
         (16, "LEC", "Charles", "Leclerc", "1997-10-16", "Monegasque")
     ]
-    sql = "SELECT name, nationality FROM constructors WHERE constructorRef IN ('alfa', 'team_lotus', 'red_bull')"
+    sql = """SELECT name, nationality FROM constructors
+             WHERE constructorRef IN ('alfa', 'team_lotus', 'red_bull')"""
     assert select(cut_database, sql) == [("Alfa Romeo", "Italian"), ("Red Bull", "Austrian")]
 
 
@@ -668,7 +673,8 @@ def test_the_constructor_of_each_row_is_that_of_the_dump(both, table, compared):
         found = {}
         sql = f"""SELECT year, round, lower(driverRef), lower(constructorRef)
                   FROM same JOIN {schema}.{table} AS list ON list.raceId = {race}
-                  JOIN {schema}.drivers USING (driverId) JOIN {schema}.constructors USING (constructorId)"""
+                  JOIN {schema}.drivers USING (driverId)
+                  JOIN {schema}.constructors USING (constructorId)"""
         for *key, constructor in both.execute(sql):
             found.setdefault(tuple(key), set()).add(constructor)
         return found
@@ -689,9 +695,11 @@ def test_a_driver_in_practice_has_the_constructor_of_the_race_but_for_one_who_wa
         ("sprint_qualifying", 340, []),
     ):
         rows = f"""FROM main.{table} AS list JOIN main.results AS raced USING (raceId, driverId)
-                   JOIN main.drivers USING (driverId) JOIN main.constructors AS own USING (constructorId)"""
+                   JOIN main.drivers USING (driverId)
+                   JOIN main.constructors AS own USING (constructorId)"""
         assert both.execute(f"SELECT count(*) {rows}").fetchone() == (compared,)
-        others = f"SELECT driverRef, constructorRef {rows} WHERE list.constructorId <> raced.constructorId"
+        others = f"""SELECT driverRef, constructorRef {rows}
+                     WHERE list.constructorId <> raced.constructorId"""
         assert both.execute(others).fetchall() == lent
 
 
@@ -793,7 +801,8 @@ def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, date
         joins += [f"{schema}.status USING (statusId)"] if "status" in columns else []
         return f"""
             SELECT theirs AS race, lower({entrant}Ref) AS entrant, {", ".join([*key[2:], *names])}
-            FROM same JOIN {schema}.{table} AS list ON list.raceId = {race} LEFT JOIN {" LEFT JOIN ".join(joins)}
+            FROM same JOIN {schema}.{table} AS list ON list.raceId = {race}
+            LEFT JOIN {" LEFT JOIN ".join(joins)}
             WHERE date BETWEEN ? AND ? GROUP BY {", ".join(key)} HAVING count(*) = 1"""
 
     sums = [
@@ -804,7 +813,8 @@ def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, date
     ]
     sql = f"""
         SELECT {", ".join(sums)}
-        FROM ({facts("main", "ours")}) AS ours JOIN ({facts("ergast", "theirs")}) AS theirs USING ({", ".join(key)})"""
+        FROM ({facts("main", "ours")}) AS ours
+        JOIN ({facts("ergast", "theirs")}) AS theirs USING ({", ".join(key)})"""
     found = both.execute(sql, [*dates, *dates]).fetchone()
     assert {
         column: found[index * 4 : index * 4 + 4] for index, column in enumerate(columns)
@@ -812,6 +822,8 @@ def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, date
 
 
 def test_races_have_the_names_of_the_dump_but_that_of_mexico_city(both):
-    names = """SELECT theirs.name, ours.name, count(*) FROM same JOIN races AS ours ON ours.raceId = ours
-               JOIN ergast.races AS theirs ON theirs.raceId = theirs WHERE ours.name <> theirs.name GROUP BY 1, 2"""
+    names = """SELECT theirs.name, ours.name, count(*)
+               FROM same JOIN races AS ours ON ours.raceId = ours
+               JOIN ergast.races AS theirs ON theirs.raceId = theirs
+               WHERE ours.name <> theirs.name GROUP BY 1, 2"""
     assert both.execute(names).fetchall() == [("Mexico City Grand Prix", "Mexican Grand Prix", 5)]
