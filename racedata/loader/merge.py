@@ -107,10 +107,12 @@ class Merge:
         db.execute(
             "CREATE TABLE ids.parts (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"
         )
-        # A driver has one fastest lap in a race, but may have two results: shared cars.
+        # A driver has one fastest lap in a race, but may have two results: shared cars. The number
+        # and the place are those of the car.
         columns = ", ".join(FASTEST_LAP)
         db.execute(
-            f"CREATE TABLE ids.fastest (raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))"
+            f"""CREATE TABLE ids.fastest (
+                    raceId, driverId, car, place, {columns}, PRIMARY KEY (raceId, driverId))"""
         )
         # The date of the latest race with results that each source has, by schema.
         self.newest: dict[str, dict[str, str]] = {
@@ -506,13 +508,15 @@ class Merge:
         """
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
-            f"""INSERT OR IGNORE INTO ids.fastest SELECT parts.id, drivers.id, {columns}
+            f"""INSERT OR IGNORE INTO ids.fastest
+                SELECT parts.id, drivers.id, number, positionText, {columns}
                 FROM (SELECT * FROM {of_kind("fastest_laps", "addition")}) AS new
                 JOIN ids.parts ON kind = 'fastest_laps' AND parts.added = new.raceId
                 JOIN ids.drivers ON drivers.added = new.driverId ORDER BY positionOrder"""
         )
         self.db.execute(
-            f"""INSERT OR IGNORE INTO ids.fastest SELECT raceId, driverId, {columns}
+            f"""INSERT OR IGNORE INTO ids.fastest
+                SELECT raceId, driverId, number, positionText, {columns}
                 FROM (SELECT * FROM {of_kind("fastest_laps", "stage")}) AS old
                 WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = 'results')
                     AND raceId NOT IN (SELECT id FROM ids.parts WHERE kind = 'fastest_laps') ORDER BY positionOrder"""
@@ -527,11 +531,16 @@ class Merge:
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
             f"""UPDATE stage.results SET ({columns}) = ({", ".join(f"new.{name}" for name in FASTEST_LAP)})
-                FROM (SELECT * FROM ids.fastest JOIN (
-                    SELECT resultId, raceId, driverId,
-                        row_number() OVER (PARTITION BY raceId, driverId ORDER BY positionOrder, resultId) AS n
-                    FROM stage.results) USING (raceId, driverId) WHERE n = 1) AS new
-                WHERE results.resultId = new.resultId"""
+                FROM (
+                    SELECT resultId, fastest.*, row_number() OVER (
+                        PARTITION BY raceId, driverId
+                        -- a source may have another number of the car, or mix them up
+                        ORDER BY laps < fastestLap, number IS car DESC, positionText IS place DESC,
+                            positionOrder, resultId) AS n
+                    FROM ids.fastest JOIN (
+                        SELECT resultId, raceId, driverId, number, laps, positionText, positionOrder
+                        FROM stage.results) USING (raceId, driverId)) AS new
+                WHERE n = 1 AND results.resultId = new.resultId"""
         )
 
     def next_id(self, table: str, id: str) -> int:

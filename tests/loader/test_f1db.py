@@ -12,9 +12,9 @@ from collections import Counter
 from contextlib import closing
 
 import pytest
-from support import EXPECTED
+from support import EXPECTED, SAMPLE
 from support.answers import client
-from support.loads import built, rows_of, select
+from support.loads import built, edited, rows_of, select
 
 from racedata.loader import build
 from racedata.loader.errors import LoadError
@@ -209,6 +209,49 @@ def test_drivers_of_a_shared_car_both_have_its_laps_and_a_driver_of_two_cars_one
         (18, "moss", "R", 51, "0", "Engine", None, None),
         (18, "brooks", "R", 51, "0", "Engine", None, None),
     ]
+
+
+FASTEST_OF_MOSS = """
+    SELECT number, positionText FROM results JOIN drivers USING (driverId) JOIN races USING (raceId)
+    WHERE year = 1957 AND round = 5 AND driverRef = 'moss' AND fastestLapTime NOT NULL"""
+
+
+def test_the_fastest_lap_of_a_driver_of_two_cars_is_that_of_the_car_that_is_named(release):
+    release.change("f1db-races-fastest-laps", 3, driverNumber="18")
+    assert release.stored(FASTEST_OF_MOSS.replace("number", "results.number")) == [(18, "R")]
+
+
+@pytest.mark.parametrize(
+    ("of_f1db", "of_base"),
+    [
+        ({}, {}),
+        ({"driverNumber": "19"}, {}),  # then the place tells which it is
+        ({}, {"18": "20", "20": "18"}),  # then the laps do: car 18 has not driven as many
+    ],
+)
+def test_a_fastest_lap_is_added_to_the_row_of_its_car(release, tmp_path, of_f1db, of_base):
+    lap = {"driverNumber": "20", "lap": "60"} if of_base else {"driverNumber": "18", "lap": "40"}
+    release.change("f1db-races-fastest-laps", 3, **lap | of_f1db)
+    if "driverNumber" in of_f1db:
+        release.change(RESULTS, line_of_moss(release, "18"), driverNumber="19")
+    release.load()
+    base = edited(
+        SAMPLE,
+        tmp_path / "base",
+        results=lambda row: row | {"number": of_base.get(row["number"], row["number"])},
+    )
+    database = built([base, release.folder], tmp_path / "merged.db")
+    laps = FASTEST_OF_MOSS.replace("number, positionText", "laps")
+    assert select(database, laps) == [(90 if of_base else 51,)]
+
+
+def line_of_moss(release, number):
+    """The line of the result of Moss in 1957/5, of his two cars."""
+    header, *rows = release.files[RESULTS]
+    wanted = {"raceId": "61", "driverId": "stirling-moss", "driverNumber": number}
+    return 2 + next(
+        index for index, row in enumerate(rows) if wanted.items() <= dict(zip(header, row)).items()
+    )
 
 
 def test_a_driver_without_a_lap_is_not_the_fastest(release):

@@ -90,7 +90,8 @@ FILES = {
     "races_qualifying_results": _QUALIFYING,
     "races_sprint_qualifying_results": _QUALIFYING,
     **{f"races_free_practice_{n}_results": _PRACTICE for n in (1, 2, 3, 4)},
-    "races_fastest_laps": f"{_ROW}, {_DRIVER}, lap INTEGER, time TEXT, UNIQUE (raceId, driverId)",
+    "races_fastest_laps": f"""{_ROW}, driverNumber INTEGER, {_DRIVER}, lap INTEGER, time TEXT,
+        UNIQUE (raceId, driverId)""",
     "races_pit_stops": f"""{_ROW}, {_DRIVER}, stop INTEGER NOT NULL, lap INTEGER,
         timeMillis INTEGER,
         UNIQUE (raceId, driverId, stop)""",
@@ -251,15 +252,17 @@ RESULTS = f"""
         timeMillis, statusId
     FROM f1db_{{file}} AS f1db JOIN stage.races USING (raceId)
         LEFT JOIN stage.status ON status = {STATUS} COLLATE NOCASE"""
-# If a driver has two rows, which are of shared cars, the first has the fastest lap. A row without a
-# time may have a place all the same: in 2025/21 that of the fastest.
+# A driver may have two rows, of shared cars: the number says which of them has the fastest lap. A
+# row without a time may have a place all the same: in 2025/21 that of the fastest.
 FASTEST_LAPS = """
     UPDATE stage.results SET (rank, fastestLap, fastestLapTime) = (
         SELECT ifnull(positionNumber, positionDisplayOrder), lap, time
         FROM f1db_races_fastest_laps AS f1db
         WHERE f1db.raceId = results.raceId AND f1db.driverId = results.driverId AND time NOT NULL)
     WHERE resultId IN (SELECT resultId FROM (
-        SELECT resultId, min(positionOrder) FROM stage.results GROUP BY raceId, driverId))"""
+        SELECT resultId, row_number() OVER (
+            PARTITION BY raceId, driverId ORDER BY number IS driverNumber DESC, positionOrder) AS n
+        FROM stage.results JOIN f1db_races_fastest_laps USING (raceId, driverId)) WHERE n = 1)"""
 QUALIFYING = f"""
     INSERT INTO stage.{{table}} (
         {{id}}, raceId, driverId, constructorId, number, position, q1, q2, q3)
