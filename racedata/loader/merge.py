@@ -320,6 +320,7 @@ class Merge:
                 )
             self.add_to_list(name, " UNION ".join(needed))
         self.note_fastest_laps()
+        self.note_cars()
         for kind in ("sessions", *RECORDS):
             self.copy(BY_NAME[kind], kind)
         # With its results, a source gives the entries without one. If it knows of none, those here
@@ -463,6 +464,12 @@ class Merge:
                 values[column.name] = f"{column.parent}.id"
             elif column.name != table.id and not (kind == "results" and column.name in FASTEST_LAP):
                 values[column.name] = f"new.{column.name}"
+        if {"driverId", "constructorId"} <= {*values} and kind != "results":
+            joins.append(
+                """LEFT JOIN ids.cars ON cars.race = parts.id AND cars.driver = drivers.id
+                       AND cars.added = new.constructorId"""
+            )
+            values["constructorId"] = "ifnull(cars.id, constructors.id)"
         if table.id:
             # New rows get the ids of those that they replace, then free ones. So what is merged
             # twice changes nothing.
@@ -501,6 +508,27 @@ class Merge:
             (kind,),
         )
         db.execute("DROP TABLE IF EXISTS ids.replaced")
+
+    def note_cars(self) -> None:
+        """Notes the cars that have another constructor in the results here, which stay.
+
+        Then that one counts in other sessions of the race too: sources differ in what they call a
+        car, and in the facts.
+        """
+        self.db.execute(
+            """CREATE TABLE ids.cars (race, driver, added, id, PRIMARY KEY (race, driver, added))"""
+        )
+        self.db.execute(
+            """INSERT INTO ids.cars
+               SELECT races.id, drivers.id, there.constructorId, here.constructorId
+               FROM ids.races JOIN addition.results AS there ON there.raceId = races.added
+               JOIN ids.drivers ON drivers.added = there.driverId
+               JOIN stage.results AS here ON here.raceId = races.id AND here.driverId = drivers.id
+               WHERE races.id NOT IN (SELECT id FROM ids.parts WHERE kind = 'results')
+               GROUP BY races.id, drivers.id
+               HAVING count(DISTINCT there.constructorId) = 1
+                   AND count(DISTINCT here.constructorId) = 1"""
+        )
 
     def note_fastest_laps(self) -> None:
         """Notes the fastest laps that are taken, and those of races whose results are taken without
