@@ -221,6 +221,16 @@ def test_drivers_of_a_shared_car_both_have_its_laps_and_a_driver_of_two_cars_one
     ]
 
 
+def test_a_driver_has_the_usual_first_name(release):
+    line = release.line("f1db-drivers", id="alexander-albon")
+    release.change("f1db-drivers", line, name="Alex Albon")
+    line = release.line("f1db-drivers", id="charles-leclerc")
+    release.change("f1db-drivers", line, name="The Leclerc of Monaco")
+    sql = """SELECT forename, surname FROM drivers WHERE driverRef IN ('albon', 'leclerc')
+             ORDER BY driverRef"""
+    assert release.stored(sql) == [("Alex", "Albon"), ("Charles", "Leclerc")]
+
+
 FASTEST_OF_MOSS = """
     SELECT number, positionText FROM results JOIN drivers USING (driverId) JOIN races USING (raceId)
     WHERE year = 1957 AND round = 5 AND driverRef = 'moss' AND fastestLapTime NOT NULL"""

@@ -255,6 +255,19 @@ def test_lap_times_are_those_of_the_race_without_fastest_laps_that_are_known_alo
     ]
 
 
+def test_a_race_with_one_lap_of_each_driver_has_no_lap_times_unless_it_is_the_first(source):
+    for first_lap in (308, 310):
+        source.change("lap", first_lap, number="")
+    assert "left out: 2 laps of races with only one lap of each driver" in source.load()
+    assert select(source.database, "SELECT count(*) FROM lap_times") == [(0,)]
+    assert select(source.database, "SELECT count(*) FROM origins WHERE kind = 'lap_times'") == [
+        (0,)
+    ]
+    for only_lap in (309, 311):
+        source.change("lap", only_lap, number="1")
+    assert source.stored("SELECT count(*) FROM lap_times") == [(2,)]
+
+
 def test_pit_stops_are_those_of_the_race(source):
     sql = """SELECT driverRef, stop, lap, pit_stops.time, milliseconds
              FROM pit_stops JOIN drivers USING (driverId) ORDER BY record"""

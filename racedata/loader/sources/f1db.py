@@ -76,9 +76,9 @@ FILES = {
         countryId INTEGER REFERENCES f1db_countries, latitude TEXT, longitude TEXT""",
     "constructors": """id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
         countryId INTEGER REFERENCES f1db_countries""",
-    "drivers": """id TEXT NOT NULL UNIQUE, firstName TEXT NOT NULL, lastName TEXT NOT NULL,
-        abbreviation TEXT, permanentNumber INTEGER, dateOfBirth TEXT,
-        nationalityCountryId INTEGER REFERENCES f1db_countries""",
+    "drivers": """id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+        firstName TEXT NOT NULL, lastName TEXT NOT NULL, abbreviation TEXT,
+        permanentNumber INTEGER, dateOfBirth TEXT, nationalityCountryId INTEGER REFERENCES f1db_countries""",
     "races": f"""id INTEGER PRIMARY KEY, year INTEGER NOT NULL, round INTEGER NOT NULL,
         date TEXT NOT NULL, time TEXT,
         grandPrixId INTEGER NOT NULL REFERENCES f1db_grands_prix,
@@ -191,8 +191,11 @@ FILL_LISTS = {
         INSERT INTO stage.drivers (
             driverId, driverRef, number, code, forename, surname, dob, nationality)
         SELECT f1db.rowid, driver_reference(f1db.id), permanentNumber, abbreviation,
-            firstName, lastName, dateOfBirth, demonym
-        FROM f1db_drivers AS f1db
+            iif(is_usual, rtrim(substr(f1db.name, 1, length(f1db.name) - length(lastName))),
+                firstName),
+            iif(is_usual, substr(f1db.name, -length(lastName)), lastName), dateOfBirth, demonym
+        -- The name is the usual one: Jak Crawford, whose first name is Carlton; Andrea de Cesaris.
+        FROM (SELECT rowid, *, name LIKE '_% ' || lastName AS is_usual FROM f1db_drivers) AS f1db
         LEFT JOIN f1db_countries AS country ON country.rowid = nationalityCountryId""",
     "races": """
         INSERT INTO stage.races (raceId, year, round, circuitId, name, date, time)

@@ -315,6 +315,12 @@ LEFT_OUT = {
                 sessionentry.id NOT IN (SELECT resultId FROM stage.sprint_results)""",
 }
 
+# Laps of races with one lap of each driver, which is not the first: these are not all laps.
+SINGLE_LAPS = """
+    DELETE FROM stage.lap_times WHERE raceId IN (
+        SELECT raceId FROM stage.lap_times GROUP BY raceId
+        HAVING count(*) = count(DISTINCT driverId) AND max(lap) > 1)"""
+
 SESSION_TYPES = (
     "'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3'"
 )
@@ -450,7 +456,16 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
             row = nth_true(listed, count(db, "stage.lap_times") - listed_before)
             raise file.duplicate(first + row, ["session_entry_id", "number"]) from None
         needed_before += sum(needed)
-    return file.remarks()
+    return [*file.remarks(), *leave_out_single_laps(stage)]
+
+
+def leave_out_single_laps(stage: Stage) -> list[str]:
+    """Deletes the laps of races of which only the fastest lap of each driver is known. Returns
+    remarks.
+    """
+    rows = stage.db.execute(SINGLE_LAPS).rowcount
+    stage.rows["lap_times"] -= rows
+    return [f"left out: {rows:,} laps of races with only one lap of each driver"] if rows else []
 
 
 def count(db: sqlite3.Connection, table: str) -> int:

@@ -1,4 +1,4 @@
-"""The statuses of results, for dumps with texts of statuses but without ids, which addresses need."""
+"""The statuses of results, for dumps that have texts of statuses but no ids."""
 
 import re
 
