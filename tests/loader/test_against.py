@@ -13,11 +13,11 @@ from support import EXPECTED, SAMPLE
 from support.loads import changed, edit, planted
 
 from racedata.loader import build
-from racedata.loader.against import CONVENTIONS, DOUBTS, compare
+from racedata.loader.against import CONVENTIONS, DOUBTS, LACKED_HERE, LACKED_THERE, compare
 from racedata.loader.corrections import HEADER
 
 F1DB = EXPECTED / "f1db"
-GROUPS = (*DOUBTS, *CONVENTIONS)
+GROUPS = (*DOUBTS, *CONVENTIONS, LACKED_HERE, LACKED_THERE)
 
 
 def compared(database, source):
@@ -83,7 +83,10 @@ def test_what_the_database_has_from_the_source_is_not_compared(copy, merged):
     )
     found, remarks = compared(copy(other_points, of_source), merged)
     assert found == {}
-    assert remarks == [f"compared with {merged}: fastest laps of 2 races, qualifying of 2 races"]
+    assert remarks == [
+        f"compared with {merged}: fastest laps of 2 races, qualifying of 2 races",
+        "compared lists: 148 drivers, 27 constructors, 38 circuits",
+    ]
 
 
 def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
@@ -93,6 +96,20 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
     assert wins[0].endswith(" constructor_standings,2023/18/red_bull,wins,17,2,") and all(
         "wins" in row for row in wins
     )
+    birth_dates = found.pop("A driver has another surname or birth date.")
+    assert birth_dates == ["- drivers,gould,dob,1918-09-20,1921-09-20,"]
+    countries = found.pop("A driver, constructor or circuit is from another country.")
+    assert "- constructors,alfa,nationality,Swiss,Italian," in countries
+    spellings = found.pop(
+        "A surname or the name of a constructor is longer or shorter, or spelled differently."
+    )
+    assert "- drivers,menditeguy,surname,Menditeguy,Menditéguy," in spellings
+    other_names = found.pop(
+        "A driver has another first name, or a constructor or circuit another name."
+    )
+    assert "- drivers,fangio,forename,Juan,Juan Manuel," in other_names
+    # Leclerc's fastest lap, unless it is corrected
+    found.pop("The database lacks a value of a driver that it has of others in the race.", None)
     assert found == {
         "A driver has place 0 on the grid in only one of the two.": [
             "2023/9 Austrian Grand Prix results,2023/9/bottas,grid,14,0,"
@@ -101,7 +118,7 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
             "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
         ],
     }
-    assert remarks[-1].startswith(
+    assert remarks[-2].startswith(
         "compared with f1db: races of 4 races, results of 4 races, fastest laps of 2 races, "
     )
 
