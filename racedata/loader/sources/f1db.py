@@ -4,7 +4,8 @@
 As in jolpica.py, the files become temporary tables, and statements of SQL turn those into the
 tables of the Stage. Columns are found by name; other columns and files are ignored. What the
 project knows of ids is in f1db_ids.csv: each row is an id that does not follow the rules below. Of
-several rows that fit a result, the first counts.
+several rows that fit a result, the first counts. The errors of other sources do not belong there:
+a merge keeps the constructors of the base.
 """
 
 import csv
