@@ -298,6 +298,17 @@ def test_who_starts_in_the_pit_lane_or_not_at_all_has_grid_0(cut_database):
     ) == [*[("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]]
 
 
+def test_the_place_on_the_grid_is_that_of_the_starting_grid(release):
+    grid = "f1db-races-starting-grid-positions"
+    line = release.line(grid, raceId="1097", driverId="lando-norris")
+    release.change(grid, line, positionNumber="14")
+    line = release.line(grid, raceId="1097", driverId="carlos-sainz-jr")
+    release.change(grid, line, positionNumber="")  # the pit lane
+    sql = """SELECT driverRef, grid FROM results JOIN drivers USING (driverId)
+             WHERE raceId = 1097 AND driverRef IN ('norris', 'sainz', 'stroll') ORDER BY 1"""
+    assert release.stored(sql) == [("norris", 14), ("sainz", 0), ("stroll", 0)]
+
+
 def test_the_time_of_a_qualifying_before_2006_is_q1(cut_database):
     columns = "driverRef, constructorRef, list.number, position, q1, q2"
     found = select(cut_database, rows("qualifying", columns, "year = 1957 AND round = 2"))

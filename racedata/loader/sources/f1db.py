@@ -87,6 +87,9 @@ FILES = {
         {"".join(f"{name}Date TEXT, {name}Time TEXT, " for name in SESSIONS.values())}
         UNIQUE (year, round)""",
     "races_race_results": _RESULTS,
+    "races_starting_grid_positions": f"""raceId INTEGER NOT NULL REFERENCES f1db_races,
+        positionNumber INTEGER, driverNumber INTEGER, {_DRIVER},
+        UNIQUE (raceId, driverId, driverNumber)""",
     "races_sprint_race_results": _RESULTS,
     "races_qualifying_results": _QUALIFYING,
     "races_sprint_qualifying_results": _QUALIFYING,
@@ -177,6 +180,14 @@ SHARED_CARS = """
     FROM (SELECT * FROM f1db_races_race_results WHERE sharedCar = 'false') AS car
     WHERE f1db.sharedCar = 'true' AND f1db.laps IS NULL AND f1db.raceId = car.raceId
         AND f1db.driverNumber = car.driverNumber AND f1db.positionText = car.positionText"""
+
+# The places on the grid that the results have are sometimes those before a penalty, or the last
+# place for a start from the pit lane.
+STARTING_GRID = """
+    UPDATE temp.f1db_races_race_results AS f1db SET gridPositionNumber = grid.positionNumber
+    FROM f1db_races_starting_grid_positions AS grid
+    WHERE f1db.gridPositionNumber NOT NULL AND grid.raceId = f1db.raceId
+        AND grid.driverId = f1db.driverId AND grid.driverNumber = f1db.driverNumber"""
 
 # Statements that fill the tables of the Stage, by table. `f1db` is a row of a file.
 
@@ -403,6 +414,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
         if columns is _QUALIFYING:
             db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
+    db.execute(STARTING_GRID)
     for column, names in ERGASTS_NAMES.items():
         db.executemany(
             f"UPDATE f1db_countries SET {column} = ? WHERE {column} = ?",
