@@ -656,7 +656,7 @@ def test_every_row_of_a_session_is_served_as_its_file_has_it(f1db, f1db_database
     def minutes(time):
         return time and (time if ":" in time else f"0:{time}")
 
-    drivers = {row["id"]: f"{row['firstName']} {row['lastName']}" for row in rows("drivers")}
+    drivers = {row["id"]: row["name"] for row in rows("drivers")}
     expected = Counter(
         (
             row["year"],
@@ -799,8 +799,8 @@ AGREEMENT = {
     (TO_2023, "results"): {
         "positionOrder": (5913, 22, 0, 0),
         "positionText": (5893, 42, 0, 0),  # of those who retired late, or on the way to the start
-        # 54 in the pit lane or not at the start; 27 after penalties in 2018
-        "grid": (5834, 101, 0, 0),
+        # 52 in the pit lane or not at the start; 27 after penalties in 2018
+        "grid": (5843, 92, 0, 0),
         "points": (5935, 0, 0, 0),
         "laps": (5921, 14, 0, 0),  # of those who retired
         "milliseconds": (2992, 28, 0, 0),  # the dump is hours short: 9 of 2020/15, 18 of 2022/18
