@@ -345,21 +345,11 @@ def differences(db: sqlite3.Connection) -> list[Found]:
             for group, size, text in differences_of(table, key, columns, values):
                 found[group].append((size, "-", text))
     for (kind, table), columns in COMPARED.items():
-        known = {
-            schema: {column: races_with(db, schema, table, column) for column in columns}
-            for schema in ("stage", "addition")
-        }
-        for here_id, there_id, race, key, *values in db.execute(
-            rows_in_both(table, columns), (kind,)
-        ):
+        for race, key, values, ids in rows_that_differ(db, kind, table, columns):
             for group, size, text in differences_of(table, key, columns, values):
                 found[group].append((size, race, text))
-            for column, here, there in zip(columns, values, values[len(columns) :]):
-                text = line(table, key, column, here, there)
-                if here is None is not there and here_id in known["stage"][column]:
-                    found[LACKED_HERE].append((0, race, text))
-                if there is None is not here and there_id in known["addition"][column]:
-                    found[LACKED_THERE].append((0, race, text))
+            for group, text in lacked(db, table, key, columns, values, ids):
+                found[group].append((0, race, text))
     for rows in found.values():
         rows.sort(key=lambda row: -row[0])
     return [Found(group, [row[1:] for row in rows]) for group, rows in found.items() if rows]
@@ -382,12 +372,10 @@ def differences_of(
                 break
 
 
-def races_with(db: sqlite3.Connection, schema: str, table: str, column: str) -> set[int]:
-    """The races in which somebody has a value in a column. Standings lack values by convention."""
-    if table in STANDINGS:
-        return set()
-    found = db.execute(f"SELECT DISTINCT raceId FROM {schema}.{table} WHERE {column} NOT NULL")
-    return {race for (race,) in found}
+def has_values(db: sqlite3.Connection, schema: str, table: str, column: str, race: int) -> bool:
+    """Whether anybody has a value in a column in a race. Standings lack values by convention."""
+    sql = f"SELECT 1 FROM {schema}.{table} WHERE raceId = ? AND {column} NOT NULL"
+    return table not in STANDINGS and db.execute(sql, (race,)).fetchone() is not None
 
 
 def list_in_both(table: str, columns: Sequence[str]) -> str:
@@ -398,6 +386,32 @@ def list_in_both(table: str, columns: Sequence[str]) -> str:
         SELECT here.{reference}, {", ".join(values)} FROM ids.{table} AS same
         JOIN stage.{table} AS here ON here.{id} = same.id
         JOIN addition.{table} AS there ON there.{id} = same.added ORDER BY 1"""
+
+
+def rows_that_differ(
+    db: sqlite3.Connection, kind: str, table: str, columns: Sequence[str]
+) -> Iterator[tuple[str, str, Sequence[Value], tuple[int, int]]]:
+    """The race, key and values of each row that differs, and the ids of the race here and there."""
+    rows = db.execute(rows_in_both(table, columns), (kind,))
+    for here_id, there_id, race, key, *values in rows.fetchall():
+        yield race, key, values, (here_id, there_id)
+
+
+def lacked(
+    db: sqlite3.Connection,
+    table: str,
+    key: str,
+    columns: Sequence[str],
+    values: Sequence[Value],
+    ids: tuple[int, int],
+) -> Iterator[tuple[Group, str]]:
+    """The values of a row that only one of the two has, though it has the column in that race."""
+    for column, here, there in zip(columns, values, values[len(columns) :]):
+        text = line(table, key, column, here, there)
+        if here is None is not there and has_values(db, "stage", table, column, ids[0]):
+            yield LACKED_HERE, text
+        if there is None is not here and has_values(db, "addition", table, column, ids[1]):
+            yield LACKED_THERE, text
 
 
 @cache
