@@ -33,13 +33,13 @@ SORTS: tuple[type[Source], ...] = (JolpicaDump, F1dbRelease, ApiSource, DumpSour
 # help.
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"])
 FROM = (
-    "base address of an API in Ergast's format, f1db, or a dump such as a zip of f1db; may be repeated, and "
-    f"the first is preferred (default: {JOLPICA}, then f1db)"
+    "base address of an API in Ergast's format, f1db, or a dump such as a zip of f1db; "
+    f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db)"
 )
 
 
 def addresses_in(text: str) -> list[str]:
-    """The addresses of sources in an argument. `make` passes several as one, separated by spaces."""
+    """The addresses of sources in an argument. `make` passes several as one, with spaces."""
     path = os.path.abspath(os.path.expanduser(text))  # the next load may run in another folder
     words = text.split()
     if text and (

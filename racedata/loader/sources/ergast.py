@@ -28,7 +28,8 @@ SPRINT_GRID = """
     UPDATE stage.sessions SET session = 'sq'
     WHERE session = 'fp2' AND raceId IN (SELECT raceId FROM stage.races WHERE year >= 2023)
         AND raceId NOT IN (SELECT raceId FROM stage.sessions WHERE session = 'sq')
-        AND (raceId IN (SELECT raceId FROM stage.sessions WHERE session = 'sprint' AND date NOT NULL)
+        AND (raceId IN (SELECT raceId FROM stage.sessions
+                        WHERE session = 'sprint' AND date NOT NULL)
              OR raceId IN (SELECT raceId FROM stage.sprint_results))
 """
 # Ergast writes rank 0 if no lap of the driver counts.
