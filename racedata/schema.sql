@@ -6,7 +6,7 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 6;             -- the schema version: raise it with any change below
+PRAGMA user_version = 7;             -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
@@ -67,6 +67,7 @@ CREATE TABLE circuits (
     country    TEXT,                                 -- such as `Italy`
     lat        TEXT,                                 -- degrees, in the dump's own digits
     lng        TEXT,                                 -- as lat
+    alt        TEXT,                                 -- metres above the sea, in the dump's own digits
     url        TEXT                                  -- of an article on Wikipedia
 ) STRICT;
 
@@ -166,6 +167,7 @@ CREATE INDEX entries_constructorId ON entries (constructorId, driverId);
 -- A driver in the classification of a sprint. Endpoint `sprint`.
 CREATE TABLE sprint_results (
     record         INTEGER PRIMARY KEY,  -- order of answers
+    resultId       INTEGER NOT NULL,     -- the dump's
     raceId         INTEGER NOT NULL REFERENCES races,
     driverId       INTEGER NOT NULL REFERENCES drivers,
     constructorId  INTEGER NOT NULL REFERENCES constructors,
@@ -189,6 +191,7 @@ CREATE INDEX sprint_results_positionText ON sprint_results (positionText);
 -- A driver in the qualifying of a race. Endpoint `qualifying`. Times are M:SS.mmm.
 CREATE TABLE qualifying (
     record        INTEGER PRIMARY KEY,  -- order of answers
+    qualifyId     INTEGER NOT NULL,     -- the dump's
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
     constructorId INTEGER NOT NULL REFERENCES constructors,
@@ -265,6 +268,7 @@ CREATE TABLE pit_stops (
 -- A driver in the championship as it stood after a race. Endpoint `driverstandings`.
 CREATE TABLE driver_standings (
     record            INTEGER PRIMARY KEY,  -- order of answers
+    driverStandingsId INTEGER NOT NULL,     -- the dump's
     raceId            INTEGER NOT NULL REFERENCES races,
     driverId          INTEGER NOT NULL REFERENCES drivers,
     points            TEXT,                 -- same format as in results
@@ -285,6 +289,7 @@ CREATE INDEX driver_standings_final_positionText ON driver_standings (positionTe
 -- A constructor in the championship as it stood after a race. Endpoint `constructorstandings`.
 CREATE TABLE constructor_standings (
     record                 INTEGER PRIMARY KEY,  -- order of answers
+    constructorStandingsId INTEGER NOT NULL,     -- the dump's
     raceId                 INTEGER NOT NULL REFERENCES races,
     constructorId          INTEGER NOT NULL REFERENCES constructors,
     points                 TEXT,                 -- as in driver_standings
