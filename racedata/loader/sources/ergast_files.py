@@ -37,7 +37,8 @@ no copy, so they are computed:
   drivers scored in a race and its sprint; before 1979, only those of the best. Its ids are numbers
   from 1. status is D if the constructor was excluded from the championship.
 
-rank is \\N if no lap of the driver counts, where Ergast has 0 in some seasons.
+rank is \\N if no lap of the driver counts, where Ergast has 0 in some seasons. Some sources lack
+what Ergast always had, such as the addresses of pages (url) or the time of a pit stop.
 
 Ergast has nothing like these files. Programs that do not know them can ignore them.
 
