@@ -8,16 +8,17 @@ import argparse
 import os
 import sqlite3
 import zipfile
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from functools import partial
 from pathlib import Path
+from typing import IO
 
 from racedata import database
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath
 from racedata.loader.replacement import add_database_argument, copy_attributes, path_of_file, run
-from racedata.loader.sources import EXPORT_LAYOUT, EXPORT_TITLE, write_dump
+from racedata.loader.sources import EXPORT_FILES, EXPORT_LAYOUT, EXPORT_TITLE, write_dump
 from racedata.loader.temporary import temporary_folder
 
 SUFFIXES = (".zip", ".db")  # of a file; any other name is that of a folder
@@ -44,13 +45,16 @@ def is_our_zip(path: Path) -> bool:
 
 
 def is_our_folder(path: Path) -> bool:
-    """Whether a folder has what `racedata export` has written, or nothing."""
-    return path.is_dir() and (is_export(path) or not any(path.iterdir()))
+    """Whether a folder has what `racedata export` has written, and nothing else; or nothing."""
+    if not path.is_dir():
+        return False
+    names = {each.name for each in path.iterdir()}
+    return not names or (names <= EXPORT_FILES and is_export(path))
 
 
 def export_zip(db: sqlite3.Connection, new: Path, progress: Progress) -> list[str]:
     """Writes a zip, the same for the same database."""
-    with new.open("wb") as file, written(file.fileno()):
+    with new.open("wb") as file:
         with zipfile.ZipFile(file, "w") as archive:
 
             def add(name: str, parts: Iterable[str]) -> None:
@@ -61,7 +65,7 @@ def export_zip(db: sqlite3.Connection, new: Path, progress: Progress) -> list[st
                         member.write(part.encode())
 
             lines = write_dump(db, add, progress)
-        file.flush()
+        sync(file)
     return lines
 
 
@@ -69,9 +73,9 @@ def export_folder(db: sqlite3.Connection, new: Path, progress: Progress) -> list
     """Writes the files into a folder."""
 
     def add(name: str, parts: Iterable[str]) -> None:
-        with (new / name).open("w", encoding="utf-8", newline="") as file, written(file.fileno()):
+        with (new / name).open("w", encoding="utf-8", newline="") as file:
             file.writelines(parts)
-            file.flush()
+            sync(file)
 
     lines = write_dump(db, add, progress)
     umask = os.umask(0)
@@ -80,19 +84,18 @@ def export_folder(db: sqlite3.Connection, new: Path, progress: Progress) -> list
     return lines
 
 
-@contextmanager
-def written(descriptor: int) -> Iterator[None]:
-    """After the block, waits until a file is on disk."""
-    yield
-    os.fsync(descriptor)
+def sync(file: IO[str] | IO[bytes]) -> None:
+    """Waits until all that was written to a file is on disk."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def export_database(content: database.Content, new: Path) -> list[str]:
     """Writes a copy of the database."""
-    with new.open("wb") as file, written(file.fileno()):
+    with new.open("wb") as file:
         file.write(content.database)
         file.write(content.checksum)
-        file.flush()
+        sync(file)
     return []
 
 
@@ -107,8 +110,8 @@ def export(path: str, target: str, progress: Progress) -> list[str]:
         content = database.read(path)
     except database.DatabaseError as error:
         raise LoadError(str(error)) from None
-    # Not with `replacement`: no load or refresh has to wait for an export, and none for a load.
-    with beside(old) as folder:
+    # Not with `replacement`: an export and a load need not wait for each other.
+    with folder_beside(old) as folder:
         new = folder if suffix not in SUFFIXES else folder / old.name
         try:
             if suffix == ".db":
@@ -142,7 +145,7 @@ def check_target(old: Path, suffix: str, source: Path) -> None:
         raise LoadError(f"{old}: exists and is not {what}; remove it, or name another file")
 
 
-def beside(path: Path) -> AbstractContextManager[Path]:
+def folder_beside(path: Path) -> AbstractContextManager[Path]:
     """A temporary folder in the same folder. The next export removes what a killed one left."""
     return temporary_folder(f".{path.name}.racedata-", "", path.parent)
 
@@ -151,7 +154,7 @@ def put_in_place(new: Path, old: Path) -> None:
     """Replaces the old file or folder, if any, with the new one."""
     if old.is_dir() and any(old.iterdir()):
         # Only an empty folder can be replaced in one step.
-        with beside(old) as before:
+        with folder_beside(old) as before:
             os.rename(old, before)
             try:
                 os.rename(new, old)
@@ -177,7 +180,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata export",
         description="Write the data as files for other programs.",
-        epilog="An export replaces an earlier export, and no other file or folder.",
+        epilog="An export replaces an earlier export, and no other file or folder. "
+        "A copy of the database replaces any racedata database.",
     )
     parser.add_argument(
         "file",

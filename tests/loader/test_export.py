@@ -234,6 +234,12 @@ def zip_of_somebody(path: Path) -> None:
         archive.write(SAMPLE / "races.csv", "races.csv")
 
 
+def export_with_a_diary(path: Path) -> None:
+    path.mkdir()
+    (path / "README.txt").write_text(f"{TITLE}\n")
+    (path / "diary.txt").touch()
+
+
 @pytest.mark.parametrize(
     ("name", "make", "what"),
     [
@@ -244,6 +250,7 @@ def zip_of_somebody(path: Path) -> None:
         ("x.db", dump_of_somebody, "a racedata database"),
         ("x", text_file, "a folder that is empty or that racedata has exported"),
         ("x", dump_of_somebody, "a folder that is empty or that racedata has exported"),
+        ("x", export_with_a_diary, "a folder that is empty or that racedata has exported"),
     ],
 )
 def test_an_export_does_not_replace_what_is_not_one(

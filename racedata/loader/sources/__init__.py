@@ -7,6 +7,7 @@ from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
 from racedata.loader.sources.database import DatabaseSource
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
+from racedata.loader.sources.ergast_files import FILES as EXPORT_FILES
 from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
 from racedata.loader.sources.ergast_files import TITLE as EXPORT_TITLE
 from racedata.loader.sources.ergast_files import write_dump
@@ -16,6 +17,7 @@ from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Brought, Known, Source, Wanted
 
 __all__ = [
+    "EXPORT_FILES",
     "EXPORT_LAYOUT",
     "EXPORT_TITLE",
     "FROM",

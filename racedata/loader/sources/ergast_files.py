@@ -31,7 +31,7 @@ no copy, so they are computed:
 
 - time in results.csv and sprint_results.csv, from milliseconds: the winner's time, and for all
   others the gap to it
-- position there, from positionText: a number only for who was classified
+- position there, from positionText: a number only if the driver was classified
 - duration in pit_stops.csv, and milliseconds in lap_times.csv
 - constructor_results.csv, from results.csv and sprint_results.csv: the points that a constructor's
   drivers scored in a race and its sprint; before 1979, only those of the best. Its ids are numbers
@@ -58,7 +58,8 @@ Each licence applies to the records of its source.
 
 # Texts of the database that are numbers in Ergast's schema, so without quotes.
 NUMBERS = ("points", "lat", "lng", "alt")
-# A classification: its rows, and the time of the first of them that has one.
+# A classification: its rows, and the time of the first of them that has one. With min(record),
+# SQLite takes the time from its row.
 TIMED = """{0} LEFT JOIN (
     SELECT raceId, milliseconds AS first, min(record) FROM {0} WHERE milliseconds NOT NULL
     GROUP BY raceId) USING (raceId)"""
@@ -149,6 +150,8 @@ OTHERS = {
     ),
 }
 
+FILES = frozenset(["README.txt", "licence.txt", *(f"{name}.csv" for name in (*ERGAST, *OTHERS))])
+
 Add = Callable[[str, Iterable[str]], None]  # adds a file: its name, and its text in parts
 
 
@@ -165,7 +168,9 @@ def clock(milliseconds: int | None) -> str | None:
 
 
 def finish_time(own: int | None, first: int | None) -> str | None:
-    """The time of a result: the winner's own, also for who shared the car; else the gap to it."""
+    """The time of a result: the winner's own, even for a second driver of the same car; else the
+    gap to it.
+    """
     if own is None or first is None:
         return None
     # In one published dump, a driver is faster than the winner, and has `+-1:59:11.640`.
