@@ -104,9 +104,9 @@ def test_an_entry_without_a_position_is_no_result(source):
 
 
 def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
-    assert source.stored("SELECT circuitRef, location, lat, lng FROM circuits") == [
-        ("baku", "Baku", "40.3725", "49.8533"),
-        ("vegas", "Las Vegas", None, None),
+    assert source.stored("SELECT circuitRef, location, lat, lng, alt FROM circuits") == [
+        ("baku", "Baku", "40.3725", "49.8533", "-7"),
+        ("vegas", "Las Vegas", None, None, "610"),
     ]
     assert select(
         source.database, "SELECT number, code, forename, surname, dob FROM drivers LIMIT 1"

@@ -7,12 +7,19 @@ from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
 from racedata.loader.sources.database import DatabaseSource
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
+from racedata.loader.sources.ergast_files import FILES as EXPORT_FILES
+from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
+from racedata.loader.sources.ergast_files import TITLE as EXPORT_TITLE
+from racedata.loader.sources.ergast_files import write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Brought, Known, Source, Wanted
 
 __all__ = [
+    "EXPORT_FILES",
+    "EXPORT_LAYOUT",
+    "EXPORT_TITLE",
     "FROM",
     "FROM_DEFAULT",
     "PUBLISHED",
@@ -24,6 +31,7 @@ __all__ = [
     "addresses_in",
     "second_opinion",
     "source_at",
+    "write_dump",
 ]
 
 # The sorts of sources: of those that an address fits, the first counts.

@@ -26,6 +26,7 @@ from racedata.loader.values import (
     flag,
     id_in,
     moment,
+    number,
     plain_text,
     points,
     reference,
@@ -48,7 +49,7 @@ CREATE TEMP TABLE season (
 );
 CREATE TEMP TABLE circuit (
     id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
-    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, wikipedia TEXT
+    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, altitude TEXT, wikipedia TEXT
 );
 CREATE TEMP TABLE team (
     id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
@@ -126,7 +127,12 @@ LAP_TIMES = ("raceId", "driverId", "lap", "position", "time")
 # Of columns that are not just whole numbers or plain text.
 PARSERS: dict[str, dict[str, Parser]] = {
     "season": {"year": year},
-    "circuit": {"reference": reference, "latitude": degrees, "longitude": degrees},
+    "circuit": {
+        "reference": reference,
+        "latitude": degrees,
+        "longitude": degrees,
+        "altitude": number,
+    },
     "team": {"reference": reference},
     "driver": {"reference": reference, "date_of_birth": day},
     "round": {"number": round_number, "is_cancelled": flag},
@@ -150,8 +156,9 @@ PARSERS: dict[str, dict[str, Parser]] = {
 FILL_LISTS = {
     "seasons": "INSERT INTO stage.seasons (year, url) SELECT year, wikipedia FROM season",
     "circuits": """
-        INSERT INTO stage.circuits (circuitId, circuitRef, name, location, country, lat, lng, url)
-        SELECT id, reference, name, locality, country, latitude, longitude, wikipedia
+        INSERT INTO stage.circuits (
+            circuitId, circuitRef, name, location, country, lat, lng, alt, url)
+        SELECT id, reference, name, locality, country, latitude, longitude, altitude, wikipedia
         FROM circuit""",
     # No address can name a constructor or driver without a reference.
     "constructors": """
