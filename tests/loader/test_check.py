@@ -146,7 +146,8 @@ def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
     """
     standings = """
         INSERT INTO constructor_standings
-        SELECT 1000 + there.round, there.raceId, constructorId, 15, position, positionText, wins, 0
+        SELECT 1000 + there.round, 1000 + there.round, there.raceId, constructorId, 15,
+            position, positionText, wins, 0
         FROM constructor_standings AS here JOIN races AS there ON year = 2005 AND round IN (2, 10)
         WHERE here.RACE(2005/1) AND position = 1
     """
