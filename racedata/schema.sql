@@ -6,7 +6,7 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 6;             -- the schema version: raise it with any change below
+PRAGMA user_version = 7;             -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
@@ -23,7 +23,9 @@ CREATE TABLE sources (
     checksum TEXT,                  -- SHA-256, in hexadecimal, of the zip, or of the files of a folder; NULL for an API
     readAt   TEXT NOT NULL,         -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
     isLoaded INTEGER NOT NULL,      -- 1 if it was given to the last load; 0 if it is only of a refresh
-    gave     TEXT NOT NULL          -- which records of how many races are from it, in words
+    gave     TEXT NOT NULL,         -- which records of how many races are from it, in words
+    -- 1 if its records only count until another source has them
+    isProvisional INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- Where the records of a race are from. One row per race and kind.

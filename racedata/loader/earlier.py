@@ -151,7 +151,7 @@ def name_origins(db: sqlite3.Connection, stage: Stage) -> None:
     stage.name_origin(origin, build["builtAt"])
     apis = (build.get("refreshedFrom") or "").split(", ") if build.get("refreshedFrom") else []
     for id, address in enumerate(apis, 2):
-        row = (id, address, address, None, None, build["builtAt"], 0, "")
+        row = (id, address, address, None, None, build["builtAt"], 0, "", 0)
         stage.db.execute(f"INSERT INTO stage.sources VALUES ({', '.join('?' * len(row))})", row)
     if apis:  # a refresh has fetched the latest season, so a load keeps it until a dump is newer
         stage.db.execute(

@@ -16,13 +16,16 @@ class Part(NamedTuple):
     is_fetched: bool  # whether a refresh fetched it; else a load read it
     # the day of that refresh; or of the latest race with results that the source gave to a load
     as_of: str
+    is_provisional: bool = False  # whether it only counts until another source has it
 
 
 # Whether a new part may replace an old one.
 Rule = Callable[[Part, Part], bool]
 
 
-def part_of(source: str, fetched_at: str | None, newest: Mapping[str, str]) -> Part:
+def part_of(
+    source: str, fetched_at: str | None, newest: Mapping[str, str], is_provisional: bool = False
+) -> Part:
     """A part. `newest` has the date of the latest race with results of each loaded source, the base
     first.
     """
@@ -31,6 +34,7 @@ def part_of(source: str, fetched_at: str | None, newest: Mapping[str, str]) -> P
         source,
         fetched_at is not None,
         fetched_at[:10] if fetched_at else newest.get(source, of_base),
+        is_provisional,
     )
 
 
@@ -40,8 +44,10 @@ def only_adds(new: Part, old: Part) -> bool:
 
 
 def is_fresher(new: Part, old: Part) -> bool:
-    """The rule for what a refresh fetched: it replaces what a load without later results has read."""
-    return new.is_fetched and new.as_of >= old.as_of
+    """The rule for what a refresh fetched: it replaces what a load without later results has read,
+    unless it is provisional.
+    """
+    return new.is_fetched and not new.is_provisional and new.as_of >= old.as_of
 
 
 def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> Rule:
@@ -56,7 +62,7 @@ def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> R
             return True
         if old.source in order:
             return order.index(source) < order.index(old.source)
-        return replaces_others
+        return replaces_others or old.is_provisional
 
     return may_replace
 

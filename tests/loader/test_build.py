@@ -374,7 +374,7 @@ def test_a_dump_written_in_another_style_gives_the_same_database(
 
 def test_the_database_says_what_it_is(sample_database):
     with closing(sqlite3.connect(sample_database)) as db:
-        assert db.execute("PRAGMA user_version").fetchone() == (6,)
+        assert db.execute("PRAGMA user_version").fetchone() == (7,)
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("SELECT isSample FROM build").fetchone() == (1,)
         (built_at,) = db.execute("SELECT builtAt FROM build").fetchone()

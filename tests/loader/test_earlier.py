@@ -172,7 +172,7 @@ def test_a_shared_car_without_a_number_stays(sample_database, tmp_path):
 
 def test_a_database_of_a_newer_program_is_refused(old):
     path = changed(old(3), "PRAGMA user_version = 9")
-    assert_refused("", path, f"{path} has schema version 9, newer than this program's, 6")
+    assert_refused("", path, f"{path} has schema version 9, newer than this program's, 7")
 
 
 def test_the_service_begins_with_an_older_database_built_again_or_with_the_sample(

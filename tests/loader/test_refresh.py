@@ -982,7 +982,7 @@ def test_a_source_without_races_has_no_season():
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
         (
             lambda path: changed(path, "PRAGMA user_version = 9"),
-            "has schema version 9, newer than this program's, 6",
+            "has schema version 9, newer than this program's, 7",
         ),
     ],
     ids=["no file", "damaged", "empty", "a newer version"],
@@ -1060,7 +1060,7 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
     ) as follow:
         line = follow.stderr.readline()
         assert (
-            "has schema version 9, newer than this program's, 6; " in line
+            "has schema version 9, newer than this program's, 7; " in line
             and "; next try at " in line
         )
         assert_ends_at_once(follow)

@@ -378,8 +378,8 @@ def lacks_a_table(path):
     [
         (spoiling.truncated, "is damaged (it is not as long as it was built)"),
         (spoiling.header_only, "is damaged (it is not as long as it was built)"),
-        (spoiling.version(0), "has schema version 0, older than this program's, 6"),
-        (spoiling.version(9), "has schema version 9, newer than this program's, 6"),
+        (spoiling.version(0), "has schema version 0, older than this program's, 7"),
+        (spoiling.version(9), "has schema version 9, newer than this program's, 7"),
         (lacks_a_table, ""),
     ],
 )

@@ -1,0 +1,526 @@
+"""OpenF1 as a source: the records of a session within the hour, until another source has them.
+
+When and what to ask it is decided here; what its rows mean, in openf1_rows.py.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from typing import NamedTuple, Self
+
+from racedata.kinds import KINDS
+from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.existing import LAST_SEASON, OldDatabase
+from racedata.loader.schedule import Expected
+from racedata.loader.sources.api_client import Client, WrongStatus
+from racedata.loader.sources.openf1_rows import (
+    CIRCUITS,
+    Entrants,
+    Entry,
+    Json,
+    Undecided,
+    entries_of,
+    fastest_laps,
+    grid_of,
+    lap_rows,
+    laps_of,
+    moment,
+    needed,
+    practice_rows,
+    qualifying_rows,
+    result_rows,
+    stop_rows,
+    text,
+)
+from racedata.loader.sources.pace import Pace
+from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted
+from racedata.loader.sources.statuses import insert_statuses
+from racedata.loader.stage import Origin, Stage
+from racedata.loader.tables import BY_NAME
+from racedata.loader.values import Value
+
+NAME = "openf1"
+OPENF1 = "https://api.openf1.org/v1"
+LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
+
+# The names of sessions, and what they are here. Sprint qualifying was the shootout in 2023.
+SESSIONS = {
+    "Practice 1": "fp1",
+    "Practice 2": "fp2",
+    "Practice 3": "fp3",
+    "Qualifying": "quali",
+    "Sprint Shootout": "sq",
+    "Sprint Qualifying": "sq",
+    "Sprint": "sprint",
+    "Race": "race",
+}
+CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
+OF_LAPS = ("lap_times", "fastest_laps")
+# For how long what it gave is asked for again: laps and stops are repaired late.
+REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
+    kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
+}
+LONGEST_REPAIR = max(REPAIRED.values())
+WEEKEND = timedelta(days=4)
+SESSIONS_HOLD = timedelta(hours=12)  # the list of the sessions of a season
+
+OF_WEEKEND = 7  # requests, at most: see Weekend
+
+
+class Race(NamedTuple):
+    """A race of the calendar here, and the kinds that are wanted of it."""
+
+    id: int
+    year: int
+    round: int
+    name: str
+    circuit: str
+    date: datetime
+    kinds: Collection[str]
+
+    @property
+    def label(self) -> str:
+        return f"{self.year}/{self.round} {self.name}"
+
+
+class Session(NamedTuple):
+    """A session of a weekend."""
+
+    key: int
+    meeting: int
+    name: str  # as in the table `sessions`, or `race`
+    offset: timedelta  # of the local clock
+
+
+Rows = dict[str, list[dict[str, Value]]]  # of a Stage, by table; `status` is a text, not an id
+
+
+class OpenF1(Source):
+    """The API of OpenF1, or a copy of it: `openf1:` and its address."""
+
+    kinds = (*CLASSIFIED, "pit_stops", "lap_times")
+    publishes_after_race = False
+    is_provisional = True
+    after_end = timedelta(minutes=15)
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        return cls(address, pace) if address.partition(":")[0] == NAME else None
+
+    def __init__(self, address: str, pace: Pace) -> None:
+        super().__init__(address.partition(":")[2].rstrip("/") or OPENF1, pace)
+        pace.limits = LIMITS
+        self.meetings: dict[
+            int, tuple[float, list[Json]]
+        ] = {}  # sessions, by season, and since when
+        # What was found at the last refresh: digests of results, by meeting; sessions with laps or
+        # stops, by endpoint.
+        self.seen: dict[int, str] = {}
+        self.found: dict[str, set[int]] = {"laps": set(), "pit": set()}
+
+    @cached_property
+    def name(self) -> str:
+        return NAME
+
+    def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
+        what = "it has no calendar and no history; expected it as --from of a refresh"
+        raise LoadError(f"{NAME}: {what}")
+
+    # Requests.
+
+    def client(self, progress: Progress) -> Client:
+        return Client(self.address, progress, self.pace)
+
+    def rows(self, client: Client, query: str) -> list[Json]:
+        """The rows of an answer; none if OpenF1 has nothing yet."""
+        url = f"{client.url}/{query}"
+        client.progress(f"{query}: {self.pace.requests:,} requests")
+        try:
+            body = client.get(url)
+        except WrongStatus as error:
+            if error.status == 401:
+                raise NotYet(
+                    f"{url}: status 401, as while a session runs; asked again later"
+                ) from None
+            if error.status == 404:
+                return []
+            raise
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise LoadError(f"{url}: {body[:40]!r}; expected JSON") from None
+        if not (isinstance(found, list) and all(isinstance(row, dict) for row in found)):
+            raise LoadError(f"{url}: {body[:40]!r}; expected a list of objects")
+        return found
+
+    def sessions_of(self, client: Client, year: int) -> list[Json]:
+        """The sessions of a season, asked for twice a day."""
+        since, rows = self.meetings.get(year, (0.0, []))
+        if not rows or not 0 <= self.pace.clock() - since <= SESSIONS_HOLD.total_seconds():
+            query = f"sessions?year={year}"
+            rows = self.rows(client, query)
+            if any(needed(row, "year", f"{client.url}/{query}") != year for row in rows):
+                raise LoadError(
+                    f"{client.url}/{query}: a session of another season; expected {year}"
+                )
+            self.meetings[year] = self.pace.clock(), rows
+        return rows
+
+    # Looks.
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        races = {(race.year, race.round): race for race in self.wanted_races(known)}
+        client = self.client(progress)
+        for question in self.questions(asked):
+            race = races.get((question.year, question.round))
+            if not race:
+                continue
+            if race.year not in self.meetings:
+                return True
+            try:
+                weekend = self.weekend(client, race)
+            except Undecided:
+                continue
+            session = weekend.get(question.session)
+            if not session:
+                continue
+            if question.kind in CLASSIFIED:
+                rows = self.rows(client, f"session_result?meeting_key={session.meeting}")
+                return bool(rows) and digest_of(rows) != self.seen.get(session.meeting)
+            endpoint = "laps" if question.kind == "lap_times" else "pit"
+            if session.key not in self.found[endpoint]:
+                some = "&lap_number=2" if endpoint == "laps" else ""
+                return bool(self.rows(client, f"{endpoint}?session_key={session.key}{some}"))
+        return False
+
+    def questions(self, asked: Sequence[Expected]) -> list[Expected]:
+        """What to ask first: results that are missing, then laps and stops, then results that may
+        have changed.
+        """
+
+        def order(expected: Expected) -> tuple[int, float]:
+            is_missing, is_classified = not expected.is_stored, expected.kind in CLASSIFIED
+            first = 0 if is_missing and is_classified else 1 if is_missing else 2
+            return first, -expected.starts.timestamp()
+
+        return sorted(asked, key=order)
+
+    # Races and sessions.
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.pace.now(), UTC)
+
+    def wanted_races(self, known: Known, wanted: Wanted | None = None) -> list[Race]:
+        """The races of which a kind is wanted that OpenF1 may have: one that is missing here, or
+        that only OpenF1 gave.
+        """
+        season = wanted.season if wanted else None
+        settled = (known.notes() or {}).get("settled", []) if not season else []
+        races = []
+        with closing(OldDatabase(known.path)) as old:
+            first = season or (wanted.first if wanted else old.first_season([]))
+            for id, year, round, name, circuit, date in old.db.execute(
+                """SELECT raceId, year, round, races.name, circuitRef, date
+                   FROM races JOIN circuits USING (circuitId) WHERE year BETWEEN ? AND ?
+                   ORDER BY year, round""",
+                (first, season or LAST_SEASON),
+            ).fetchall():
+                day = datetime.fromisoformat(f"{date}T00:00:00+00:00")
+                age = self.now() - day
+                if age < -WEEKEND:
+                    continue
+                sources = dict(
+                    old.db.execute(
+                        """SELECT kind, name FROM origins JOIN sources USING (sourceId)
+                           WHERE raceId = ?""",
+                        (id,),
+                    ).fetchall()
+                )
+                kinds = [
+                    kind
+                    for kind in (*self.kinds, "fastest_laps")
+                    if (
+                        f"{date} {kind}" not in settled
+                        if kind not in sources
+                        else (season or age < REPAIRED[kind])
+                        if sources[kind] == NAME
+                        else bool(season and wanted and wanted.may_replace(sources[kind]))
+                    )
+                ]
+                if kinds:
+                    races.append(Race(id, year, round, name, circuit, day, kinds))
+        return races
+
+    def weekend(self, client: Client, race: Race) -> dict[str, Session]:
+        """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
+        rows = self.sessions_of(client, race.year)
+        place = f"{client.url}/sessions?year={race.year}"
+        meetings = []
+        for row in rows:
+            starts = moment(row, "date_start", place)
+            if (
+                row.get("session_name") == "Race"
+                and not row.get("is_cancelled")
+                and CIRCUITS.get(needed(row, "circuit_key", place)) == race.circuit
+                and starts
+                and abs(starts.date() - race.date.date()) <= timedelta(days=1)
+            ):
+                meetings.append(needed(row, "meeting_key", place))
+        if len(meetings) != 1:
+            what = "no race" if not meetings else f"{len(meetings)} races"
+            raise Undecided(f"{what} of OpenF1 at {race.circuit} on {race.date:%Y-%m-%d}")
+        return {
+            SESSIONS[name]: Session(
+                needed(row, "session_key", place),
+                meetings[0],
+                SESSIONS[name],
+                offset_of(row, place),
+            )
+            for row in rows
+            if row.get("meeting_key") == meetings[0]
+            and (name := str(row.get("session_name"))) in SESSIONS
+            and not row.get("is_cancelled")
+        }
+
+    # Refreshes.
+
+    def bring(self, wanted: Wanted) -> str:
+        before = self.pace.requests
+        races = self.wanted_races(wanted.known, wanted)
+        years = sorted({race.year for race in races})
+        requests = len(years) + OF_WEEKEND * len(races)
+        if requests > LIMITS[-1][0]:
+            minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
+            wanted.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
+        settled = (wanted.known.notes() or {}).get("settled", [])
+        for year in years:
+            of_year = [race for race in races if race.year == year]
+            found: list[tuple[Race, Rows]] = []
+            remarks: list[str] = []
+            try:
+                with closing(OldDatabase(wanted.known.path)) as old:
+                    entrants = Entrants(old.db, year)
+                client = self.client(wanted.progress)
+                for race in of_year:
+                    rows = self.of_race(client, race, entrants, remarks)
+                    found.append((race, rows))
+                    if self.now() - race.date > LONGEST_REPAIR:
+                        settled = [
+                            *settled,
+                            *(f"{race.date:%Y-%m-%d} {kind}" for kind in race.kinds),
+                        ]
+            finally:
+                # What was fetched is stored even if the next race fails.
+                for remark in remarks:
+                    wanted.say(remark)
+                if any(rows for _, rows in found) or settled:
+                    self.store(wanted, found, settled)
+        return f" after {self.pace.requests - before} requests to {self.address}"
+
+    def store(self, wanted: Wanted, found: list[tuple[Race, Rows]], settled: list[str]) -> None:
+        with closing(OldDatabase(wanted.known.path)) as old:
+
+            def fill(stage: Stage) -> list[str]:
+                fill_stage(stage, old, found)
+                at = max(f"{self.now():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
+                origin = Origin(
+                    NAME, self.address, "not stated by OpenF1", None, is_provisional=True
+                )
+                stage.name_origin(origin, at, is_loaded=False)
+                # The calendar is not OpenF1's.
+                stage.db.execute("DELETE FROM stage.origins WHERE kind = 'races'")
+                return []
+
+            wanted.store(Brought(fill, notes={"settled": sorted(set(settled))}))
+
+    def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
+        """What OpenF1 has of a race, by table. What is left out, and why, becomes a remark."""
+        try:
+            weekend = self.weekend(client, race)
+        except Undecided as why:
+            if self.now() > race.date + timedelta(days=1):
+                remarks.append(f"{NAME}: {race.label} is left out: {why}")
+            return {}
+        meeting = next(iter(weekend.values())).meeting
+        results = self.rows_of(client, "session_result", meeting)
+        self.seen[meeting] = digest_of(results)
+        if not results:
+            return {}
+        work = Weekend(self, client, race, weekend, results, entrants)
+        return work.fetch(remarks)
+
+    def rows_of(
+        self, client: Client, endpoint: str, meeting: int, session: int | None = None
+    ) -> list[Json]:
+        """The rows of a meeting, or of one session of it."""
+        query = f"{endpoint}?" + (f"session_key={session}" if session else f"meeting_key={meeting}")
+        rows = self.rows(client, query)
+        for row in rows:
+            if row.get("meeting_key") != meeting or (session and row["session_key"] != session):
+                raise LoadError(f"{client.url}/{query}: a row of another session; expected none")
+        return rows
+
+
+class Weekend:
+    """What is fetched of the weekend of a race, with at most seven requests: session_result,
+    drivers, starting_grid, pit, laps, position; and the sessions of the season.
+    """
+
+    def __init__(
+        self,
+        source: OpenF1,
+        client: Client,
+        race: Race,
+        sessions: Mapping[str, Session],
+        results: Sequence[Json],
+        entrants: Entrants,
+    ) -> None:
+        self.source, self.client, self.race, self.sessions = source, client, race, sessions
+        self.results, self.entrants = results, entrants
+        self.meeting = next(iter(sessions.values())).meeting
+        self.drivers = source.rows_of(client, "drivers", self.meeting)
+        self.grid: list[Json] | None = None
+        self.rows: Rows = {}
+
+    def of_session(self, name: str, rows: Sequence[Json] | None = None) -> list[Json]:
+        """The results of a session, or its rows among others."""
+        session = self.sessions.get(name)
+        rows = self.results if rows is None else rows
+        return [row for row in rows if session and row.get("session_key") == session.key]
+
+    def place(self, endpoint: str, name: str) -> str:
+        return f"{self.client.url}/{endpoint}?session_key={self.sessions[name].key}"
+
+    def fetch(self, remarks: list[str]) -> Rows:
+        for name in dict.fromkeys(SESSIONS.values()):
+            if name not in self.sessions:
+                continue
+            for kind in KINDS:
+                if name in KINDS[kind].sessions and kind in self.race.kinds:
+                    if kind == "fastest_laps" and "lap_times" in self.race.kinds:
+                        continue  # with the laps
+                    label = f"{NAME}: {self.race.label}, {kind.replace('_', ' ')} ({name})"
+                    try:
+                        if lacking := self.take(kind, name):
+                            remarks.append(f"{label} without {lacking}")
+                    except Undecided as why:
+                        remarks.append(f"{label} left out: {why}")
+        return self.rows
+
+    def take(self, kind: str, name: str) -> str:
+        """Adds the rows of a kind that a session has. Returns what is left out of them."""
+        results = self.of_session(name)
+        if not results:
+            return ""
+        place = self.place("session_result", name)
+        entries = entries_of(self.drivers, self.entrants, self.sessions[name].key, place)
+        if kind == "practice":
+            rows = practice_rows(results, entries, place)
+            self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
+        elif kind in ("qualifying", "sprint_qualifying"):
+            self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying", place))
+        elif kind in ("results", "sprint_results"):
+            grid = self.grid_of("sq" if name == "sprint" else "quali", results)
+            of_sprint = name == "sprint"
+            rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint, place)
+            self.add(kind, rows)
+            return remark
+        elif kind == "pit_stops":
+            session = self.sessions[name]
+            stops = self.source.rows_of(self.client, "pit", self.meeting, session.key)
+            if stops:
+                self.source.found["pit"].add(session.key)
+                place = self.place("pit", name)
+                self.add(kind, stop_rows(stops, entries, len(results), session.offset, place))
+        else:
+            self.take_laps(name, results, entries)
+        return ""
+
+    def add(self, table: str, rows: list[dict[str, Value]]) -> None:
+        self.rows.setdefault(table, []).extend(rows)
+
+    def grid_of(self, qualifying: str, results: Sequence[Json]) -> dict[int, int]:
+        if qualifying not in self.sessions:
+            return {}
+        if self.grid is None:
+            self.grid = self.source.rows_of(self.client, "starting_grid", self.meeting)
+        started = {row.get("driver_number") for row in results if not row.get("dns")}
+        return grid_of(
+            self.of_session(qualifying, self.grid),
+            self.of_session(qualifying),
+            {number for number in started if isinstance(number, int)},
+            self.place("starting_grid", qualifying),
+        )
+
+    def take_laps(self, name: str, results: Sequence[Json], entries: Mapping[int, Entry]) -> None:
+        """Adds the laps, and the fastest ones to the results."""
+        key = self.sessions[name].key
+        rows = self.source.rows_of(self.client, "laps", self.meeting, key)
+        if not rows:
+            return
+        self.source.found["laps"].add(key)
+        laps = laps_of(rows, results, self.place("laps", name))
+        if unknown := {number for number, _ in laps.times} - set(entries):
+            raise Undecided(f"no driver here for number {min(unknown)}")
+        if "lap_times" in self.race.kinds:
+            places = (
+                self.source.rows_of(self.client, "position", self.meeting, key) if laps.ends else []
+            )
+            self.add("lap_times", lap_rows(laps, places, entries, self.place("position", name)))
+        if "fastest_laps" in self.race.kinds:
+            fastest = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
+            if "results" not in self.rows:
+                grid, place = self.grid_of("quali", results), self.place("session_result", name)
+                found, _ = result_rows(results, entries, grid, self.race.year, False, place)
+                self.add("results", found)
+            for row in self.rows["results"]:
+                row |= fastest.get(int(str(row["driverId"])), {})
+
+
+def offset_of(row: Json, place: str) -> timedelta:
+    """How far the local clock of a session is ahead of UTC: `-05:00:00`."""
+    value = text(row, "gmt_offset", place)
+    try:
+        hours, minutes, *_ = map(int, value.removeprefix("-").split(":"))
+    except ValueError:
+        raise LoadError(
+            f"{place}, gmt_offset: {value[:80]!r}; expected hours and minutes"
+        ) from None
+    return timedelta(hours=hours, minutes=minutes) * (-1 if value.startswith("-") else 1)
+
+
+def digest_of(rows: Sequence[Json]) -> str:
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
+
+
+def fill_stage(stage: Stage, old: OldDatabase, found: Sequence[tuple[Race, Rows]]) -> None:
+    """Fills a stage with the races, and the lists that their records refer to."""
+    for name in ("circuits", "constructors", "drivers"):
+        copy(stage, old, name, "")
+    insert_statuses(stage, "SELECT '', 0 WHERE 0")
+    statuses = {
+        status: id for id, status in stage.db.execute("SELECT statusId, status FROM stage.status")
+    }
+    ids = [race.id for race, rows in found if rows]
+    copy(stage, old, "races", f"WHERE raceId IN ({', '.join(map(str, ids))})")
+    for table in {name: BY_NAME[name] for _, rows in found for name in rows}.values():
+        made: list[dict[str, Value]] = []
+        for race, rows in found:
+            for row in rows.get(table.name, []):
+                row = {"raceId": race.id, **row}
+                if "status" in row:
+                    row["statusId"] = statuses.get(row.pop("status"))
+                if table.id:
+                    row[table.id] = len(made) + 1
+                made.append(row)
+        names = list(dict.fromkeys(name for row in made for name in row))
+        stage.insert(table.name, names, [[row.get(name) for row in made] for name in names])
+
+
+def copy(stage: Stage, old: OldDatabase, name: str, condition: str) -> None:
+    columns = BY_NAME[name].names
+    rows = old.db.execute(f"SELECT {', '.join(columns)} FROM {name} {condition}").fetchall()
+    stage.insert(name, columns, list(zip(*rows)))

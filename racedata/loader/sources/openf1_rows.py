@@ -1,0 +1,549 @@
+"""Rows of OpenF1 as rows of a Stage: which driver and constructor they mean, and what can be known.
+
+What cannot be known beyond doubt is left out. Requests do not belong here.
+"""
+
+import sqlite3
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
+
+from racedata.loader.errors import LoadError
+from racedata.loader.values import Value
+
+Json = dict[str, Any]
+
+# The circuits as OpenF1 numbers them. Its names of places change; these keys do not.
+CIRCUITS = {
+    2: "silverstone", 4: "hungaroring", 6: "imola", 7: "spa", 9: "americas", 10: "albert_park",
+    14: "interlagos", 15: "catalunya", 19: "red_bull_ring", 22: "monaco", 23: "villeneuve",
+    39: "monza", 46: "suzuka", 49: "shanghai", 55: "zandvoort", 61: "marina_bay", 63: "bahrain",
+    65: "rodriguez", 70: "yas_marina", 144: "baku", 149: "jeddah", 150: "losail", 151: "miami",
+    152: "vegas", 153: "madring",
+}  # fmt: skip
+CONSTRUCTORS = {
+    "Alfa Romeo": "alfa", "AlphaTauri": "alphatauri", "Alpine": "alpine",
+    "Aston Martin": "aston_martin", "Audi": "audi", "Cadillac": "cadillac", "Ferrari": "ferrari",
+    "Haas F1 Team": "haas", "Kick Sauber": "sauber", "McLaren": "mclaren", "Mercedes": "mercedes",
+    "RB": "rb", "Racing Bulls": "rb", "Red Bull Racing": "red_bull", "Williams": "williams",
+}  # fmt: skip
+
+POINTS = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
+SPRINT_POINTS = (8, 7, 6, 5, 4, 3, 2, 1)
+LAST_FASTEST_LAP_POINT = 2024  # the last season with a point for the fastest lap
+
+ACTIVE = 5  # seasons since a driver's last race, at most: a namesake has his acronym too
+SHORTEST_RACE = 20 * 60_000  # milliseconds; OpenF1 has had half a second
+LONGEST_SUM = (
+    1500  # milliseconds that the sum of a driver's laps may exceed the time: lap 1 is inferred
+)
+ROUNDING = 50  # milliseconds that the sum may fall short of the time
+PENALTY = 5000  # milliseconds: penalties are multiples of it
+
+
+class Undecided(Exception):
+    """Why records are left out."""
+
+
+class Entrants:
+    """The drivers and constructors of a season here, and the numbers that they have had in it."""
+
+    def __init__(self, db: sqlite3.Connection, year: int) -> None:
+        self.drivers: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
+        last = """SELECT max(year) FROM results JOIN races USING (raceId)
+                  WHERE results.driverId = drivers.driverId AND year <= ?"""
+        for id, code, surname, active in db.execute(
+            f"SELECT driverId, code, surname, ({last}) FROM drivers WHERE code NOT NULL", (year,)
+        ):
+            if active is None or active >= year - ACTIVE:
+                self.drivers[code].append((id, plain(surname), active))
+        self.constructors = dict(
+            db.execute("SELECT constructorRef, constructorId FROM constructors").fetchall()
+        )
+        self.numbers: dict[int, int] = {}  # driverId, by number
+        self.teams: dict[int, int] = {}  # constructorId, by driverId
+        for number, driver, constructor in db.execute(
+            """SELECT number, driverId, constructorId FROM results JOIN races USING (raceId)
+               WHERE year = ? ORDER BY round, resultId""",
+            (year,),
+        ):
+            self.numbers[number], self.teams[driver] = driver, constructor
+
+    def driver(self, number: int, acronym: str, name: str) -> int | None:
+        """The driver with an acronym and name; None if there is none, or two, or the number is
+        another driver's.
+        """
+        found = [id for id, surname, _ in self.drivers.get(acronym, []) if surname in plain(name)]
+        if len(found) != 1 or self.numbers.get(number, found[0]) != found[0]:
+            return None
+        return found[0]
+
+    def constructor(self, team: object, driver: int) -> int | None:
+        """The constructor with the name that OpenF1 has; without a name, the driver's latest."""
+        if team is None:
+            return self.teams.get(driver)
+        return self.constructors.get(CONSTRUCTORS.get(str(team), ""))
+
+
+class Entry(NamedTuple):
+    """A driver of a session, for its constructor."""
+
+    driver: int
+    constructor: int
+
+
+def plain(name: str) -> str:
+    """A name without accents and case."""
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign)
+    ).casefold()
+
+
+def entries_of(
+    rows: Sequence[Json], entrants: Entrants, session: int, place: str
+) -> dict[int, Entry]:
+    """The drivers of a session by number, from the rows of the whole weekend.
+
+    A session may have rows of another series. In a weekend, a number is one driver's, so the driver
+    counts whom most sessions name.
+    """
+    named: dict[int, Counter[int]] = defaultdict(Counter)
+    teams: dict[int, dict[int, int | None]] = defaultdict(dict)  # by driver and session
+    for row in rows:
+        number = needed(row, "driver_number", place)
+        driver = entrants.driver(
+            number, text(row, "name_acronym", place), text(row, "full_name", place)
+        )
+        if driver is not None:
+            named[number][driver] += 1
+            constructor = entrants.constructor(row.get("team_name"), driver)
+            teams[driver][needed(row, "session_key", place)] = constructor
+    found = {}
+    for number, drivers in named.items():
+        (driver, count), *others = drivers.most_common(2)
+        known = [team for team in teams[driver].values() if team is not None]
+        constructor = teams[driver].get(session) or (known[-1] if known else None)
+        if constructor is not None and not (others and others[0][1] == count):
+            found[number] = Entry(driver, constructor)
+    return found
+
+
+# Values. Each of them raises LoadError for one of another type.
+
+
+def whole(row: Json, name: str, place: str) -> int | None:
+    value = row.get(name)
+    if value is not None and (type(value) is not int or not 0 <= value < 1_000_000):
+        raise LoadError(f"{place}, {name}: {str(value)[:80]!r}; expected a whole number")
+    return value
+
+
+def needed(row: Json, name: str, place: str) -> int:
+    value = whole(row, name, place)
+    if value is None:
+        raise LoadError(f"{place}, {name}: missing; expected a whole number")
+    return value
+
+
+def thousandths(value: object, place: str) -> int | None:
+    """Milliseconds, of seconds."""
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value < 100_000:  # type: ignore[operator]
+        raise LoadError(f"{place}: {str(value)[:80]!r}; expected seconds")
+    return round(float(str(value)) * 1000)
+
+
+def text(row: Json, name: str, place: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, str):
+        raise LoadError(f"{place}, {name}: {str(value)[:80]!r}; expected a text")
+    return value
+
+
+def moment(row: Json, name: str, place: str) -> datetime | None:
+    """A time in UTC; None if there is none."""
+    if row.get(name) is None:
+        return None
+    try:
+        return datetime.fromisoformat(text(row, name, place)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        what = f"{place}, {name}: {row[name][:80]!r}; expected a date and time in UTC"
+        raise LoadError(what) from None
+
+
+def lap_text(milliseconds: int | None) -> str | None:
+    """`1:23.456`."""
+    if milliseconds is None:
+        return None
+    minutes, rest = divmod(milliseconds, 60_000)
+    return f"{minutes}:{rest // 1000:02}.{rest % 1000:03}"
+
+
+# Classifications.
+
+
+def in_order(rows: Sequence[Json], place: str) -> list[Json]:
+    """The rows of a classification: by place, then those without one. A disqualified driver may
+    still be in the old row.
+    """
+    return sorted(
+        rows, key=lambda row: (whole(row, "position", place) or 999, is_disqualified(row))
+    )
+
+
+def is_disqualified(row: Json) -> bool:
+    """Whether a driver was disqualified: the flag says so, or there is a total time without a
+    place.
+    """
+    has_time = isinstance(row.get("duration"), (int, float))
+    return bool(row.get("dsq")) or (row.get("position") is None and has_time)
+
+
+def entrants_of(
+    rows: Sequence[Json], entries: Mapping[int, Entry], place: str
+) -> Iterator[tuple[int, Json, dict[str, Value]]]:
+    """The rows of a classification with the beginning of the row of a Stage: `(n, row, facts)`."""
+    numbers = Counter(needed(row, "driver_number", place) for row in rows)
+    unknown = sorted(number for number in numbers if number not in entries)
+    if unknown:
+        raise Undecided(f"no driver here for number {', '.join(map(str, unknown))}")
+    drivers = {entries[number].driver for number in numbers}
+    if len(drivers) < len(rows):
+        raise Undecided("a driver twice")
+    places = [row["position"] for row in rows if whole(row, "position", place)]
+    if sorted(places) != list(range(1, len(places) + 1)):
+        raise Undecided(f"places {', '.join(map(str, sorted(places)))[:60]}")
+    for n, row in enumerate(in_order(rows, place), 1):
+        number = row["driver_number"]
+        entry = entries[number]
+        facts = {"driverId": entry.driver, "constructorId": entry.constructor, "number": number}
+        yield n, row, facts
+
+
+def practice_rows(
+    rows: Sequence[Json], entries: Mapping[int, Entry], place: str
+) -> list[dict[str, Value]]:
+    return [
+        {
+            **facts,
+            "position": whole(row, "position", place),
+            "laps": whole(row, "number_of_laps", place),
+            "milliseconds": thousandths(row.get("duration"), f"{place}, duration"),
+        }
+        for _, row, facts in entrants_of(rows, entries, place)
+    ]
+
+
+def qualifying_rows(
+    rows: Sequence[Json], entries: Mapping[int, Entry], is_sprint: bool, place: str
+) -> list[dict[str, Value]]:
+    """The rows of a qualifying. As in f1db, everybody has a place, except in that of a sprint."""
+    found = []
+    for n, row, facts in entrants_of(rows, entries, place):
+        parts = row.get("duration")
+        if not (isinstance(parts, list) and len(parts) == 3):
+            raise LoadError(f"{place}, duration: {str(parts)[:80]!r}; expected a list of three")
+        times = [lap_text(thousandths(part, f"{place}, duration")) for part in parts]
+        position = whole(row, "position", place) if is_sprint else n
+        found.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), times))})
+    return found
+
+
+def result_rows(
+    rows: Sequence[Json],
+    entries: Mapping[int, Entry],
+    grid: Mapping[int, int],
+    year: int,
+    is_sprint: bool,
+    place: str,
+) -> tuple[list[dict[str, Value]], str]:
+    """The rows of a race or sprint, and a remark on what they lack. `status` is a text."""
+    found, remarks = [], []
+    points_right = are_points_right(rows, year, is_sprint, place)
+    if not points_right:
+        remarks.append("points, which contradict the places")
+    times_right = are_times_right(rows, place)
+    if not times_right:
+        remarks.append("times, which contradict the gaps")
+    for n, row, facts in entrants_of(rows, entries, place):
+        position, status = whole(row, "position", place), status_of(row)
+        facts |= {
+            "grid": grid.get(row["driver_number"]),
+            "positionText": str(position) if position else POSITION_TEXTS.get(status or ""),
+            "positionOrder": n,
+            "points": points_text(row) if points_right else None,
+            "laps": whole(row, "number_of_laps", place),
+            "milliseconds": (
+                thousandths(row.get("duration"), f"{place}, duration")
+                if times_right and position
+                else None
+            ),
+            "status": status,
+        }
+        found.append(facts)
+    return found, " and without ".join(remarks)
+
+
+POSITION_TEXTS = {"Retired": "R", "Disqualified": "D", "Did not start": "W"}
+
+
+def status_of(row: Json) -> str | None:
+    """The status, as far as OpenF1 tells: it has no reasons of retirements."""
+    gap = row.get("gap_to_leader")
+    if is_disqualified(row):
+        return "Disqualified"
+    if row.get("dns"):
+        return "Did not start"
+    if row.get("dnf"):
+        return "Retired"
+    if isinstance(gap, (int, float)):
+        return "Finished"
+    if isinstance(gap, str):
+        laps = gap.removeprefix("+").split(" ")[0]
+        if laps.isdecimal() and gap.upper().split(" ")[1:] in (["LAP"], ["LAPS"]):
+            return f"+{laps} Lap{'s' * (laps != '1')}"
+    return None
+
+
+def points_text(row: Json) -> str:
+    return f"{float(row['points']):g}"
+
+
+def are_points_right(rows: Sequence[Json], year: int, is_sprint: bool, place: str) -> bool:
+    """Whether the points are those of the places. In a shortened race they are not, and so they
+    are unknown here.
+    """
+    table = SPRINT_POINTS if is_sprint else POINTS
+    extra = 0
+    for row in rows:
+        points, position = row.get("points"), whole(row, "position", place)
+        if type(points) not in (int, float):
+            return False
+        by_place = table[position - 1] if position and position <= len(table) else 0
+        if points != by_place:
+            if points != by_place + 1 or not position or position > 10 or is_sprint:
+                return False
+            extra += 1
+    return extra <= (year <= LAST_FASTEST_LAP_POINT)
+
+
+def are_times_right(rows: Sequence[Json], place: str) -> bool:
+    """Whether the total times are those of the winner and the gaps, and long enough for a race."""
+    timed = [
+        (row["duration"], row["gap_to_leader"])
+        for row in rows
+        if whole(row, "position", place) and isinstance(row.get("duration"), (int, float))
+        and isinstance(row.get("gap_to_leader"), (int, float))
+    ]  # fmt: skip
+    if not timed:
+        return True
+    first = min(duration for duration, _ in timed)
+    return first * 1000 >= SHORTEST_RACE and all(
+        abs(duration - gap - first) < 0.0015 for duration, gap in timed
+    )
+
+
+def grid_of(
+    rows: Sequence[Json], qualified: Sequence[Json], started: Collection[int], place: str
+) -> dict[int, int]:
+    """The places on the grid by number, as far as they are known.
+
+    A start from the pit lane looks like one of the last places. So a place is known only if the
+    driver, or one behind, has not lost any place since qualifying, and is not among the last.
+    """
+    places = {needed(row, "driver_number", place): whole(row, "position", place) for row in rows}
+    known = {number: n for number, n in places.items() if n and number in started}
+    best = {row["driver_number"]: whole(row, "position", place) for row in qualified}
+    if sorted(n or 0 for n in places.values()) != list(range(1, len(places) + 1)):
+        return {}
+    certain = [n for number, n in known.items() if n <= (best.get(number) or 0)]
+    last = min(max(certain, default=0), len(places) - PIT_LANE)
+    return {number: n for number, n in known.items() if n <= last}
+
+
+PIT_LANE = 3  # how many have started from there in a race, and looked as if they had qualified last
+
+
+# Laps and stops.
+
+
+class Laps(NamedTuple):
+    """The laps of a race, if it is whole: `(number, lap) -> milliseconds`; without a first lap that
+    is not exact.
+    """
+
+    times: Mapping[tuple[int, int], int]
+    ends: Mapping[tuple[int, int], datetime]  # when it ended, as far as that is known
+
+
+def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
+    """The laps of a race. Raises Undecided, which says why, unless all are present and right."""
+    times: dict[int, dict[int, int]] = {needed(row, "driver_number", place): {} for row in results}
+    ends: dict[tuple[int, int], datetime] = {}
+    for row in rows:
+        number, lap = needed(row, "driver_number", place), needed(row, "lap_number", place)
+        duration = thousandths(row.get("lap_duration"), f"{place}, lap_duration")
+        if duration is None:
+            continue  # lap 1, or the last row of a driver who has ended
+        if number not in times:
+            raise Undecided(f"laps of number {number}, which has no result")
+        if lap in times[number]:
+            raise Undecided(f"lap {lap} of number {number} twice")
+        times[number][lap] = duration
+        if lap > 1 and (start := moment(row, "date_start", place)):
+            ends[number, lap] = start + timedelta(milliseconds=duration)
+    shortest = 0.9 * usual_fastest_lap(times)
+    for row in results:
+        number = row["driver_number"]
+        laps = times[number]
+        check_numbers(number, laps, whole(row, "number_of_laps", place))
+        if any(time < shortest for time in laps.values()):
+            raise Undecided(f"number {number} has a lap that is too short")
+        first = laps.pop(1, None)
+        total = thousandths(row.get("duration"), f"{place}, duration")
+        if first is not None and total is not None and row.get("position"):
+            laps[1] = first_lap(number, first, sum(laps.values()), total)
+    found = {(number, lap): time for number, laps in times.items() for lap, time in laps.items()}
+    return Laps(found, ends)
+
+
+def check_numbers(number: int, laps: Collection[int], count: int | None) -> None:
+    """Raises Undecided unless a driver has all laps from the second on; `count` may be unknown."""
+    expected = range(2, (max(laps, default=0) if count is None else count) + 1)
+    if wrong := {*expected} ^ {*laps} - {1}:
+        what = "too many" if min(wrong) in laps else "missing"
+        raise Undecided(f"lap {min(wrong)} of number {number} is {what}")
+
+
+def usual_fastest_lap(times: Mapping[int, Mapping[int, int]]) -> int:
+    """The median of the drivers' fastest laps: the fastest of all may be a lap that is too short."""
+    fastest = sorted(
+        min(time for lap, time in laps.items() if lap > 1)
+        for laps in times.values()
+        if max(laps, default=0) > 1
+    )
+    if not fastest:
+        raise Undecided("no laps")
+    return fastest[len(fastest) // 2]
+
+
+def first_lap(number: int, inferred: int, others: int, total: int) -> int:
+    """The time of lap 1. OpenF1 infers it, up to a second too long: exact is the total without the
+    other laps, and without penalties, which the total has.
+    """
+    excess = others + inferred - total
+    penalty = PENALTY * round((LONGEST_SUM / 2 - excess) / PENALTY)
+    if penalty < 0 or not -ROUNDING <= excess + penalty <= LONGEST_SUM:
+        raise Undecided(f"the laps of number {number} are {excess / 1000:.3f} s off the total")
+    return total - penalty - others
+
+
+def lap_rows(
+    laps: Laps, positions: Sequence[Json], entries: Mapping[int, Entry], place: str
+) -> list[dict[str, Value]]:
+    """The rows of laps, with the places at their ends as far as these are known."""
+    changes: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
+    for row in positions:
+        at, n = moment(row, "date", place), whole(row, "position", place)
+        if at and n:
+            changes[needed(row, "driver_number", place)].append((at, n))
+    found: list[dict[str, Value]] = []
+    for (number, lap), time in sorted(laps.times.items(), key=lambda each: each[0][::-1]):
+        end = laps.ends.get((number, lap))
+        known = [n for at, n in sorted(changes[number]) if end and at <= end + AFTER_LINE]
+        found.append(
+            {
+                "driverId": entries[number].driver,
+                "lap": lap,
+                "position": known[-1] if known else None,
+                "time": lap_text(time),
+            }
+        )
+    by_lap = Counter((row["lap"], row["position"]) for row in found)
+    for row in found:  # two at one place: of one of them, the change came too late
+        if by_lap[row["lap"], row["position"]] > 1:
+            row["position"] = None
+    return found
+
+
+AFTER_LINE = timedelta(seconds=1)  # a change of places is published when the line has been crossed
+
+
+def fastest_laps(laps: Laps) -> dict[int, dict[str, Value]]:
+    """The fastest lap of each driver, by number; the first lap is never it."""
+    best: dict[int, tuple[int, int]] = {}
+    for (number, lap), time in sorted(laps.times.items()):
+        if lap > 1 and (number not in best or time < best[number][0]):
+            best[number] = time, lap
+    return {
+        number: {"fastestLap": lap, "rank": rank, "fastestLapTime": lap_text(time)}
+        for rank, (number, (time, lap)) in enumerate(
+            sorted(best.items(), key=lambda each: each[1]), 1
+        )
+    }
+
+
+def stop_rows(
+    rows: Sequence[Json],
+    entries: Mapping[int, Entry],
+    drivers: int,
+    offset: timedelta,
+    place: str,
+) -> list[dict[str, Value]]:
+    """The pit stops: `offset` is that of the local clock, `drivers` how many have started."""
+    found: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
+    for row in rows:
+        number, lap = needed(row, "driver_number", place), whole(row, "lap_number", place)
+        lane = row.get("lane_duration", row.get("pit_duration"))
+        duration, left = thousandths(lane, f"{place}, lane_duration"), moment(row, "date", place)
+        if lap is None or duration is None or left is None:
+            continue
+        if number not in entries:
+            raise Undecided(f"no driver here for number {number}")
+        found[number].append((lap, duration, left))
+    driven_through = laps_behind_safety_car(list(found.values()), drivers)
+    made: list[tuple[int, datetime, dict[str, Value]]] = []
+    for number, stops in found.items():
+        kept = sorted(stop for stop in stops if stop[:2] not in driven_through)
+        for n, (lap, duration, left) in enumerate(kept, 1):
+            entered = left + offset - timedelta(milliseconds=duration) - BEFORE_ENTRY
+            made.append(
+                (
+                    lap,
+                    entered,
+                    {
+                        "driverId": entries[number].driver,
+                        "stop": n,
+                        "lap": lap,
+                        "time": f"{entered:%H:%M:%S}",
+                        "milliseconds": duration,
+                    },
+                )
+            )
+    return [row for _, _, row in sorted(made, key=lambda each: each[:2])]
+
+
+def laps_behind_safety_car(
+    found: Sequence[Sequence[tuple[int, int, datetime]]], drivers: int
+) -> set[tuple[int, int]]:
+    """The drives through the lane that are no stops, as `(lap, duration)`.
+
+    If the safety car leads the field through the lane, most drivers need less time than a stop
+    takes. For one lap, other sources count that as stops; for several laps in a row, they do not.
+    """
+    durations = sorted(duration for stops in found for _, duration, _ in stops)
+    if not durations:
+        return set()
+    shortest = durations[len(durations) // 2] - SHORTEST_STOP
+    drives = [(lap, time) for stops in found for lap, time, _ in stops if time < shortest]
+    count = Counter(lap for lap, _ in drives)
+    laps = {lap for lap, n in count.items() if n > drivers / 2}
+    return {(lap, time) for lap, time in drives if lap in laps and {lap - 1, lap + 1} & laps}
+
+
+SHORTEST_STOP = 2000  # milliseconds
+# Ergast's time is that of the entry, to the second, and about half a second earlier than OpenF1's.
+BEFORE_ENTRY = timedelta(seconds=0.5)
