@@ -29,14 +29,14 @@ from racedata.database import COMMAND, DatabaseError, read
         (spoiling.endless, "is not an SQLite database; remove it"),
         (spoiling.overwritten, "is not an SQLite database; remove it"),
         (spoiling.foreign, "is an SQLite database, but not one of racedata; remove it"),
-        (spoiling.version(3), "has schema version 3, older than this program's, 6; to build it"),
+        (spoiling.version(3), "has schema version 3, older than this program's, 7; to build it"),
         (
             spoiling.version(0),
-            "has schema version 0, older than this program's, 6; to build a new one",
+            "has schema version 0, older than this program's, 7; to build a new one",
         ),
         (
             spoiling.version(9),
-            "has schema version 9, newer than this program's, 6; to build a new one",
+            "has schema version 9, newer than this program's, 7; to build a new one",
         ),
         (spoiling.truncated, "is damaged"),
         (spoiling.header_only, "is damaged"),

@@ -1,7 +1,7 @@
 """The database that is there before a refresh: what it has, and what it lacks."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from itertools import zip_longest
 from pathlib import Path
@@ -22,6 +22,12 @@ UNFINISHED = f"""
     WHERE year < ({LATEST}) GROUP BY year
     HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
         AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
+
+
+# The kinds of races whose records only count until another source has them.
+PROVISIONAL = """
+    SELECT raceId, kind FROM origins JOIN sources USING (sourceId)
+    WHERE isProvisional AND kind NOT IN ('races', 'sessions')"""
 
 
 class OldDatabase:
@@ -101,15 +107,21 @@ class OldDatabase:
 
     def without_laps(self, also_from_apis: bool) -> dict[int, int]:
         """The seasons of races, by raceId, whose results a refresh gave, but from no API, and that
-        have no laps.
+        have no laps, or provisional ones.
         """
         found = self.db.execute(
-            """SELECT raceId, year FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+            f"""SELECT raceId, year
+               FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
                WHERE kind = 'results' AND fetchedAt NOT NULL AND (sources.name NOT LIKE 'http%' OR ?)
-                   AND raceId NOT IN (SELECT raceId FROM lap_times)""",
+                   AND (raceId NOT IN (SELECT raceId FROM lap_times)
+                       OR (raceId, 'lap_times') IN ({PROVISIONAL}))""",
             (also_from_apis,),
         )
         return dict(found.fetchall())
+
+    def provisional(self, kinds: Collection[str]) -> set[int]:
+        """The races of which records of one of these kinds are provisional."""
+        return {race for race, kind in self.db.execute(PROVISIONAL) if kind in kinds}
 
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
@@ -131,6 +143,9 @@ class OldDatabase:
                     lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")
                 elif changed:
                     lines.append(f"{table.name:<22}{now:>12,} rows, {changed:,} changed")
+            before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
+            if not lines and now < before:
+                lines.append(f"{'confirmed':<22}{before - now:>12,} kinds of records of a race")
             if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
                 lines.append("a season here is as complete as that of the source")
         return lines

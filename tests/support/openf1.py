@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from support import EXPECTED
 from support.apis import Answer
 
 Json = dict[str, Any]
@@ -28,6 +29,31 @@ def recorded_rows(folder: Path) -> dict[str, list[Json]]:
         for name in ENDPOINTS
         for path in [folder / f"{name}.json"]
     }
+
+
+def excerpt() -> dict[str, list[Json]]:
+    """The rows of two weekends, by endpoint: Austria and Austin in 2023, and the laps of Austin."""
+    found = json.loads((EXPECTED / "openf1.json").read_text(encoding="utf-8"))
+    laps = found.pop("laps")
+    rows = {
+        name: [dict(zip(table["columns"], row)) for row in table["rows"]]
+        for name, table in found.items()
+    }
+    # The drivers of a weekend are those of each session.
+    rows["drivers"] = [
+        {**driver, "session_key": session["session_key"]}
+        for session in rows["sessions"]
+        for driver in rows["drivers"]
+        if driver["meeting_key"] == session["meeting_key"]
+    ]
+    keys = {name: laps[name] for name in ("session_key", "meeting_key")}
+    rows["laps"] = [
+        {**keys, "driver_number": int(number), "lap_number": lap, "lap_duration": duration}
+        for number, durations in laps["durations"].items()
+        for lap, duration in enumerate(durations, 1)
+        if duration is not None
+    ]
+    return rows
 
 
 class OpenF1Server:

@@ -67,6 +67,7 @@ LONGEST_REPAIR = max(REPAIRED.values())
 WEEKEND = timedelta(days=4)
 SESSIONS_HOLD = timedelta(hours=12)  # the list of the sessions of a season
 
+FIRST = 2023  # the first season that OpenF1 has
 OF_WEEKEND = 7  # requests, at most: see Weekend
 
 
@@ -221,7 +222,7 @@ class OpenF1(Source):
         settled = (known.notes() or {}).get("settled", []) if not season else []
         races = []
         with closing(OldDatabase(known.path)) as old:
-            first = season or (wanted.first if wanted else old.first_season([]))
+            first = season or max(FIRST, wanted.first if wanted else old.first_season([]))
             for id, year, round, name, circuit, date in old.db.execute(
                 """SELECT raceId, year, round, races.name, circuitRef, date
                    FROM races JOIN circuits USING (circuitId) WHERE year BETWEEN ? AND ?

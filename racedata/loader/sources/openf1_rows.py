@@ -47,18 +47,27 @@ class Undecided(Exception):
     """Why records are left out."""
 
 
+class Driver(NamedTuple):
+    """A driver whom an acronym may mean."""
+
+    id: int
+    surname: str
+    number: int | None  # the permanent one
+
+
 class Entrants:
     """The drivers and constructors of a season here, and the numbers that they have had in it."""
 
     def __init__(self, db: sqlite3.Connection, year: int) -> None:
-        self.drivers: dict[str, list[tuple[int, str, int | None]]] = defaultdict(list)
+        self.drivers: dict[str, list[Driver]] = defaultdict(list)  # by acronym
         last = """SELECT max(year) FROM results JOIN races USING (raceId)
                   WHERE results.driverId = drivers.driverId AND year <= ?"""
-        for id, code, surname, active in db.execute(
-            f"SELECT driverId, code, surname, ({last}) FROM drivers WHERE code NOT NULL", (year,)
+        for id, code, surname, number, active in db.execute(
+            f"SELECT driverId, code, surname, number, ({last}) FROM drivers WHERE code NOT NULL",
+            (year,),
         ):
             if active is None or active >= year - ACTIVE:
-                self.drivers[code].append((id, plain(surname), active))
+                self.drivers[code].append(Driver(id, plain(surname), number))
         self.constructors = dict(
             db.execute("SELECT constructorRef, constructorId FROM constructors").fetchall()
         )
@@ -75,10 +84,12 @@ class Entrants:
         """The driver with an acronym and name; None if there is none, or two, or the number is
         another driver's.
         """
-        found = [id for id, surname, _ in self.drivers.get(acronym, []) if surname in plain(name)]
-        if len(found) != 1 or self.numbers.get(number, found[0]) != found[0]:
+        found = [each for each in self.drivers.get(acronym, []) if each.surname in plain(name)]
+        if len(found) > 1:
+            found = [each for each in found if each.number == number]
+        if len(found) != 1 or self.numbers.get(number, found[0].id) != found[0].id:
             return None
-        return found[0]
+        return found[0].id
 
     def constructor(self, team: object, driver: int) -> int | None:
         """The constructor with the name that OpenF1 has; without a name, the driver's latest."""
@@ -277,9 +288,7 @@ def result_rows(
             "points": points_text(row) if points_right else None,
             "laps": whole(row, "number_of_laps", place),
             "milliseconds": (
-                thousandths(row.get("duration"), f"{place}, duration")
-                if times_right and position
-                else None
+                thousandths(row.get("duration"), f"{place}, duration") if times_right else None
             ),
             "status": status,
         }
@@ -404,7 +413,7 @@ def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
             raise Undecided(f"number {number} has a lap that is too short")
         first = laps.pop(1, None)
         total = thousandths(row.get("duration"), f"{place}, duration")
-        if first is not None and total is not None and row.get("position"):
+        if first is not None and total is not None:
             laps[1] = first_lap(number, first, sum(laps.values()), total)
     found = {(number, lap): time for number, laps in times.items() for lap, time in laps.items()}
     return Laps(found, ends)
@@ -419,7 +428,7 @@ def check_numbers(number: int, laps: Collection[int], count: int | None) -> None
 
 
 def usual_fastest_lap(times: Mapping[int, Mapping[int, int]]) -> int:
-    """The median of the drivers' fastest laps: the fastest of all may be a lap that is too short."""
+    """The median of the drivers' fastest laps: the fastest of all may be a wrong one."""
     fastest = sorted(
         min(time for lap, time in laps.items() if lap > 1)
         for laps in times.values()
