@@ -2,21 +2,37 @@
 what is wrong or doubtful is left out.
 """
 
+import hashlib
+import io
 import shutil
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
-from support.apis import Server, refreshed, served
-from support.loads import changed, select
+from support import EXPECTED, SAMPLE
+from support.answers import client
+from support.apis import Answer, Server, answers_of, refreshed, served
+from support.loads import changed, rows_of, select
 from support.openf1 import OpenF1Server, excerpt
+from support.season import LimitedApi, SeasonOver, SimulatedTime
 
 from racedata.kinds import KINDS
 from racedata.loader.build import load
+from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.earlier import open_read_only
 from racedata.loader.errors import LoadError
+from racedata.loader.follow import Following, Loop
+from racedata.loader.refresh import Refresh, followed
+from racedata.loader.schedule import Expected, expected_records
+from racedata.loader.sources import Pace
+from racedata.loader.sources.openf1 import LIMITS
 
 Json = dict[str, Any]
 Rows = dict[str, list[Json]]
@@ -28,9 +44,10 @@ RECORDS = [kind for kind in KINDS if not KINDS[kind].table]
 GIVEN = [kind for kind in RECORDS if "standings" not in kind]
 
 
-def without(database: Path, *kinds: str) -> Path:
-    """A database without these records of the two weekends."""
-    ids = "SELECT raceId FROM races WHERE year = 2023 AND round IN (9, 18)"
+def without(database: Path, *kinds: str, rounds: tuple[int, ...] = (9, 18)) -> Path:
+    """A database without these records of the two weekends, or of one."""
+    numbers = ", ".join(map(str, rounds))
+    ids = f"SELECT raceId FROM races WHERE year = 2023 AND round IN ({numbers})"
     for kind in kinds:
         changed(database, f"DELETE FROM {kind} WHERE raceId IN ({ids})")
         changed(database, f"DELETE FROM origins WHERE kind = '{kind}' AND raceId IN ({ids})")
@@ -219,9 +236,10 @@ def test_fastest_laps_are_those_from_the_second_lap_on(
     refresh(lacking, openf1)
     columns = "fastestLapTime, rank"
     new, old = (facts(each, "results", columns, 18) for each in (lacking, sample_database))
-    # Albon's was deleted.
+    # Albon's was deleted; and others do not count those of one who was disqualified.
     assert [pair for pair in zip(new, old) if pair[0] != pair[1]] == [
-        (("albon", "1:41.318", 15), ("albon", "1:41.371", 15))
+        (("albon", "1:41.318", 15), ("albon", "1:41.371", 15)),
+        (("leclerc", "1:41.025", 13), ("leclerc", None, None)),
     ]
 
 
@@ -250,6 +268,276 @@ def test_a_race_with_a_wrong_lap_has_no_laps(
     said = "\n".join(refresh(lacking, openf1))
     assert f"United States Grand Prix, lap times (race) left out: {why}" in said
     assert facts(lacking, "lap_times", "lap", 18) == []
+
+
+# Other sources.
+
+
+@pytest.fixture(scope="module")
+def api(sample_database: Path) -> Iterator[Server]:
+    """An API with the sample."""
+    with served(answers_of(client(sample_database))) as server:
+        yield server
+
+
+def provisional(database: Path) -> dict[str, str]:
+    """Which records are provisional: the races' rounds, by kind."""
+    return dict(
+        select(
+            database,
+            """SELECT kind, group_concat(round) FROM origins JOIN sources USING (sourceId)
+               JOIN races USING (raceId) WHERE isProvisional GROUP BY kind""",
+        )
+    )
+
+
+@pytest.fixture
+def copied(filled: Filled, tmp_path: Path) -> Path:
+    """A copy of the database that OpenF1 has filled in."""
+    return shutil.copy(filled.database, tmp_path / "racedata.db")
+
+
+def test_what_another_source_has_replaces_it_even_if_it_is_the_same(
+    copied: Path, api: Server, openf1: Server, sample_database: Path
+) -> None:
+    assert {*provisional(copied)} == {*GIVEN} - {"lap_times"}
+    later = SUNDAY + 40 * 86400
+    refreshed(copied, api.url, f"openf1:{openf1.url}", now=later)
+    assert provisional(copied) == {}
+    for kind in GIVEN:
+        for round in (9, 18):
+            columns = "*" if kind == "practice" else "classified.raceId"
+            new, old = (facts(each, kind, columns, round) for each in (copied, sample_database))
+            assert len(new) == len(old)
+    assert facts(copied, "results", "status, points, grid", 18) == facts(
+        sample_database, "results", "status, points, grid", 18
+    )
+
+
+def test_it_replaces_nothing_that_another_source_gave(
+    database: Path, openf1: Server, rows: Rows
+) -> None:
+    before = rows_of(database)
+    for row in rows["session_result"]:
+        row["number_of_laps"] = 7
+    refreshed(database, f"openf1:{openf1.url}", season=2023, now=SUNDAY)
+    assert rows_of(database) == before
+    assert provisional(database) == {}
+
+
+def test_a_load_of_another_source_replaces_it(copied: Path, sample_database: Path) -> None:
+    load([str(SAMPLE)], str(copied), CORRECTIONS, lambda text: None)
+    assert provisional(copied) == {}
+    assert rows_of(copied) == rows_of(sample_database)
+
+
+def test_what_it_gave_is_asked_again_for_a_week_and_stops_for_a_month(
+    copied: Path, openf1: Server, rows: Rows
+) -> None:
+    for row in rows["session_result"]:
+        if row["session_key"] == RACE and row["driver_number"] == 1:
+            row["points"] = 25.0
+    url, asked = f"openf1:{openf1.url}", []
+    for days in (3, 20, 40):
+        openf1.paths.clear()
+        refreshed(copied, url, now=SUNDAY + days * 86400)
+        asked.append({path.partition("?")[0] for path in openf1.paths})
+    assert asked[0] == {"sessions", "session_result", "drivers", "starting_grid", "pit", "laps"}
+    assert "pit" in asked[1]
+    # The laps are still missing: of a race that is over a month old, they are asked for only once.
+    assert asked[2] == {"sessions", "session_result", "drivers", "laps"}
+    openf1.paths.clear()
+    refreshed(copied, url, now=SUNDAY + 41 * 86400)
+    assert openf1.paths == ["sessions?year=2023"]
+
+
+# A weekend of three sources, minute by minute.
+
+JOLPICA_AFTER = {"qualifying": 3, "sprint": 3, "results": 6, "laps": 30}  # hours after the start
+F1DB_AFTER = timedelta(hours=7)
+START = {
+    "fp1": datetime(2023, 10, 20, 17, 30, tzinfo=UTC),
+    "quali": datetime(2023, 10, 20, 21, tzinfo=UTC),
+    "sq": datetime(2023, 10, 21, 17, 30, tzinfo=UTC),
+    "sprint": datetime(2023, 10, 21, 22, tzinfo=UTC),
+    "race": datetime(2023, 10, 22, 19, tzinfo=UTC),
+}
+SESSION_OF = {kind: KINDS[kind].sessions[0] for kind in GIVEN}
+HALF, WEEK = timedelta(minutes=30), timedelta(days=7)
+
+
+class Weekend:
+    """The weekend in Austin: a database without it, and three sources that publish it one by one."""
+
+    def __init__(self, database: Path, whole: Path, folder: Path, rows: Rows) -> None:
+        self.database = database
+        self.time = SimulatedTime(START["fp1"] - timedelta(hours=12), START["race"] + WEEK)
+        self.ends = {
+            row["session_key"]: datetime.fromisoformat(row["date_end"]) for row in rows["sessions"]
+        }
+        self.starts = {
+            row["session_key"]: datetime.fromisoformat(row["date_start"])
+            for row in rows["sessions"]
+        }
+        self.seen: list[tuple[datetime, dict[str, str]]] = []  # what a client saw, and since when
+        self.complaints: list[str] = []
+        before, after = (
+            answers_of(client(each)) for each in (shutil.copy(database, folder / "0.db"), whole)
+        )
+        self.before, self.after = before, after
+        self.openf1 = LimitedApi(
+            self.time, OpenF1Server(rows, self.is_live, self.is_published).answer, LIMITS
+        )
+        self.jolpica = LimitedApi(self.time, self.of_jolpica)
+        self.releases = [release_of(folder, without="1097"), release_of(folder)]
+        self.f1db = LimitedApi(self.time, self.of_f1db)
+
+    def is_live(self) -> bool:
+        return any(
+            start - HALF <= self.time.now < self.ends[key] + HALF
+            for key, start in self.starts.items()
+        )
+
+    def is_published(self, endpoint: str, row: Json) -> bool:
+        if endpoint == "sessions":
+            return True
+        return self.time.now >= self.ends[row["session_key"]] + timedelta(minutes=5)
+
+    def of_jolpica(self, path: str) -> Answer:
+        if "practice" in path or "sprintqualifying" in path:
+            return 404, {}, b""
+        for name, hours in JOLPICA_AFTER.items():
+            session = {"qualifying": "quali", "sprint": "sprint"}.get(name, "race")
+            if f"/{name}." in path:
+                is_out = self.time.now >= START[session] + timedelta(hours=hours)
+                return (self.after if is_out else self.before)(path)
+        is_out = self.time.now >= START["race"] + timedelta(hours=JOLPICA_AFTER["results"])
+        return (self.after if is_out else self.before)(path)
+
+    def of_f1db(self, path: str) -> Answer:
+        content = self.releases[self.time.now >= START["race"] + F1DB_AFTER]
+        if path.endswith("checksums_sha256.txt"):
+            return 200, {}, f"{hashlib.sha256(content).hexdigest()}  f1db-csv.zip\n".encode()
+        return 200, {}, content
+
+    def play(self, *addresses: str) -> None:
+        """Follows the sources until the end, as the command does."""
+        new_pace = partial(Pace, self.time.seconds, self.time.sleep, self.time.seconds)
+
+        def following(number: int) -> Following:
+            said: list[str] = []
+            refresh = Refresh(
+                str(self.database), addresses, None, None, lambda text: None, said.append, new_pace
+            )
+            return Following(followed(refresh.sources[number], refresh, said), self.time.now)
+
+        def expected() -> list[Expected]:
+            with closing(open_read_only(self.database)) as db:
+                return expected_records(db)
+
+        each = [following(number) for number in reversed(range(len(addresses)))]
+        loop = Loop(
+            expected,
+            self.time.utc,
+            self.time.sleep,
+            self.note,
+            lambda error, due: self.complaints.append(f"{self.time.now:%a %H:%M} {error}"),
+        )
+        with suppress(SeasonOver):
+            while True:
+                loop.look(min(each, key=lambda one: one.due))
+
+    def note(self, line: str) -> None:
+        origins = select(
+            self.database,
+            """SELECT kind, sources.name FROM origins JOIN sources USING (sourceId)
+               JOIN races USING (raceId) WHERE year = 2023 AND round = 18""",
+        )
+        self.seen.append((self.time.now, dict(origins)))
+
+    def since(self, kind: str) -> list[tuple[datetime, str]]:
+        """The sources that a client saw a kind from, and since when."""
+        found: list[tuple[datetime, str]] = []
+        for time, origins in self.seen:
+            if kind in origins and (not found or found[-1][1] != origins[kind]):
+                found.append((time, origins[kind]))
+        return found
+
+
+def release_of(folder: Path, without: str = "") -> bytes:
+    """A release of f1db; if wanted, without the records of a race."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for path in sorted((EXPECTED / "f1db").iterdir()):
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if not without or not line.startswith(f"{without},")]
+            is_list = path.name == "f1db-races.csv"
+            archive.writestr(path.name, "".join(lines if is_list else kept))
+    return content.getvalue()
+
+
+@pytest.fixture
+def weekend(database: Path, sample_database: Path, tmp_path: Path, rows: Rows) -> Weekend:
+    rows["position"] = []
+    repair(rows, sample_database)
+    return Weekend(without(database, *RECORDS, rounds=(18,)), sample_database, tmp_path, rows)
+
+
+@pytest.mark.long(30)
+def test_a_weekend_of_three_sources_is_known_within_half_an_hour_and_ends_with_the_preferred(
+    weekend: Weekend, sample_database: Path
+) -> None:
+    with (
+        served(weekend.jolpica.answer) as jolpica,
+        served(weekend.f1db.answer) as f1db,
+        served(weekend.openf1.answer) as openf1,
+    ):
+        weekend.play(jolpica.url, f"{f1db.url}/f1db-csv.zip", f"openf1:{openf1.url}")
+    order = [jolpica.url, "f1db", "openf1"]
+    for kind in GIVEN:
+        steps = weekend.since(kind)
+        names = [name for _, name in steps]
+        assert names[0] == "openf1", kind
+        # Nothing goes back to a less preferred source.
+        assert sorted(names, key=order.index, reverse=True) == names, (kind, names)
+        end = max(
+            weekend.ends[key]
+            for key, start in weekend.starts.items()
+            if start == START[SESSION_OF[kind]]
+        )
+        assert steps[0][0] <= end + HALF + HALF, kind  # free half an hour after the session
+    assert provisional(weekend.database) == {}
+    for kind, columns in {
+        "results": f"{RESULT}, points, grid, status, rank",
+        "sprint_results": f"{RESULT}, points, grid, status",
+        "qualifying": "position, q1, q2, q3",
+        "pit_stops": "stop, lap, milliseconds",
+        "lap_times": "lap, position, classified.time",
+    }.items():
+        new, old = (facts(each, kind, columns, 18) for each in (weekend.database, sample_database))
+        assert new == old
+    # One line for each series of refusals, at most one per session.
+    assert all("status 401" in line for line in weekend.complaints)
+    assert len(weekend.complaints) <= len(START)
+    assert len(weekend.openf1.answered) < 60
+    assert len(weekend.jolpica.answered) <= 300
+
+
+def test_401_for_a_day_is_one_line_and_asked_again_every_quarter_of_an_hour(
+    weekend: Weekend,
+) -> None:
+    weekend.time.end = weekend.time.now + timedelta(days=1)
+    weekend.is_live = lambda: True  # type: ignore[method-assign]
+    refuse = LimitedApi(weekend.time, OpenF1Server({}, weekend.is_live).answer, LIMITS)
+    with served(refuse.answer) as openf1:
+        weekend.play(f"openf1:{openf1.url}")
+    assert len(weekend.complaints) == 1
+    times = [each.time for each in refuse.answered]
+    assert max(later - earlier for earlier, later in pairwise(times)) < HALF
+    assert len(times) < 100
+
+
+# Faults. What is wrong is one line, and everything else is stored.
 
 
 def test_load_refuses_it(tmp_path: Path) -> None:

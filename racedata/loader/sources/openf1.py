@@ -222,7 +222,8 @@ class OpenF1(Source):
         settled = (known.notes() or {}).get("settled", []) if not season else []
         races = []
         with closing(OldDatabase(known.path)) as old:
-            first = season or max(FIRST, wanted.first if wanted else old.first_season([]))
+            unfinished = min(old.first_season([]), wanted.first if wanted else LAST_SEASON)
+            first = season or max(FIRST, unfinished)
             for id, year, round, name, circuit, date in old.db.execute(
                 """SELECT raceId, year, round, races.name, circuitRef, date
                    FROM races JOIN circuits USING (circuitId) WHERE year BETWEEN ? AND ?
