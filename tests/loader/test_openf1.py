@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import pytest
 from support import EXPECTED, SAMPLE
 from support.answers import client
-from support.apis import Answer, Server, answers_of, refreshed, served
+from support.apis import FAULTS, Answer, Server, answers_of, refreshed, served
 from support.loads import changed, rows_of, select
 from support.openf1 import OpenF1Server, excerpt
 from support.season import LimitedApi, SeasonOver, SimulatedTime
@@ -367,7 +367,7 @@ HALF, WEEK = timedelta(minutes=30), timedelta(days=7)
 
 
 class Weekend:
-    """The weekend in Austin: a database without it, and three sources that publish it one by one."""
+    """The weekend in Austin: a database without it, and three sources that publish it."""
 
     def __init__(self, database: Path, whole: Path, folder: Path, rows: Rows) -> None:
         self.database = database
@@ -538,6 +538,181 @@ def test_401_for_a_day_is_one_line_and_asked_again_every_quarter_of_an_hour(
 
 
 # Faults. What is wrong is one line, and everything else is stored.
+
+
+def rounds_with(database: Path, kind: str) -> set[int]:
+    found = select(
+        database,
+        f"SELECT DISTINCT round FROM {kind} JOIN races USING (raceId) WHERE year = 2023",
+    )
+    return {round for (round,) in found}
+
+
+@pytest.mark.parametrize("fault", ["html", "broken off", "an error", "nothing"])
+def test_a_broken_answer_is_one_line_and_what_came_before_is_stored(
+    openf1: Server, lacking: Path, fault: str
+) -> None:
+    openf1.faults = {7: FAULTS[fault]}  # the drivers of the second weekend
+    with pytest.raises(LoadError) as error:
+        refresh(lacking, openf1)
+    assert "\n" not in str(error.value)
+    assert "/drivers?meeting_key=1222: " in str(error.value)
+    assert rounds_with(lacking, "results") == {9}
+    openf1.faults = {}
+    refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {9, 18}
+
+
+@pytest.mark.parametrize("header", [{}, {"Retry-After": "7"}], ids=["alone", "Retry-After"])
+def test_after_429_it_waits_and_asks_again(
+    openf1: Server, lacking: Path, header: dict[str, str]
+) -> None:
+    openf1.faults = {1: lambda body: (429, header, b""), 2: lambda body: (429, header, b"")}
+    slept: list[float] = []
+    pace = Pace(clock=lambda: 0, sleep=slept.append, now=lambda: SUNDAY)
+    url = f"openf1:{openf1.url}"
+    Refresh(
+        str(lacking), [url], 2023, None, lambda text: None, lambda line: None, lambda: pace
+    ).run()
+    assert slept.count(7 if header else 30) >= 2
+    assert rounds_with(lacking, "results") == {9, 18}
+
+
+def test_its_limits_are_kept(lacking: Path, rows: Rows) -> None:
+    time = SimulatedTime(START["race"] + WEEK, START["race"] + 2 * WEEK)
+    limited = LimitedApi(time, OpenF1Server(rows).answer, LIMITS)
+    new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
+    with served(limited.answer) as server:
+        refresh = Refresh(
+            str(lacking), [f"openf1:{server.url}"], 2023, None, print, print, new_pace
+        )
+        for _ in range(4):
+            refresh.run()
+    assert len(limited.answered) > 30
+    assert 429 not in {each.status for each in limited.answered}
+
+
+@pytest.mark.parametrize("status", [404, 200], ids=["404", "an empty list"])
+def test_what_it_does_not_have_yet_is_no_fault(lacking: Path, rows: Rows, status: int) -> None:
+    found = OpenF1Server({"sessions": rows["sessions"]})
+
+    def answer(path: str) -> Answer:
+        answered = found.answer(path)
+        return answered if answered[0] == 200 else (status, {}, b"[]")
+
+    with served(answer) as server:
+        said = refresh(lacking, server)
+        assert len(server.paths) == 3  # one more for each weekend
+    assert not any("left out" in line for line in said)
+    assert provisional(lacking) == {}
+
+
+def in_austin(rows: Rows, endpoint: str) -> list[Json]:
+    return [row for row in rows[endpoint] if row["meeting_key"] == 1222]
+
+
+def test_a_session_with_the_drivers_of_another_series_has_those_of_the_weekend(
+    openf1: Server, rows: Rows, lacking: Path, sample_database: Path
+) -> None:
+    for row in in_austin(rows, "drivers"):
+        if row["session_key"] == 9206:
+            row |= {"name_acronym": "ARO", "full_name": "Paul ARON", "team_name": None}
+    refresh(lacking, openf1)
+    columns = "classified.number, constructorId, position, laps"
+    new, old = (facts(each, "practice", columns, 18) for each in (lacking, sample_database))
+    assert [row[:2] + row[3:] for row in new] == [row[:2] + row[3:] for row in old]
+
+
+def test_a_weekend_with_the_drivers_of_another_series_is_left_out(
+    openf1: Server, rows: Rows, lacking: Path
+) -> None:
+    for row in in_austin(rows, "drivers"):
+        row |= {"name_acronym": "ARO", "full_name": "Paul ARON"}
+    said = refresh(lacking, openf1)
+    numbers = "1, 2, 3, 4, 10, 11, 14, 16, 18, 20, 22, 23, 24, 27, 31, 44, 55, 63, 77, 81"
+    line = f"results (race) left out: no driver here for number {numbers}"
+    assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
+    assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
+
+
+def test_numbers_of_another_season_are_left_out(openf1: Server, rows: Rows, database: Path) -> None:
+    """In the season, number 1 is Verstappen's, and 4 is Norris's, as an earlier race says."""
+    other = {1: ("NOR", "Lando NORRIS"), 4: ("VER", "Max VERSTAPPEN")}
+    for row in in_austin(rows, "drivers"):
+        if row["driver_number"] in other:
+            row["name_acronym"], row["full_name"] = other[row["driver_number"]]
+    lacking = without(database, *RECORDS, rounds=(18,))
+    said = refresh(lacking, openf1)
+    line = "results (race) left out: no driver here for number 1, 4"
+    assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
+    assert 18 not in rounds_with(lacking, "results")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"is_cancelled": True}, {"circuit_key": 39}, {"date_start": "2023-11-05T19:00:00+00:00"}],
+    ids=["cancelled", "at another circuit", "at another time"],
+)
+def test_a_race_that_is_not_where_and_when_the_calendar_says_is_left_out(
+    openf1: Server, rows: Rows, lacking: Path, change: Json
+) -> None:
+    for row in in_austin(rows, "sessions"):
+        row |= change
+    said, _ = refreshed(lacking, f"openf1:{openf1.url}", season=2023, now=SUNDAY + 86400)
+    line = "is left out: no race of OpenF1 at americas on 2023-10-22"
+    assert f"openf1: 2023/18 United States Grand Prix {line}" in said
+    assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
+    assert 9 in rounds_with(lacking, "results")
+
+
+def test_points_of_zero_are_unknown_until_they_are_right(
+    openf1: Server, rows: Rows, lacking: Path, sample_database: Path
+) -> None:
+    right = [row.get("points") for row in rows["session_result"]]
+    for row in rows["session_result"]:
+        if "points" in row and row["points"] is not None:
+            row["points"] = 0.0
+    refresh(lacking, openf1)
+    for kind in ("results", "sprint_results"):
+        assert {row[1] for row in facts(lacking, kind, "points", 9)} == {None}
+    for row, points in zip(rows["session_result"], right):
+        row["points"] = points
+    refresh(lacking, openf1)
+    assert facts(lacking, "results", "points", 9) == facts(sample_database, "results", "points", 9)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "value"),
+    [
+        ("sessions", "circuit_key", "americas"),
+        ("sessions", "gmt_offset", None),
+        ("sessions", "date_start", "tomorrow"),
+        ("drivers", "name_acronym", 7),
+        ("session_result", "position", "1"),
+        ("session_result", "duration", "fast"),
+        ("session_result", "meeting_key", 1),
+        ("starting_grid", "position", [1]),
+        ("pit", "date", 5),
+        ("pit", "lane_duration", "long"),
+        ("laps", "lap_duration", {}),
+        ("laps", "lap_number", None),
+    ],
+)
+def test_a_value_of_another_type_is_one_line_that_names_it(
+    openf1: Server, rows: Rows, lacking: Path, endpoint: str, name: str, value: object
+) -> None:
+    found = rows[endpoint]
+    if name == "meeting_key":
+        openf1.answer = lambda path: OpenF1Server(
+            {**rows, endpoint: [{**row, name: value} for row in found]}
+        ).answer(path.replace("session_result?meeting_key=1213", "session_result?meeting_key=1"))
+    else:
+        found[-1][name] = value
+    with pytest.raises(LoadError) as error:
+        refresh(lacking, openf1)
+    assert f"/{endpoint}?" in str(error.value)
+    assert "expected " in str(error.value)
+    assert "\n" not in str(error.value)
 
 
 def test_load_refuses_it(tmp_path: Path) -> None:

@@ -418,7 +418,9 @@ class Weekend:
         if not results:
             return ""
         place = self.place("session_result", name)
-        entries = entries_of(self.drivers, self.entrants, self.sessions[name].key, place)
+        entries = entries_of(
+            self.drivers, self.entrants, self.sessions[name].key, self.place("drivers", name)
+        )
         if kind == "practice":
             rows = practice_rows(results, entries, place)
             self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
