@@ -319,12 +319,12 @@ def compared(new: Path, old: Path, kind: str, year: int, rounds: int) -> Differe
 # Practice and sprint qualifying are compared with f1db, everything else with Ergast's dump.
 DIFFERENCES = {
     "2023 practice": Differences(1073, 0, 0, {}, {}),
-    # OpenF1 lacks 2023/12. In 2023/10, Bottas was disqualified, so others moved up; Ergast does not
-    # have that. 2023/4: De Vries had a time.
+    # OpenF1 lacks 2023/12. In 2023/10, Bottas was disqualified, so others moved up; Ergast and f1db
+    # do not have that. 2023/4: De Vries had a time.
     "2023 qualifying": Differences(420, 20, 0, {}, {"position": 6, "q1": 1}),
     "2023 sprint_qualifying": Differences(120, 0, 0, {}, {}),
-    # Ergast has the penalty of 2023/17 that OpenF1 lacks, and the reasons of retirements. One who did
-    # not start is missing. Of the last three on a grid, nothing is known.
+    # Ergast has the penalty of 2023/17 that OpenF1 lacks, and the reasons of retirements. One who
+    # did not start is missing. Of the last three on a grid, nothing is known.
     "2023 sprint_results": Differences(
         119,
         1,
@@ -332,8 +332,8 @@ DIFFERENCES = {
         {"grid": 19},
         {"status": 4, "positionText": 3, "positionOrder": 3, "milliseconds": 1},
     ),
-    # One who did not start is missing. The points of 2023/2 and 2023/18 contradict the places. Fastest
-    # laps are only known with the laps; some were deleted, which changes the ranks of others.
+    # One who did not start is missing. The points of 2023/2 and 2023/18 contradict the places.
+    # Fastest laps are only known with the laps; some were deleted, so others have other ranks.
     "2023 results": Differences(
         439,
         1,
@@ -343,8 +343,8 @@ DIFFERENCES = {
     ),
     # OpenF1 lacks the first six races. Durations have only tenths, up to 2024/18.
     "2023 pit_stops": Differences(693, 219, 0, {}, {"milliseconds": 686}),
-    # The dump has laps of four races; of these, 2023/1 is whole, but for lap 1 of those who were lapped.
-    # Four other races are extra.
+    # The dump has laps of four races. Of these, only 2023/1 is whole, but for lap 1 of those who were
+    # lapped. Four other races are extra.
     "2023 lap_times": Differences(5298, 3150, 4252, {}, {}),
     "2024 practice": Differences(1190, 0, 0, {}, {}),
     # In 2024/8, two were disqualified, so others moved up; Ergast does not have that. One driver is
