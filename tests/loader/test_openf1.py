@@ -33,6 +33,7 @@ from racedata.loader.refresh import Refresh, followed
 from racedata.loader.schedule import Expected, expected_records
 from racedata.loader.sources import Pace
 from racedata.loader.sources.openf1 import LIMITS
+from racedata.loader.sources.openf1_rows import Entry, grid_of, stop_rows
 
 Json = dict[str, Any]
 Rows = dict[str, list[Json]]
@@ -343,8 +344,8 @@ DIFFERENCES = {
     ),
     # OpenF1 lacks the first six races. Durations have only tenths, up to 2024/18.
     "2023 pit_stops": Differences(693, 219, 0, {}, {"milliseconds": 686}),
-    # The dump has laps of four races. Of these, only 2023/1 is whole, but for lap 1 of those who were
-    # lapped. Four other races are extra.
+    # The dump has laps of four races. Of these, only 2023/1 is whole, but for lap 1 of those who
+    # were lapped. Four other races are extra.
     "2023 lap_times": Differences(5298, 3150, 4252, {}, {}),
     "2024 practice": Differences(1190, 0, 0, {}, {}),
     # In 2024/8, two were disqualified, so others moved up; Ergast does not have that. One driver is
@@ -847,6 +848,61 @@ def test_a_value_of_another_type_is_one_line_that_names_it(
     assert f"/{endpoint}?" in str(error.value)
     assert "expected " in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def test_the_service_says_which_records_are_provisional(copied: Path, api: Server) -> None:
+    (openf1,) = [
+        source
+        for source in client(copied).get("/healthz").json["sources"]
+        if source["name"] == "openf1"
+    ]
+    assert openf1["provisional"] is True
+    assert openf1["licence"] == "not stated by OpenF1"
+    assert openf1["gave"].startswith("results of 2 races (2023), qualifying of 2 races (2023)")
+    assert "stops of 2 races (2023); provisional, until another source has them" in client(
+        copied
+    ).get("/").text.replace("pit ", "")
+    refreshed(copied, api.url, now=SUNDAY)
+    assert "provisional, until" not in client(copied).get("/").text
+    (base, *_) = client(copied).get("/healthz").json["sources"]
+    assert "provisional" not in base
+
+
+@pytest.mark.parametrize(
+    ("year", "known"), [(2024, {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}), (2025, {1: 1, 2: 2})]
+)
+def test_a_place_on_the_grid_is_known_if_nobody_can_have_started_from_the_pit_lane_before_it(
+    year: int, known: dict[int, int]
+) -> None:
+    """Of eight drivers, the third in qualifying is the last on the grid."""
+    qualified = [1, 2, 8, 3, 4, 5, 6, 7]
+    grid = [{"driver_number": n, "position": n} for n in range(1, 9)]
+    best = [{"driver_number": n, "position": place} for place, n in enumerate(qualified, 1)]
+    assert grid_of(grid, best, range(1, 9), year, "grid") == known
+
+
+@pytest.mark.parametrize(
+    ("laps", "are_stops"),
+    [([10], True), ([10, 11], False), ([10, 12], True)],
+    ids=["one lap", "several laps", "laps apart"],
+)
+def test_drives_behind_the_safety_car_in_several_laps_are_no_stops(
+    laps: list[int], are_stops: bool
+) -> None:
+    """Of three drivers, all drive through the lane in these laps; each stops three times later."""
+    rows = [
+        {
+            **{"driver_number": n, "lap_number": lap, "lane_duration": time},
+            "date": f"2025-06-15T18:{lap}:0{n}+00:00",
+        }
+        for n in range(1, 4)
+        for lap, time in [*((lap, 16.1) for lap in laps), (30, 22.5), (31, 22.5), (32, 23.1)]
+    ]
+    entries = {n: Entry(n, n) for n in range(1, 4)}
+    found = stop_rows(rows, entries, 3, timedelta(hours=-4), "pit")
+    shown = [row["lap"] for row in found if row["driverId"] == 1]
+    assert shown == [*(laps if are_stops else []), 30, 31, 32]
+    assert [row["stop"] for row in found if row["driverId"] == 1] == [*range(1, len(shown) + 1)]
 
 
 def test_load_refuses_it(tmp_path: Path) -> None:

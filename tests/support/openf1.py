@@ -33,7 +33,7 @@ def recorded_rows(folder: Path) -> dict[str, list[Json]]:
 
 def excerpt() -> dict[str, list[Json]]:
     """The rows of two weekends, by endpoint: Austria and Austin in 2023, and the laps of Austin."""
-    found = json.loads((EXPECTED / "openf1.json").read_text(encoding="utf-8"))
+    found = json.loads((EXPECTED / "openf1" / "2023.json").read_text(encoding="utf-8"))
     laps = found.pop("laps")
     rows = {
         name: [dict(zip(table["columns"], row)) for row in table["rows"]]

@@ -219,7 +219,7 @@ class OpenF1(Source):
         that only OpenF1 gave.
         """
         season = wanted.season if wanted else None
-        settled = (known.notes() or {}).get("settled", []) if not season else []
+        settled = [] if season else settled_before(known)
         races = []
         with closing(OldDatabase(known.path)) as old:
             unfinished = min(old.first_season([]), wanted.first if wanted else LAST_SEASON)
@@ -297,7 +297,7 @@ class OpenF1(Source):
         if requests > LIMITS[-1][0]:
             minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
             wanted.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
-        settled = (wanted.known.notes() or {}).get("settled", [])
+        known = settled = settled_before(wanted.known)
         for year in years:
             of_year = [race for race in races if race.year == year]
             found: list[tuple[Race, Rows]] = []
@@ -318,7 +318,7 @@ class OpenF1(Source):
                 # What was fetched is stored even if the next race fails.
                 for remark in remarks:
                     wanted.say(remark)
-                if any(rows for _, rows in found) or settled:
+                if any(rows for _, rows in found) or settled != known:
                     self.store(wanted, found, settled)
         return f" after {self.pace.requests - before} requests to {self.address}"
 
@@ -456,6 +456,7 @@ class Weekend:
             self.of_session(qualifying, self.grid),
             self.of_session(qualifying),
             {number for number in started if isinstance(number, int)},
+            self.race.year,
             self.place("starting_grid", qualifying),
         )
 
@@ -482,6 +483,12 @@ class Weekend:
                 self.add("results", found)
             for row in self.rows["results"]:
                 row |= fastest.get(int(str(row["driverId"])), {})
+
+
+def settled_before(known: Known) -> list[str]:
+    """The kinds of races, with the date, that are not asked for again: it was too late for them."""
+    found = (known.notes() or {}).get("settled")
+    return found if isinstance(found, list) else []
 
 
 def offset_of(row: Json, place: str) -> timedelta:

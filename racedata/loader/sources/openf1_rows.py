@@ -209,8 +209,8 @@ def is_disqualified(row: Json) -> bool:
     """Whether a driver was disqualified: the flag says so, or there is a total time without a
     place.
     """
-    has_time = isinstance(row.get("duration"), (int, float))
-    return bool(row.get("dsq")) or (row.get("position") is None and has_time)
+    finished = isinstance(row.get("duration"), (int, float)) and not row.get("dnf")
+    return bool(row.get("dsq")) or (row.get("position") is None and finished)
 
 
 def entrants_of(
@@ -356,12 +356,13 @@ def are_times_right(rows: Sequence[Json], place: str) -> bool:
 
 
 def grid_of(
-    rows: Sequence[Json], qualified: Sequence[Json], started: Collection[int], place: str
+    rows: Sequence[Json], qualified: Sequence[Json], started: Collection[int], year: int, place: str
 ) -> dict[int, int]:
     """The places on the grid by number, as far as they are known.
 
     A start from the pit lane looks like one of the last places. So a place is known only if the
-    driver, or one behind, has not lost any place since qualifying, and is not among the last.
+    driver, or one behind, has not lost any place since qualifying, and is not among the last. Since
+    2025, such a start also shifts those who qualified behind that driver. A penalty looks the same.
     """
     places = {needed(row, "driver_number", place): whole(row, "position", place) for row in rows}
     known = {number: n for number, n in places.items() if n and number in started}
@@ -370,10 +371,14 @@ def grid_of(
         return {}
     certain = [n for number, n in known.items() if n <= (best.get(number) or 0)]
     last = min(max(certain, default=0), len(places) - PIT_LANE)
+    if year >= SHIFTED_SINCE:
+        behind = [best.get(number) for number, n in places.items() if (n or 0) > last]
+        last = min([last, *(n - 1 for n in behind if n)])
     return {number: n for number, n in known.items() if n <= last}
 
 
 PIT_LANE = 3  # how many have started from there in a race, and looked as if they had qualified last
+SHIFTED_SINCE = 2025  # the season
 
 
 # Laps and stops.
