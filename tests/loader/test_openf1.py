@@ -33,7 +33,8 @@ from racedata.loader.refresh import Refresh, followed
 from racedata.loader.schedule import Expected, expected_records
 from racedata.loader.sources import Pace
 from racedata.loader.sources.openf1 import LIMITS
-from racedata.loader.sources.openf1_rows import Entry, grid_of, stop_rows
+from racedata.loader.sources.openf1_laps import stop_rows
+from racedata.loader.sources.openf1_rows import Entry, grid_of
 
 Json = dict[str, Any]
 Rows = dict[str, list[Json]]
@@ -903,6 +904,15 @@ def test_drives_behind_the_safety_car_in_several_laps_are_no_stops(
     shown = [row["lap"] for row in found if row["driverId"] == 1]
     assert shown == [*(laps if are_stops else []), 30, 31, 32]
     assert [row["stop"] for row in found if row["driverId"] == 1] == [*range(1, len(shown) + 1)]
+
+
+def test_a_wrong_value_of_one_race_does_not_keep_the_others_from_being_stored(
+    openf1: Server, rows: Rows, lacking: Path
+) -> None:
+    next(row for row in rows["pit"] if row["session_key"] == 9118)["date"] = "late"
+    with pytest.raises(LoadError, match=r"/pit\?session_key=9118, date: 'late'; expected"):
+        refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {18}
 
 
 def test_load_refuses_it(tmp_path: Path) -> None:

@@ -5,13 +5,12 @@ When and what to ask it is decided here; what its rows mean, in openf1_rows.py.
 
 import hashlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
-from typing import NamedTuple, Self
+from functools import cached_property, partial
+from typing import Self
 
-from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, OldDatabase
 from racedata.loader.schedule import Expected
@@ -19,44 +18,29 @@ from racedata.loader.sources.api_client import Client, WrongStatus
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
     Entrants,
-    Entry,
     Json,
     Undecided,
-    entries_of,
-    fastest_laps,
-    grid_of,
-    lap_rows,
-    laps_of,
+    WrongValue,
     moment,
     needed,
-    practice_rows,
-    qualifying_rows,
-    result_rows,
-    stop_rows,
     text,
+)
+from racedata.loader.sources.openf1_weekend import (
+    SESSIONS,
+    Race,
+    Rows,
+    Session,
+    Weekend,
+    fill_stage,
 )
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted
-from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.stage import Origin, Stage
-from racedata.loader.tables import BY_NAME
-from racedata.loader.values import Value
 
 NAME = "openf1"
 OPENF1 = "https://api.openf1.org/v1"
 LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
 
-# The names of sessions, and what they are here. Sprint qualifying was the shootout in 2023.
-SESSIONS = {
-    "Practice 1": "fp1",
-    "Practice 2": "fp2",
-    "Practice 3": "fp3",
-    "Qualifying": "quali",
-    "Sprint Shootout": "sq",
-    "Sprint Qualifying": "sq",
-    "Sprint": "sprint",
-    "Race": "race",
-}
 CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
 OF_LAPS = ("lap_times", "fastest_laps")
 # For how long what it gave is asked for again: laps and stops are repaired late.
@@ -69,34 +53,6 @@ SESSIONS_HOLD = timedelta(hours=12)  # the list of the sessions of a season
 
 FIRST = 2023  # the first season that OpenF1 has
 OF_WEEKEND = 7  # requests, at most: see Weekend
-
-
-class Race(NamedTuple):
-    """A race of the calendar here, and the kinds that are wanted of it."""
-
-    id: int
-    year: int
-    round: int
-    name: str
-    circuit: str
-    date: datetime
-    kinds: Collection[str]
-
-    @property
-    def label(self) -> str:
-        return f"{self.year}/{self.round} {self.name}"
-
-
-class Session(NamedTuple):
-    """A session of a weekend."""
-
-    key: int
-    meeting: int
-    name: str  # as in the table `sessions`, or `race`
-    offset: timedelta  # of the local clock
-
-
-Rows = dict[str, list[dict[str, Value]]]  # of a Stage, by table; `status` is a text, not an id
 
 
 class OpenF1(Source):
@@ -298,6 +254,7 @@ class OpenF1(Source):
             minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
             wanted.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
         known = settled = settled_before(wanted.known)
+        faults: list[str] = []
         for year in years:
             of_year = [race for race in races if race.year == year]
             found: list[tuple[Race, Rows]] = []
@@ -307,7 +264,11 @@ class OpenF1(Source):
                     entrants = Entrants(old.db, year)
                 client = self.client(wanted.progress)
                 for race in of_year:
-                    rows = self.of_race(client, race, entrants, remarks)
+                    try:
+                        rows = self.of_race(client, race, entrants, remarks)
+                    except WrongValue as error:
+                        faults.append(str(error))
+                        continue
                     found.append((race, rows))
                     if self.now() - race.date > LONGEST_REPAIR:
                         settled = [
@@ -320,6 +281,8 @@ class OpenF1(Source):
                     wanted.say(remark)
                 if any(rows for _, rows in found) or settled != known:
                     self.store(wanted, found, settled)
+        if faults:
+            raise LoadError("; ".join(faults))
         return f" after {self.pace.requests - before} requests to {self.address}"
 
     def store(self, wanted: Wanted, found: list[tuple[Race, Rows]], settled: list[str]) -> None:
@@ -347,15 +310,20 @@ class OpenF1(Source):
                 remarks.append(f"{NAME}: {race.label} is left out: {why}")
             return {}
         meeting = next(iter(weekend.values())).meeting
-        results = self.rows_of(client, "session_result", meeting)
+        results = self.rows_of(client, meeting, "session_result", None)
         self.seen[meeting] = digest_of(results)
         if not results:
             return {}
-        work = Weekend(self, client, race, weekend, results, entrants)
-        return work.fetch(remarks)
+        rows_of = partial(self.rows_of, client, meeting)
+        work = Weekend(rows_of, client.url, race, weekend, results, entrants)
+        found = work.fetch()
+        remarks += [f"{NAME}: {remark}" for remark in work.remarks]
+        for endpoint, session in work.published.items():
+            self.found[endpoint].add(session)
+        return found
 
     def rows_of(
-        self, client: Client, endpoint: str, meeting: int, session: int | None = None
+        self, client: Client, meeting: int, endpoint: str, session: int | None
     ) -> list[Json]:
         """The rows of a meeting, or of one session of it."""
         query = f"{endpoint}?" + (f"session_key={session}" if session else f"meeting_key={meeting}")
@@ -364,125 +332,6 @@ class OpenF1(Source):
             if row.get("meeting_key") != meeting or (session and row["session_key"] != session):
                 raise LoadError(f"{client.url}/{query}: a row of another session; expected none")
         return rows
-
-
-class Weekend:
-    """What is fetched of the weekend of a race, with at most seven requests: session_result,
-    drivers, starting_grid, pit, laps, position; and the sessions of the season.
-    """
-
-    def __init__(
-        self,
-        source: OpenF1,
-        client: Client,
-        race: Race,
-        sessions: Mapping[str, Session],
-        results: Sequence[Json],
-        entrants: Entrants,
-    ) -> None:
-        self.source, self.client, self.race, self.sessions = source, client, race, sessions
-        self.results, self.entrants = results, entrants
-        self.meeting = next(iter(sessions.values())).meeting
-        self.drivers = source.rows_of(client, "drivers", self.meeting)
-        self.grid: list[Json] | None = None
-        self.rows: Rows = {}
-
-    def of_session(self, name: str, rows: Sequence[Json] | None = None) -> list[Json]:
-        """The results of a session, or its rows among others."""
-        session = self.sessions.get(name)
-        rows = self.results if rows is None else rows
-        return [row for row in rows if session and row.get("session_key") == session.key]
-
-    def place(self, endpoint: str, name: str) -> str:
-        return f"{self.client.url}/{endpoint}?session_key={self.sessions[name].key}"
-
-    def fetch(self, remarks: list[str]) -> Rows:
-        for name in dict.fromkeys(SESSIONS.values()):
-            if name not in self.sessions:
-                continue
-            for kind in KINDS:
-                if name in KINDS[kind].sessions and kind in self.race.kinds:
-                    if kind == "fastest_laps" and "lap_times" in self.race.kinds:
-                        continue  # with the laps
-                    label = f"{NAME}: {self.race.label}, {kind.replace('_', ' ')} ({name})"
-                    try:
-                        if lacking := self.take(kind, name):
-                            remarks.append(f"{label} without {lacking}")
-                    except Undecided as why:
-                        remarks.append(f"{label} left out: {why}")
-        return self.rows
-
-    def take(self, kind: str, name: str) -> str:
-        """Adds the rows of a kind that a session has. Returns what is left out of them."""
-        results = self.of_session(name)
-        if not results:
-            return ""
-        place = self.place("session_result", name)
-        entries = entries_of(
-            self.drivers, self.entrants, self.sessions[name].key, self.place("drivers", name)
-        )
-        if kind == "practice":
-            rows = practice_rows(results, entries, place)
-            self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
-        elif kind in ("qualifying", "sprint_qualifying"):
-            self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying", place))
-        elif kind in ("results", "sprint_results"):
-            grid = self.grid_of("sq" if name == "sprint" else "quali", results)
-            of_sprint = name == "sprint"
-            rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint, place)
-            self.add(kind, rows)
-            return remark
-        elif kind == "pit_stops":
-            session = self.sessions[name]
-            stops = self.source.rows_of(self.client, "pit", self.meeting, session.key)
-            if stops:
-                self.source.found["pit"].add(session.key)
-                place = self.place("pit", name)
-                self.add(kind, stop_rows(stops, entries, len(results), session.offset, place))
-        else:
-            self.take_laps(name, results, entries)
-        return ""
-
-    def add(self, table: str, rows: list[dict[str, Value]]) -> None:
-        self.rows.setdefault(table, []).extend(rows)
-
-    def grid_of(self, qualifying: str, results: Sequence[Json]) -> dict[int, int]:
-        if qualifying not in self.sessions:
-            return {}
-        if self.grid is None:
-            self.grid = self.source.rows_of(self.client, "starting_grid", self.meeting)
-        started = {row.get("driver_number") for row in results if not row.get("dns")}
-        return grid_of(
-            self.of_session(qualifying, self.grid),
-            self.of_session(qualifying),
-            {number for number in started if isinstance(number, int)},
-            self.race.year,
-            self.place("starting_grid", qualifying),
-        )
-
-    def take_laps(self, name: str, results: Sequence[Json], entries: Mapping[int, Entry]) -> None:
-        """Adds the laps, and the fastest ones to the results."""
-        key = self.sessions[name].key
-        rows = self.source.rows_of(self.client, "laps", self.meeting, key)
-        if not rows:
-            return
-        self.source.found["laps"].add(key)
-        laps = laps_of(rows, results, self.place("laps", name))
-        if unknown := {number for number, _ in laps.times} - set(entries):
-            raise Undecided(f"no driver here for number {min(unknown)}")
-        if "lap_times" in self.race.kinds:
-            places = (
-                self.source.rows_of(self.client, "position", self.meeting, key) if laps.ends else []
-            )
-            self.add("lap_times", lap_rows(laps, places, entries, self.place("position", name)))
-        if "fastest_laps" in self.race.kinds:
-            fastest = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
-            if "results" not in self.rows:
-                grid, place = self.grid_of("quali", results), self.place("session_result", name)
-                found, _ = result_rows(results, entries, grid, self.race.year, False, place)
-                self.add("results", found)
-            for row in self.rows["results"]:
-                row |= fastest.get(int(str(row["driverId"])), {})
 
 
 def settled_before(known: Known) -> list[str]:
@@ -505,33 +354,3 @@ def offset_of(row: Json, place: str) -> timedelta:
 
 def digest_of(rows: Sequence[Json]) -> str:
     return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()
-
-
-def fill_stage(stage: Stage, old: OldDatabase, found: Sequence[tuple[Race, Rows]]) -> None:
-    """Fills a stage with the races, and the lists that their records refer to."""
-    for name in ("circuits", "constructors", "drivers"):
-        copy(stage, old, name, "")
-    insert_statuses(stage, "SELECT '', 0 WHERE 0")
-    statuses = {
-        status: id for id, status in stage.db.execute("SELECT statusId, status FROM stage.status")
-    }
-    ids = [race.id for race, rows in found if rows]
-    copy(stage, old, "races", f"WHERE raceId IN ({', '.join(map(str, ids))})")
-    for table in {name: BY_NAME[name] for _, rows in found for name in rows}.values():
-        made: list[dict[str, Value]] = []
-        for race, rows in found:
-            for row in rows.get(table.name, []):
-                row = {"raceId": race.id, **row}
-                if "status" in row:
-                    row["statusId"] = statuses.get(row.pop("status"))
-                if table.id:
-                    row[table.id] = len(made) + 1
-                made.append(row)
-        names = list(dict.fromkeys(name for row in made for name in row))
-        stage.insert(table.name, names, [[row.get(name) for row in made] for name in names])
-
-
-def copy(stage: Stage, old: OldDatabase, name: str, condition: str) -> None:
-    columns = BY_NAME[name].names
-    rows = old.db.execute(f"SELECT {', '.join(columns)} FROM {name} {condition}").fetchall()
-    stage.insert(name, columns, list(zip(*rows)))

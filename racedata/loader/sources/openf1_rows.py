@@ -7,7 +7,7 @@ import sqlite3
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from racedata.loader.errors import LoadError
@@ -36,11 +36,10 @@ LAST_FASTEST_LAP_POINT = 2024  # the last season with a point for the fastest la
 
 ACTIVE = 5  # seasons since a driver's last race, at most: a namesake has his acronym too
 SHORTEST_RACE = 20 * 60_000  # milliseconds; OpenF1 has had half a second
-LONGEST_SUM = (
-    1500  # milliseconds that the sum of a driver's laps may exceed the time: lap 1 is inferred
-)
-ROUNDING = 50  # milliseconds that the sum may fall short of the time
-PENALTY = 5000  # milliseconds: penalties are multiples of it
+
+
+class WrongValue(LoadError):
+    """A value that is not of the expected type: what else OpenF1 has may be right."""
 
 
 class Undecided(Exception):
@@ -141,20 +140,20 @@ def entries_of(
     return found
 
 
-# Values. Each of them raises LoadError for one of another type.
+# Values. Each of them raises WrongValue for one of another type.
 
 
 def whole(row: Json, name: str, place: str) -> int | None:
     value = row.get(name)
     if value is not None and (type(value) is not int or not 0 <= value < 1_000_000):
-        raise LoadError(f"{place}, {name}: {str(value)[:80]!r}; expected a whole number")
+        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected a whole number")
     return value
 
 
 def needed(row: Json, name: str, place: str) -> int:
     value = whole(row, name, place)
     if value is None:
-        raise LoadError(f"{place}, {name}: missing; expected a whole number")
+        raise WrongValue(f"{place}, {name}: missing; expected a whole number")
     return value
 
 
@@ -163,14 +162,14 @@ def thousandths(value: object, place: str) -> int | None:
     if value is None:
         return None
     if type(value) not in (int, float) or not 0 <= value < 100_000:  # type: ignore[operator]
-        raise LoadError(f"{place}: {str(value)[:80]!r}; expected seconds")
+        raise WrongValue(f"{place}: {str(value)[:80]!r}; expected seconds")
     return round(float(str(value)) * 1000)
 
 
 def text(row: Json, name: str, place: str) -> str:
     value = row.get(name)
     if not isinstance(value, str):
-        raise LoadError(f"{place}, {name}: {str(value)[:80]!r}; expected a text")
+        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected a text")
     return value
 
 
@@ -182,7 +181,7 @@ def moment(row: Json, name: str, place: str) -> datetime | None:
         return datetime.fromisoformat(text(row, name, place)).astimezone(UTC)
     except (ValueError, OverflowError):
         what = f"{place}, {name}: {row[name][:80]!r}; expected a date and time in UTC"
-        raise LoadError(what) from None
+        raise WrongValue(what) from None
 
 
 def lap_text(milliseconds: int | None) -> str | None:
@@ -256,7 +255,7 @@ def qualifying_rows(
     for n, row, facts in entrants_of(rows, entries, place):
         parts = row.get("duration")
         if not (isinstance(parts, list) and len(parts) == 3):
-            raise LoadError(f"{place}, duration: {str(parts)[:80]!r}; expected a list of three")
+            raise WrongValue(f"{place}, duration: {str(parts)[:80]!r}; expected a list of three")
         times = [lap_text(thousandths(part, f"{place}, duration")) for part in parts]
         position = whole(row, "position", place) if is_sprint else n
         found.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), times))})
@@ -379,185 +378,3 @@ def grid_of(
 
 PIT_LANE = 3  # how many have started from there in a race, and looked as if they had qualified last
 SHIFTED_SINCE = 2025  # the season
-
-
-# Laps and stops.
-
-
-class Laps(NamedTuple):
-    """The laps of a race, if it is whole: `(number, lap) -> milliseconds`; without a first lap that
-    is not exact.
-    """
-
-    times: Mapping[tuple[int, int], int]
-    ends: Mapping[tuple[int, int], datetime]  # when it ended, as far as that is known
-
-
-def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
-    """The laps of a race. Raises Undecided, which says why, unless all are present and right."""
-    times: dict[int, dict[int, int]] = {needed(row, "driver_number", place): {} for row in results}
-    ends: dict[tuple[int, int], datetime] = {}
-    for row in rows:
-        number, lap = needed(row, "driver_number", place), needed(row, "lap_number", place)
-        duration = thousandths(row.get("lap_duration"), f"{place}, lap_duration")
-        if duration is None:
-            continue  # lap 1, or the last row of a driver who has ended
-        if number not in times:
-            raise Undecided(f"laps of number {number}, which has no result")
-        if lap in times[number]:
-            raise Undecided(f"lap {lap} of number {number} twice")
-        times[number][lap] = duration
-        if lap > 1 and (start := moment(row, "date_start", place)):
-            ends[number, lap] = start + timedelta(milliseconds=duration)
-    shortest = 0.9 * usual_fastest_lap(times)
-    for row in results:
-        number = row["driver_number"]
-        laps = times[number]
-        check_numbers(number, laps, whole(row, "number_of_laps", place))
-        if any(time < shortest for time in laps.values()):
-            raise Undecided(f"number {number} has a lap that is too short")
-        first = laps.pop(1, None)
-        total = thousandths(row.get("duration"), f"{place}, duration")
-        if first is not None and total is not None:
-            laps[1] = first_lap(number, first, sum(laps.values()), total)
-    found = {(number, lap): time for number, laps in times.items() for lap, time in laps.items()}
-    return Laps(found, ends)
-
-
-def check_numbers(number: int, laps: Collection[int], count: int | None) -> None:
-    """Raises Undecided unless a driver has all laps from the second on; `count` may be unknown."""
-    expected = range(2, (max(laps, default=0) if count is None else count) + 1)
-    if wrong := {*expected} ^ {*laps} - {1}:
-        what = "too many" if min(wrong) in laps else "missing"
-        raise Undecided(f"lap {min(wrong)} of number {number} is {what}")
-
-
-def usual_fastest_lap(times: Mapping[int, Mapping[int, int]]) -> int:
-    """The median of the drivers' fastest laps: the fastest of all may be a wrong one."""
-    fastest = sorted(
-        min(time for lap, time in laps.items() if lap > 1)
-        for laps in times.values()
-        if max(laps, default=0) > 1
-    )
-    if not fastest:
-        raise Undecided("no laps")
-    return fastest[len(fastest) // 2]
-
-
-def first_lap(number: int, inferred: int, others: int, total: int) -> int:
-    """The time of lap 1. OpenF1 infers it, up to a second too long: exact is the total without the
-    other laps, and without penalties, which the total has.
-    """
-    excess = others + inferred - total
-    penalty = PENALTY * round((LONGEST_SUM / 2 - excess) / PENALTY)
-    if penalty < 0 or not -ROUNDING <= excess + penalty <= LONGEST_SUM:
-        raise Undecided(f"the laps of number {number} are {excess / 1000:.3f} s off the total")
-    return total - penalty - others
-
-
-def lap_rows(
-    laps: Laps, positions: Sequence[Json], entries: Mapping[int, Entry], place: str
-) -> list[dict[str, Value]]:
-    """The rows of laps, with the places at their ends as far as these are known."""
-    changes: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
-    for row in positions:
-        at, n = moment(row, "date", place), whole(row, "position", place)
-        if at and n:
-            changes[needed(row, "driver_number", place)].append((at, n))
-    found: list[dict[str, Value]] = []
-    for (number, lap), time in sorted(laps.times.items(), key=lambda each: each[0][::-1]):
-        end = laps.ends.get((number, lap))
-        known = [n for at, n in sorted(changes[number]) if end and at <= end + AFTER_LINE]
-        found.append(
-            {
-                "driverId": entries[number].driver,
-                "lap": lap,
-                "position": known[-1] if known else None,
-                "time": lap_text(time),
-            }
-        )
-    by_lap = Counter((row["lap"], row["position"]) for row in found)
-    for row in found:  # two at one place: of one of them, the change came too late
-        if by_lap[row["lap"], row["position"]] > 1:
-            row["position"] = None
-    return found
-
-
-AFTER_LINE = timedelta(seconds=1)  # a change of places is published when the line has been crossed
-
-
-def fastest_laps(laps: Laps) -> dict[int, dict[str, Value]]:
-    """The fastest lap of each driver, by number; the first lap is never it."""
-    best: dict[int, tuple[int, int]] = {}
-    for (number, lap), time in sorted(laps.times.items()):
-        if lap > 1 and (number not in best or time < best[number][0]):
-            best[number] = time, lap
-    return {
-        number: {"fastestLap": lap, "rank": rank, "fastestLapTime": lap_text(time)}
-        for rank, (number, (time, lap)) in enumerate(
-            sorted(best.items(), key=lambda each: each[1]), 1
-        )
-    }
-
-
-def stop_rows(
-    rows: Sequence[Json],
-    entries: Mapping[int, Entry],
-    drivers: int,
-    offset: timedelta,
-    place: str,
-) -> list[dict[str, Value]]:
-    """The pit stops: `offset` is that of the local clock, `drivers` how many have started."""
-    found: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
-    for row in rows:
-        number, lap = needed(row, "driver_number", place), whole(row, "lap_number", place)
-        lane = row.get("lane_duration", row.get("pit_duration"))
-        duration, left = thousandths(lane, f"{place}, lane_duration"), moment(row, "date", place)
-        if lap is None or duration is None or left is None:
-            continue
-        if number not in entries:
-            raise Undecided(f"no driver here for number {number}")
-        found[number].append((lap, duration, left))
-    driven_through = laps_behind_safety_car(list(found.values()), drivers)
-    made: list[tuple[int, datetime, dict[str, Value]]] = []
-    for number, stops in found.items():
-        kept = sorted(stop for stop in stops if stop[:2] not in driven_through)
-        for n, (lap, duration, left) in enumerate(kept, 1):
-            entered = left + offset - timedelta(milliseconds=duration) - BEFORE_ENTRY
-            made.append(
-                (
-                    lap,
-                    entered,
-                    {
-                        "driverId": entries[number].driver,
-                        "stop": n,
-                        "lap": lap,
-                        "time": f"{entered:%H:%M:%S}",
-                        "milliseconds": duration,
-                    },
-                )
-            )
-    return [row for _, _, row in sorted(made, key=lambda each: each[:2])]
-
-
-def laps_behind_safety_car(
-    found: Sequence[Sequence[tuple[int, int, datetime]]], drivers: int
-) -> set[tuple[int, int]]:
-    """The drives through the lane that are no stops, as `(lap, duration)`.
-
-    If the safety car leads the field through the lane, most drivers need less time than a stop
-    takes. For one lap, other sources count that as stops; for several laps in a row, they do not.
-    """
-    durations = sorted(duration for stops in found for _, duration, _ in stops)
-    if not durations:
-        return set()
-    shortest = durations[len(durations) // 2] - SHORTEST_STOP
-    drives = [(lap, time) for stops in found for lap, time, _ in stops if time < shortest]
-    count = Counter(lap for lap, _ in drives)
-    laps = {lap for lap, n in count.items() if n > drivers / 2}
-    return {(lap, time) for lap, time in drives if lap in laps and {lap - 1, lap + 1} & laps}
-
-
-SHORTEST_STOP = 2000  # milliseconds
-# Ergast's time is that of the entry, to the second, and about half a second earlier than OpenF1's.
-BEFORE_ENTRY = timedelta(seconds=0.5)
