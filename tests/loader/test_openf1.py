@@ -450,6 +450,17 @@ def test_what_another_source_has_replaces_it_even_if_it_is_the_same(
     )
 
 
+def test_another_source_replaces_it_even_with_fewer_drivers(
+    copied: Path, sample_database: Path, tmp_path: Path
+) -> None:
+    smaller = shutil.copy(sample_database, tmp_path / "smaller.db")
+    changed(smaller, "DELETE FROM qualifying WHERE RACE(2023/18) AND DRIVER(alonso)")
+    with served(answers_of(client(smaller))) as server:
+        refreshed(copied, server.url, now=SUNDAY)
+    assert provisional(copied) == {}
+    assert len(facts(copied, "qualifying", "position", 18)) == 19
+
+
 def test_it_replaces_nothing_that_another_source_gave(
     database: Path, openf1: Server, rows: Rows
 ) -> None:
@@ -517,10 +528,11 @@ class Weekend:
         }
         self.seen: list[tuple[datetime, dict[str, str]]] = []  # what a client saw, and since when
         self.complaints: list[str] = []
-        before, after = (
-            answers_of(client(each)) for each in (shutil.copy(database, folder / "0.db"), whole)
+        unchanged = shutil.copy(database, folder / "before.db")
+        # with pages as small as Jolpica's
+        self.before, self.after = (
+            answers_of(client(each, max_limit=100)) for each in (unchanged, whole)
         )
-        self.before, self.after = before, after
         self.openf1 = LimitedApi(
             self.time, OpenF1Server(rows, self.is_live, self.is_published).answer, LIMITS
         )

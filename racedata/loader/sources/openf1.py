@@ -70,9 +70,8 @@ class OpenF1(Source):
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.partition(":")[2].rstrip("/") or OPENF1, pace)
         pace.limits = LIMITS
-        self.meetings: dict[
-            int, tuple[float, list[Json]]
-        ] = {}  # sessions, by season, and since when
+        # The sessions by season, and since when.
+        self.meetings: dict[int, tuple[float, list[Json]]] = {}
         # What was found at the last refresh: digests of results, by meeting; sessions with laps or
         # stops, by endpoint.
         self.seen: dict[int, str] = {}
