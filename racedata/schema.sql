@@ -23,7 +23,9 @@ CREATE TABLE sources (
     checksum TEXT,                  -- SHA-256, in hexadecimal, of the zip, or of the files of a folder; NULL for an API
     readAt   TEXT NOT NULL,         -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
     isLoaded INTEGER NOT NULL,      -- 1 if it was given to the last load; 0 if it is only of a refresh
-    gave     TEXT NOT NULL          -- which records of how many races are from it, in words
+    gave     TEXT NOT NULL,         -- which records of how many races are from it, in words
+    -- 1 if its records only count until another source has them
+    isProvisional INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 
 -- Where the records of a race are from. One row per race and kind.

@@ -47,7 +47,7 @@ def unmeasured(request):
     """Does not measure the coverage of tests with a full dump: they would take twice the time."""
     measured = (
         coverage.Coverage.current()
-        if {"dump", "jolpica", "f1db"} & {*request.fixturenames}
+        if {"dump", "jolpica", "f1db", "openf1_recorded"} & {*request.fixturenames}
         else None
     )
     if measured:
@@ -155,6 +155,12 @@ def dump():
 def recorded():
     """The folder of recorded answers of Ergast and Jolpica."""
     return path_named_by("ERGAST_RECORDED", "a folder with recorded answers")
+
+
+@pytest.fixture(scope="session")
+def openf1_recorded():
+    """The folder of recorded answers of OpenF1: one folder for each season."""
+    return path_named_by("OPENF1_RECORDED", "a folder with recorded answers of OpenF1")
 
 
 @pytest.fixture(scope="session")

@@ -84,7 +84,7 @@ def test_the_loader_knows_the_list_of_sources_and_none_of_them():
 @pytest.mark.parametrize("module", sorted(OFFLINE - SOURCES - {LIST}))
 def test_no_module_of_the_loader_outside_sources_names_a_source(module):
     text = MODULES[module].read_text(encoding="utf-8")
-    assert re.findall("f1db|jolpica|tracinginsights|ergast", text, re.IGNORECASE) == []
+    assert re.findall("f1db|jolpica|openf1|tracinginsights|ergast", text, re.IGNORECASE) == []
 
 
 def test_only_the_server_and_its_worker_import_gunicorn():

@@ -6,7 +6,7 @@ attributes work. Columns that it lacks are unknown, and tables that it lacks are
 
 import os
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from itertools import zip_longest
@@ -36,6 +36,11 @@ UNFINISHED = f"""
 RESULTS_ARE_ENTRIES = """
     DELETE FROM stage.entries WHERE (raceId, driverId, constructorId) IN (
         SELECT raceId, driverId, constructorId FROM stage.results)"""
+
+# The kinds of races whose records only count until another source has them.
+PROVISIONAL = """
+    SELECT raceId, kind FROM origins JOIN sources USING (sourceId)
+    WHERE isProvisional AND kind NOT IN ('races', 'sessions')"""
 
 
 def read_only_uri(path: Path) -> str:
@@ -194,19 +199,24 @@ class ExistingDatabase:
         return int(found[0]) if found else None
 
     def without_laps(self, also_from_apis: bool) -> dict[int, int]:
-        """The seasons, by raceId, of races without laps whose results a refresh gave, from no API.
+        """The seasons, by raceId, of races whose results a refresh gave, from no API, without laps.
 
-        With `also_from_apis`, from any source.
+        With `also_from_apis`, from any source. Provisional laps count as none.
         """
         found = self.db.execute(
-            """SELECT raceId, year
+            f"""SELECT raceId, year
                FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
                WHERE kind = 'results' AND fetchedAt NOT NULL
                    AND (sources.name NOT LIKE 'http%' OR ?)
-                   AND raceId NOT IN (SELECT raceId FROM lap_times)""",
+                   AND (raceId NOT IN (SELECT raceId FROM lap_times)
+                       OR (raceId, 'lap_times') IN ({PROVISIONAL}))""",
             (also_from_apis,),
         )
         return dict(found.fetchall())
+
+    def provisional(self, kinds: Collection[str]) -> set[int]:
+        """The races of which records of one of these kinds are provisional."""
+        return {race for race, kind in self.db.execute(PROVISIONAL) if kind in kinds}
 
     def statuses(self) -> set[Value]:
         return {text for (text,) in self.db.execute("SELECT status FROM status")}
@@ -228,6 +238,9 @@ class ExistingDatabase:
                     lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")
                 elif changed:
                     lines.append(f"{table.name:<22}{now:>12,} rows, {changed:,} changed")
+            before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
+            if not lines and now < before:
+                lines.append(f"{'confirmed':<22}{before - now:>12,} kinds of records of a race")
             if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
                 lines.append("a season here is as complete as that of the source")
         return lines

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.existing import open_read_only
 from racedata.loader.processes import Children, Sleep, Waiter
 from racedata.loader.replacement import (
@@ -27,11 +27,14 @@ from racedata.loader.replacement import (
 )
 from racedata.loader.schedule import (
     DAY,
+    LATER,
     Expected,
     after_race,
+    as_stored,
     expected_records,
     next_look,
     retry_wait,
+    soon_after,
     to_ask,
 )
 
@@ -50,6 +53,9 @@ class Followed(NamedTuple):
     refresh: Callable[[], str]
     # all sessions of a weekend together; else after each session
     publishes_after_race: bool = False
+    # how long after the planned end of a session it may have records; None: FIRST_LOOK counts
+    after_end: timedelta | None = None
+    is_provisional: bool = False  # whether its records only count until another source has them
 
 
 @dataclass
@@ -60,6 +66,7 @@ class Following:
     due: datetime
     refreshed: datetime = NEVER
     failures: int = 0  # in a row
+    is_refused: bool = False  # at the last look
 
 
 class Loop:
@@ -95,6 +102,12 @@ class Loop:
         try:
             self.refresh_if_needed(each)
             each.due, each.failures = min(self.next_look(each), each.refreshed + DAY), 0
+            each.is_refused = False
+        except NotYet as error:
+            each.due = self.clock() + LATER
+            if not each.is_refused:  # one line, however long it takes
+                self.complain(error, each.due)
+            each.is_refused = True
         except FAULTS as error:
             each.failures += 1
             each.due = self.clock() + retry_wait(each.failures)
@@ -117,7 +130,11 @@ class Loop:
         return next_look(self.expected_of(each.source), self.clock())
 
     def expected_of(self, source: Followed) -> list[Expected]:
-        expected = after_race(self.expected()) if source.publishes_after_race else self.expected()
+        expected = as_stored(self.expected(), source.is_provisional)
+        if source.publishes_after_race:
+            expected = after_race(expected)
+        elif source.after_end is not None:
+            expected = soon_after(expected, source.after_end)
         return [records for records in expected if records.kind in source.kinds]
 
 

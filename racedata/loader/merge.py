@@ -129,13 +129,22 @@ class Merge:
             )
             for schema in ("addition", "stage")
         }
+        self.provisional: dict[str, set[str]] = {
+            schema: {
+                name
+                for (name,) in db.execute(f"SELECT name FROM {schema}.sources WHERE isProvisional")
+            }
+            for schema in ("addition", "stage")
+        }
 
     def add_sources(self) -> None:
         """Adds or updates the sources that a load has read, or of which a part is taken."""
         # What was read later counts; but the next load reads what this load was given.
         self.db.execute(
-            """INSERT INTO stage.sources (name, address, licence, checksum, readAt, isLoaded, gave)
-               SELECT name, address, licence, checksum, readAt, isLoaded, gave FROM addition.sources
+            """INSERT INTO stage.sources
+                   (name, address, licence, checksum, readAt, isLoaded, gave, isProvisional)
+               SELECT name, address, licence, checksum, readAt, isLoaded, gave, isProvisional
+               FROM addition.sources
                WHERE isLoaded OR sourceId IN (
                    SELECT sourceId FROM ids.parts JOIN addition.origins USING (kind)
                    WHERE added = raceId)
@@ -215,7 +224,7 @@ class Merge:
         return True
 
     def part(self, schema: str, source: str, fetched_at: str | None) -> Part:
-        return part_of(source, fetched_at, self.newest[schema])
+        return part_of(source, fetched_at, self.newest[schema], source in self.provisional[schema])
 
     def replace_calendar(self, year: int) -> dict[int, int]:
         """Replaces the races of a season. Returns the ids here, by those in `addition`."""
@@ -382,9 +391,10 @@ class Merge:
                 )
                 if not self.addition.rule(new, old):
                     continue
-                if not self.addition.may_shrink and self.is_too_small(
-                    kind, there, here, there in with_results
-                ):
+                may_shrink = self.addition.may_shrink or (
+                    old.is_provisional and not new.is_provisional
+                )
+                if not may_shrink and self.is_too_small(kind, there, here, there in with_results):
                     self.smaller.append(f"{kind} of {self.name_of(here)}")
                     continue
             self.db.execute("INSERT INTO ids.parts VALUES (?, ?, ?)", (kind, there, here))

@@ -19,7 +19,7 @@ from racedata.database import OLDEST_VERSION, is_older, read_refreshes, refreshe
 from racedata.loader import values
 from racedata.loader.build import build, load, load_or_rebuild, make_default_folder, utc_now
 from racedata.loader.corrections import add_corrections_argument
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
 from racedata.loader.follow import Followed, Preparation, follow
@@ -100,6 +100,8 @@ class Refresh:
         for source in reversed(self.sources):
             try:
                 changes += self.ask(source)
+            except NotYet as error:
+                self.say(str(error))
             except FAULTS as error:
                 faults.append(fault_text(error, str(self.path)))
         if faults:
@@ -303,7 +305,12 @@ def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
         return "; ".join(" ".join(line.split()) for line in said) if changes else ""
 
     return Followed(
-        source.kinds, partial(refresh.has_news, source), bring, source.publishes_after_race
+        source.kinds,
+        partial(refresh.has_news, source),
+        bring,
+        source.publishes_after_race,
+        source.after_end,
+        source.is_provisional,
     )
 
 

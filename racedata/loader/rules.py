@@ -16,13 +16,16 @@ class Part(NamedTuple):
     is_fetched: bool  # whether a refresh fetched it; else a load read it
     # the day of that refresh; or of the latest race with results that the source gave to a load
     as_of: str
+    is_provisional: bool = False  # whether it only counts until another source has it
 
 
 # Whether a new part may replace an old one.
 Rule = Callable[[Part, Part], bool]
 
 
-def part_of(source: str, fetched_at: str | None, newest: Mapping[str, str]) -> Part:
+def part_of(
+    source: str, fetched_at: str | None, newest: Mapping[str, str], is_provisional: bool = False
+) -> Part:
     """A part from a source.
 
     `newest` has the date of the latest race with results of each loaded source, the base first.
@@ -32,6 +35,7 @@ def part_of(source: str, fetched_at: str | None, newest: Mapping[str, str]) -> P
         source,
         fetched_at is not None,
         fetched_at[:10] if fetched_at else newest.get(source, of_base),
+        is_provisional,
     )
 
 
@@ -41,8 +45,11 @@ def only_adds(new: Part, old: Part) -> bool:
 
 
 def is_fresher(new: Part, old: Part) -> bool:
-    """The rule for what a refresh fetched: it replaces a load that has no later results."""
-    return new.is_fetched and new.as_of >= old.as_of
+    """The rule for what a refresh fetched: it replaces a load that has no later results.
+
+    What is provisional replaces nothing.
+    """
+    return new.is_fetched and not new.is_provisional and new.as_of >= old.as_of
 
 
 def is_preferred(order: Sequence[str], source: str, replaces_others: bool, other: str) -> bool:
@@ -60,7 +67,9 @@ def by_preference(order: Sequence[str], source: str, replaces_others: bool) -> R
     """The rule for a refresh: a source replaces its own records and less preferred ones."""
 
     def may_replace(new: Part, old: Part) -> bool:
-        return old.source == new.source or is_preferred(order, source, replaces_others, old.source)
+        if old.source == new.source:
+            return True
+        return is_preferred(order, source, replaces_others or old.is_provisional, old.source)
 
     return may_replace
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from racedata.kinds import KINDS, RACE
+from racedata.kinds import KINDS, RACE, SESSIONS
 from racedata.loader.tables import RECORDS
 
 # after the start of a session. The times below count from the first look.
@@ -19,6 +19,9 @@ OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)
 HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)
 DAY = timedelta(days=1)
 FIRST_RETRY = timedelta(minutes=5)
+# after a refusal that is no failure
+LATER = timedelta(minutes=15)
+MINUTES = {session.name: timedelta(minutes=session.minutes) for session in SESSIONS}
 
 
 class Expected(NamedTuple):
@@ -30,6 +33,7 @@ class Expected(NamedTuple):
     kind: str  # the name of a table
     starts: datetime
     is_stored: bool
+    is_provisional: bool = False  # whether what is stored only counts until another source has it
 
 
 def interval(records: Expected, now: datetime) -> timedelta | None:
@@ -66,6 +70,28 @@ def after_race(expected: Sequence[Expected]) -> list[Expected]:
     return [each._replace(starts=races[each.year, each.round]) for each in expected]
 
 
+def soon_after(expected: Sequence[Expected], wait: timedelta) -> list[Expected]:
+    """The records as a source publishes them that may have them so long after the planned end of a
+    session.
+    """
+    return [
+        each._replace(starts=each.starts + MINUTES[each.session] + wait - FIRST_LOOK)
+        for each in expected
+    ]
+
+
+def as_stored(expected: Sequence[Expected], is_provisional: bool) -> list[Expected]:
+    """The records as they are stored for a source, which may be provisional.
+
+    What a provisional source gave does not count for others; what others gave, it is not asked for.
+    """
+    if is_provisional:
+        return [each for each in expected if each.is_provisional or not each.is_stored]
+    return [
+        each._replace(is_stored=each.is_stored and not each.is_provisional) for each in expected
+    ]
+
+
 def next_look(expected: Iterable[Expected], now: datetime) -> datetime:
     """When to look again, after a look at `now`: at most a day later."""
     looks = [now + DAY]
@@ -99,14 +125,22 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
                 f"""SELECT year, round, ifnull(sessions.date, races.date),
                         CASE WHEN :session = 'race' THEN races.time
                             WHEN sessions.date NOT NULL THEN sessions.time END,
-                        EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId {of_session})
+                        EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId {of_session}),
+                        EXISTS (SELECT 1 FROM origins JOIN sources USING (sourceId)
+                            WHERE raceId = races.raceId AND kind = :kind AND isProvisional)
                     FROM races
                         LEFT JOIN sessions ON sessions.raceId = races.raceId AND session = :session
                     WHERE year >= :latest AND (session NOT NULL OR :session IN ('quali', 'race'))
                     ORDER BY year, round""",
-                {"session": session, "number": session[-1], "latest": latest[0] if latest else 0},
+                {
+                    "session": session,
+                    "number": session[-1],
+                    "kind": kind,
+                    "latest": latest[0] if latest else 0,
+                },
             )
-            for year, round, date, time, is_stored in rows:
+            for year, round, date, time, is_stored, is_provisional in rows:
                 starts = datetime.fromisoformat(f"{date}T{time or '12:00:00'}").replace(tzinfo=UTC)
-                expected.append(Expected(year, round, session, kind, starts, bool(is_stored)))
+                stored = bool(is_stored), bool(is_stored and is_provisional)
+                expected.append(Expected(year, round, session, kind, starts, *stored))
     return expected

@@ -41,6 +41,7 @@ class Origin(NamedTuple):
     # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
     checksum: str | None
     remarks: Sequence[str] = ()  # lines for the report
+    is_provisional: bool = False  # whether its records only count until another source has them
 
 
 class Stage:
@@ -101,6 +102,7 @@ class Stage:
             read_at,
             is_loaded,
             "",
+            origin.is_provisional,
         )
         self.db.execute(insertion("stage.sources", len(row)), row)
         for kind in ("races", *KINDS):

@@ -56,7 +56,10 @@ class Health:
         times = {**self.data.refreshes()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
-            yield {**dict(row), **facts, **times.pop(row["name"], {})}
+            found = {**dict(row), **facts, **times.pop(row["name"], {})}
+            if found.pop("isProvisional"):
+                found["provisional"] = True
+            yield found
         for name, of_source in times.items():
             yield {"name": public_name(name), **of_source}
 

@@ -266,6 +266,8 @@ def source_items(data: Snapshot) -> Iterator[str]:
     for source in data.sources():
         name, url = public_name(source["name"]), public_url(source["address"])
         licence, records = source["licence"] or "not stated", source["gave"] or "none"
+        if source["isProvisional"] and source["gave"]:
+            records += "; provisional, until another source has them"
         yield f"""<div><dt>{with_link(name, url)}</dt>
 <dd><p>Licence: {escape(licence)}.</p><p>Records: {escape(records)}.</p></dd></div>"""
 

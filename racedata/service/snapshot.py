@@ -60,10 +60,11 @@ class Snapshot:
 
     def sources(self) -> list[sqlite3.Row]:
         """The sources of the data, the base first: `(name, address, licence, checksum, readAt,
-        gave)`.
+        gave, isProvisional)`.
         """
         return self.rows(
-            "SELECT name, address, licence, checksum, readAt, gave FROM sources ORDER BY sourceId"
+            "SELECT name, address, licence, checksum, readAt, gave, isProvisional FROM sources "
+            "ORDER BY sourceId"
         )
 
     def refreshes(self) -> dict[str, dict[str, str]]:

@@ -381,7 +381,9 @@ def test_the_database_says_what_it_is(sample_database):
         assert db.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         assert db.execute("SELECT isSample FROM build").fetchone() == (1,)
         (built_at,) = db.execute("SELECT builtAt FROM build").fetchone()
-        ((*source, read_at, is_loaded, gave),) = db.execute("SELECT * FROM sources").fetchall()
+        ((*source, read_at, is_loaded, gave, is_provisional),) = db.execute(
+            "SELECT * FROM sources"
+        ).fetchall()
         counts = dict(db.execute("SELECT * FROM row_counts"))
         assert counts == {
             name: db.execute(f"SELECT count(*) FROM {name}").fetchone()[0] for name in counts
@@ -398,7 +400,7 @@ def test_the_database_says_what_it_is(sample_database):
         "results of 8 races (1957 to 2023), fastest laps of 5 races (2005 to 2023), "
         "qualifying of 6 races (2005 to "
     )
-    assert (is_loaded, read_at <= built_at) == (1, True)
+    assert (is_loaded, is_provisional, read_at <= built_at) == (1, 0, True)
     assert len(built_at) == len("2023-07-02T13:00:00Z")
     assert set(counts) == {table.name for table in TABLES}
     assert set(strict.values()) == {1}

@@ -105,3 +105,24 @@ def test_a_part_with_fewer_drivers_is_too_small_except_fastest_laps_that_come_wi
     kind, new, with_results, too_small
 ):
     assert is_too_small(kind, new, 20, with_results) == too_small
+
+
+@pytest.mark.parametrize("order", [["api", "f1db"], ["f1db"], ["f1db", "openf1"]])
+def test_what_is_provisional_gives_way_to_every_source_that_is_not_less_preferred(
+    order,
+):
+    old = fetched("openf1")._replace(is_provisional=True)
+    assert by_preference(order, "f1db", replaces_others=False)(fetched("f1db"), old)
+    assert not by_preference(["openf1"], "openf1", replaces_others=False)(old, loaded("f1db"))
+
+
+def test_a_source_that_is_named_first_keeps_its_provisional_records():
+    old = fetched("openf1")._replace(is_provisional=True)
+    rule = by_preference(["openf1", "f1db"], "f1db", replaces_others=False)
+    assert not rule(fetched("f1db"), old)
+
+
+def test_what_is_provisional_never_replaces_what_a_load_read():
+    new = fetched("openf1", "2023-10-23")
+    assert is_fresher(new, loaded("f1db", "2023-10-22"))
+    assert not is_fresher(new._replace(is_provisional=True), loaded("f1db", "2023-10-22"))

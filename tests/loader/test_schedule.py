@@ -9,7 +9,15 @@ import pytest
 from support.loads import changed
 
 from racedata.loader.existing import open_read_only
-from racedata.loader.schedule import Expected, expected_records, next_look, retry_wait, to_ask
+from racedata.loader.schedule import (
+    Expected,
+    as_stored,
+    expected_records,
+    next_look,
+    retry_wait,
+    soon_after,
+    to_ask,
+)
 
 START = datetime(2023, 10, 22, 19, tzinfo=UTC)
 
@@ -145,3 +153,38 @@ def test_a_database_without_results_expects_all_of_them(database):
     changed(database, "DELETE FROM results")
     with closing(open_read_only(database)) as db:
         assert len({each.year for each in expected_records(db)}) == 5
+
+
+def test_a_source_may_be_asked_soon_after_the_planned_end_of_a_session():
+    expected = [records(), records("qualifying", session="quali")]
+    soon = soon_after(expected, minutes(0, 15))
+    assert next_look(soon[:1], START) == START + minutes(2, 15)
+    assert next_look(soon[1:], START) == START + minutes(1, 15)
+
+
+def test_what_is_provisional_is_missing_for_others_and_asked_again_of_the_source_that_gave_it():
+    missing, final = records("lap_times"), records("qualifying", True)
+    given = records("results", True)._replace(is_provisional=True)
+    assert as_stored([missing, final, given], is_provisional=True) == [missing, given]
+    assert [each.is_stored for each in as_stored([missing, final, given], False)] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_records_of_a_provisional_source_are_provisional(database):
+    changed(
+        database,
+        "UPDATE sources SET isProvisional = 1",
+        "DELETE FROM origins WHERE RACE(2023/18) AND kind = 'lap_times'",
+        "DELETE FROM lap_times WHERE RACE(2023/18)",
+    )
+    with closing(open_read_only(database)) as db:
+        found = {
+            each.kind: (each.is_stored, each.is_provisional)
+            for each in expected_records(db)
+            if (each.year, each.round) == (2023, 18)
+        }
+    assert found["results"] == (True, True)
+    assert found["lap_times"] == (False, False)

@@ -16,6 +16,7 @@ from racedata.loader.sources import (
     Brought,
     Known,
     Source,
+    addresses_in,
     source_at,
 )
 
@@ -66,8 +67,22 @@ def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkey
         (PUBLISHED["tracinginsights"], "DumpSource", "tracinginsights"),
         ("https://example.org/data.zip?key=1", "DumpSource", "https://example.org/data.zip?key=1"),
         (str(SAMPLE), "DumpSource", str(SAMPLE)),
+        ("openf1", "OpenF1", "openf1"),
+        ("openf1:https://example.org/v1", "OpenF1", "openf1"),
     ],
 )
 def test_an_address_is_that_of_one_sort_of_source(address, sort, name):
     source = source_at(address)
     assert (type(source).__name__, source.name) == (sort, name)
+
+
+def test_a_name_is_not_a_file_and_several_are_separated_by_spaces():
+    assert addresses_in("f1db openf1 openf1:http://example.org/v1") == [
+        PUBLISHED["f1db"],
+        "openf1",
+        "openf1:http://example.org/v1",
+    ]
+
+
+def test_openf1_is_the_last_that_is_asked_by_default():
+    assert [source_at(address).is_provisional for address in FROM_DEFAULT] == [False, False, True]

@@ -13,6 +13,8 @@ from racedata.loader.sources.ergast_files import TITLE as EXPORT_TITLE
 from racedata.loader.sources.ergast_files import write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.jolpica_download import JolpicaDump
+from racedata.loader.sources.openf1 import NAME as OPENF1
+from racedata.loader.sources.openf1 import OpenF1
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Brought, Known, Source, Wanted
 
@@ -35,14 +37,16 @@ __all__ = [
 ]
 
 # The sorts of sources: of those that an address fits, the first counts.
-SORTS: tuple[type[Source], ...] = (JolpicaDump, F1dbRelease, ApiSource, DumpSource)
+SORTS: tuple[type[Source], ...] = (JolpicaDump, F1dbRelease, OpenF1, ApiSource, DumpSource)
+
+NAMES = (*PUBLISHED, OPENF1)  # of sources, which no file can have as its address
 
 # What a refresh asks by default, the preferred source first; and what it may be given, for its
 # help.
-FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"])
+FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)
 FROM = (
-    "base address of an API in Ergast's format, f1db, or a dump such as a zip of f1db; "
-    f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db)"
+    "base address of an API in Ergast's format, f1db, openf1, or a dump such as a zip of f1db; "
+    f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db, then openf1)"
 )
 
 
@@ -51,7 +55,7 @@ def addresses_in(text: str) -> list[str]:
     path = os.path.abspath(os.path.expanduser(text))  # the next load may run in another folder
     words = text.split()
     if text and (
-        os.path.exists(path) or (words == [text] and text not in PUBLISHED and "://" not in text)
+        os.path.exists(path) or (words == [text] and text not in NAMES and "://" not in text)
     ):
         return [path]
     return (

@@ -63,22 +63,28 @@ class AnswerPage(NamedTuple):
     records: list[Record]
 
 
-class NotServed(LoadError):
+class WrongStatus(LoadError):
+    """An answer with a status that is not 200."""
+
+    def __init__(self, url: str, status: int, hint: str = "") -> None:
+        super().__init__(f"{url}: status {status}; expected 200{hint}")
+        self.status = status
+
+
+class NotServed(WrongStatus):
     """An address for which the answer is 404."""
 
 
-class Api:
-    """The API at `url` for one piece of work, such as a season: the limits of time and of bytes are
-    those of the work.
-
-    `limit` is the size of the API's largest page, once it is known.
+class Client:
+    """A client of the API at `url` for one piece of work, such as a season: the limits of time and
+    of bytes are those of the work.
     """
 
     def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
         check_address(url, "the address of an API")
         self.url = url.rstrip("/")
         self.progress, self.pace = progress, pace
-        self.requests_before, self.limit = pace.requests, PAGE_LIMIT
+        self.requests_before = pace.requests
         self.deadline, self.bytes_left = pace.clock() + TOTAL_SECONDS, TOTAL_BYTES
         self.opener = urllib.request.build_opener(PacedRedirects(self))
         self.headers = {"User-Agent": f"racedata/{__version__} (+refresh)"}
@@ -87,43 +93,6 @@ class Api:
     def requests(self) -> int:
         """How many requests the work has taken."""
         return self.pace.requests - self.requests_before
-
-    def records(self, path: str, offset: int = 0) -> list[Record]:
-        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages.
-        Raises LoadError.
-        """
-        page = self.page(path, offset)
-        total, records = page.total, page.records
-        while offset + len(records) < total:
-            self.progress(f"{path}: {offset + len(records):,} of {total:,} records")
-            page = self.page(path, offset + len(records))
-            if page.total != total:
-                what = (
-                    f"a total of {page.total:,}, after {total:,} on the page before; "
-                    "expected the same on each page"
-                )
-                raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
-            records += page.records
-        if len(set(map(record_key, records))) < len(records):
-            raise LoadError(
-                f"{self.address(path, offset)}: a record is there twice; expected each once"
-            )
-        return records
-
-    def page(self, path: str, offset: int) -> AnswerPage:
-        """One page. Raises LoadError if the answer is not what was requested."""
-        url = self.address(path, offset)
-        self.progress(f"{path}: {self.requests:,} requests")
-        body = self.get(url)
-        try:
-            page = read_page(path, offset, body)
-        except (ValueError, RecursionError) as error:
-            raise LoadError(f"{url}: {error}") from None
-        self.limit = page.limit
-        return page
-
-    def address(self, path: str, offset: int = 0) -> str:
-        return f"{self.url}/{path}.json?limit={PAGE_LIMIT}&offset={offset}"
 
     def get(self, url: str) -> bytes:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
@@ -140,11 +109,8 @@ class Api:
             except urllib.error.HTTPError as error:
                 error.close()
                 status, header = error.code, error.headers.get("Retry-After")
-                if status == 404:
-                    hint = f"is --from the base address, such as {JOLPICA}?"
-                    raise NotServed(f"{url}: status 404; expected 200; {hint}") from None
                 if status not in (429, 503):
-                    raise LoadError(f"{url}: status {status}; expected 200") from None
+                    raise WrongStatus(url, status) from None
             finally:
                 self.pace.end()
             seconds = self.retry_after(header)
@@ -198,10 +164,61 @@ class Api:
         )
 
 
+class Api(Client):
+    """A client of an API in Ergast's format. `limit` is the size of its largest page, once it is
+    known.
+    """
+
+    limit = PAGE_LIMIT
+
+    def records(self, path: str, offset: int = 0) -> list[Record]:
+        """The records of an endpoint from `offset` on, such as those of `2025/5/laps`: all pages.
+        Raises LoadError.
+        """
+        page = self.page(path, offset)
+        total, records = page.total, page.records
+        while offset + len(records) < total:
+            self.progress(f"{path}: {offset + len(records):,} of {total:,} records")
+            page = self.page(path, offset + len(records))
+            if page.total != total:
+                what = (
+                    f"a total of {page.total:,}, after {total:,} on the page before; "
+                    "expected the same on each page"
+                )
+                raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
+            records += page.records
+        if len(set(map(record_key, records))) < len(records):
+            raise LoadError(
+                f"{self.address(path, offset)}: a record is there twice; expected each once"
+            )
+        return records
+
+    def page(self, path: str, offset: int) -> AnswerPage:
+        """One page. Raises LoadError if the answer is not what was requested."""
+        url = self.address(path, offset)
+        self.progress(f"{path}: {self.requests:,} requests")
+        try:
+            body = self.get(url)
+        except WrongStatus as error:
+            if error.status == 404:
+                hint = f"; is --from the base address, such as {JOLPICA}?"
+                raise NotServed(url, 404, hint) from None
+            raise
+        try:
+            page = read_page(path, offset, body)
+        except (ValueError, RecursionError) as error:
+            raise LoadError(f"{url}: {error}") from None
+        self.limit = page.limit
+        return page
+
+    def address(self, path: str, offset: int = 0) -> str:
+        return f"{self.url}/{path}.json?limit={PAGE_LIMIT}&offset={offset}"
+
+
 class PacedRedirects(Redirects):
     """Follows redirects at the pace of an API: each of them is a request."""
 
-    def __init__(self, api: Api) -> None:
+    def __init__(self, api: Client) -> None:
         self.api = api
 
     def redirect_request(self, *args: Any, **kwargs: Any) -> urllib.request.Request | None:

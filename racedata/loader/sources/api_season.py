@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, plural
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
@@ -73,7 +74,9 @@ class SeasonFetch:
         ]
         ids = match_calendars(fetched, calendar(old.db, "main", self.year))
         self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
-        self.filled_in = old.without_laps(also_from_apis=False)
+        # What another source has filled in, and what only counts until this one has it.
+        self.provisional = old.provisional([kind for kind in KINDS if KINDS[kind].is_in_every_api])
+        self.filled_in = {*old.without_laps(also_from_apis=False), *self.provisional}
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
         self.chosen: list[FetchedRace] = []  # races whose records are taken
@@ -108,8 +111,10 @@ class SeasonFetch:
         first = min(
             [index for index, race in enumerate(self.completed) if race in changed], default=-1
         )
-        without_laps = self.old.without_laps(also_from_apis=True)
-        late = [race for race in self.completed[-LATE:] if race.id in without_laps]
+        without_laps = {*self.old.without_laps(also_from_apis=True)}
+        late = [
+            race for race in self.completed[-LATE:] if race.id in without_laps | self.provisional
+        ]
         again = [*self.completed[first:], *late]
         self.chosen = [
             race for race in self.races if race in changed or (race in again and race.records)
@@ -209,7 +214,8 @@ class SeasonFetch:
             Counter((row["driverId"], row["laps"]) for row in rows)
             for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
         )
-        return self.all_details or stored <= self.api.limit or here != there
+        is_provisional = race.id in self.old.provisional(["lap_times"])
+        return self.all_details or stored <= self.api.limit or is_provisional or here != there
 
     def fetch_statuses(self) -> dict[Value, str]:
         """The ids of statuses that are new here, by text."""

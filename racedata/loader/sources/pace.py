@@ -2,11 +2,11 @@
 
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from racedata.loader.errors import Progress
 
-# How many requests, in how many seconds: the limits of Jolpica-F1.
+# How many requests, in how many seconds: the limits of Jolpica-F1. A source may set its own.
 PACE = ((4, 1), (500, 3600))
 
 
@@ -23,18 +23,23 @@ class Pace:
         now: Callable[[], float] = time.time,
     ) -> None:
         self.clock, self.sleep, self.now = clock, sleep, now
+        self.limits: Sequence[tuple[int, int]] = PACE
         self.requests = 0
         # when the latest requests ended
         self.ends = deque[float](maxlen=max(count for count, _ in PACE))
 
     def begin(self, progress: Progress) -> None:
-        """Waits until one more request keeps to PACE.
+        """Waits until one more request keeps to the limits.
 
         It counts from the end of a request, because only then it is certain that the API has
         counted it.
         """
         due = max(
-            (self.ends[-count] + seconds for count, seconds in PACE if len(self.ends) >= count),
+            (
+                self.ends[-count] + seconds
+                for count, seconds in self.limits
+                if len(self.ends) >= count
+            ),
             default=0.0,
         )
         wait = due - self.clock()

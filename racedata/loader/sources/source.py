@@ -4,6 +4,7 @@ is one file.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
@@ -71,6 +72,10 @@ class Source:
     kinds: ClassVar[Collection[str]] = RECORDS
     # all sessions of a weekend together; else after each session
     publishes_after_race: ClassVar[bool] = True
+    # how long after the planned end of a session it may have records; None: FIRST_LOOK counts
+    after_end: ClassVar[timedelta | None] = None
+    # whether its records only count until another source has them
+    is_provisional: ClassVar[bool] = False
     # whether its records replace those of a load, whatever its source
     is_fresher_than_loads: ClassVar[bool] = False
 

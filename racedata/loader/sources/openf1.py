@@ -1,0 +1,355 @@
+"""OpenF1 as a source: the records of a session within the hour, until another source has them.
+
+When and what to ask it is decided here; what its rows mean, in openf1_rows.py.
+"""
+
+import hashlib
+import json
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, closing
+from datetime import UTC, datetime, timedelta
+from functools import cached_property, partial
+from typing import Self
+
+from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.existing import LAST_SEASON, ExistingDatabase
+from racedata.loader.schedule import Expected
+from racedata.loader.sources.api_client import Client, WrongStatus
+from racedata.loader.sources.openf1_rows import (
+    CIRCUITS,
+    Entrants,
+    Json,
+    Undecided,
+    WrongValue,
+    moment,
+    needed,
+    text,
+)
+from racedata.loader.sources.openf1_weekend import (
+    SESSIONS,
+    Race,
+    Rows,
+    Session,
+    Weekend,
+    fill_stage,
+)
+from racedata.loader.sources.pace import Pace
+from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted
+from racedata.loader.stage import Origin, Stage
+
+NAME = "openf1"
+OPENF1 = "https://api.openf1.org/v1"
+LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
+
+CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
+OF_LAPS = ("lap_times", "fastest_laps")
+# For how long what it gave is asked for again: laps and stops are repaired late.
+REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
+    kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
+}
+LONGEST_REPAIR = max(REPAIRED.values())
+WEEKEND = timedelta(days=4)
+SESSIONS_HOLD = timedelta(hours=12)  # the list of the sessions of a season
+
+FIRST = 2023  # the first season that OpenF1 has
+OF_WEEKEND = 7  # requests, at most: see Weekend
+
+
+class OpenF1(Source):
+    """The API of OpenF1, or a copy of it: `openf1:` and its address."""
+
+    kinds = (*CLASSIFIED, "pit_stops", "lap_times")
+    publishes_after_race = False
+    is_provisional = True
+    after_end = timedelta(minutes=15)
+
+    @classmethod
+    def at(cls, address: str, pace: Pace) -> Self | None:
+        return cls(address, pace) if address.partition(":")[0] == NAME else None
+
+    def __init__(self, address: str, pace: Pace) -> None:
+        super().__init__(address.partition(":")[2].rstrip("/") or OPENF1, pace)
+        pace.limits = LIMITS
+        # The sessions by season, and since when.
+        self.meetings: dict[int, tuple[float, list[Json]]] = {}
+        # What was found at the last refresh: digests of results, by meeting; sessions with laps or
+        # stops, by endpoint.
+        self.seen: dict[int, str] = {}
+        self.found: dict[str, set[int]] = {"laps": set(), "pit": set()}
+
+    @cached_property
+    def name(self) -> str:
+        return NAME
+
+    def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
+        what = "it has no calendar and no history; expected it as --from of a refresh"
+        raise LoadError(f"{NAME}: {what}")
+
+    # Requests.
+
+    def client(self, progress: Progress) -> Client:
+        return Client(self.address, progress, self.pace)
+
+    def rows(self, client: Client, query: str) -> list[Json]:
+        """The rows of an answer; none if OpenF1 has nothing yet."""
+        url = f"{client.url}/{query}"
+        client.progress(f"{query}: {self.pace.requests:,} requests")
+        try:
+            body = client.get(url)
+        except WrongStatus as error:
+            if error.status == 401:
+                raise NotYet(
+                    f"{url}: status 401, as while a session runs; asked again later"
+                ) from None
+            if error.status == 404:
+                return []
+            raise
+        try:
+            found = json.loads(body)
+        except (ValueError, RecursionError):
+            raise LoadError(f"{url}: {body[:40]!r}; expected JSON") from None
+        if not (isinstance(found, list) and all(isinstance(row, dict) for row in found)):
+            raise LoadError(f"{url}: {body[:40]!r}; expected a list of objects")
+        return found
+
+    def sessions_of(self, client: Client, year: int) -> list[Json]:
+        """The sessions of a season, asked for twice a day."""
+        since, rows = self.meetings.get(year, (0.0, []))
+        if not rows or not 0 <= self.pace.clock() - since <= SESSIONS_HOLD.total_seconds():
+            query = f"sessions?year={year}"
+            rows = self.rows(client, query)
+            if any(needed(row, "year", f"{client.url}/{query}") != year for row in rows):
+                raise LoadError(
+                    f"{client.url}/{query}: a session of another season; expected {year}"
+                )
+            self.meetings[year] = self.pace.clock(), rows
+        return rows
+
+    # Looks.
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        races = {(race.year, race.round): race for race in self.wanted_races(known)}
+        client = self.client(progress)
+        for question in self.questions(asked):
+            race = races.get((question.year, question.round))
+            if not race:
+                continue
+            if race.year not in self.meetings:
+                return True
+            try:
+                weekend = self.weekend(client, race)
+            except Undecided:
+                continue
+            session = weekend.get(question.session)
+            if not session:
+                continue
+            if question.kind in CLASSIFIED:
+                rows = self.rows(client, f"session_result?meeting_key={session.meeting}")
+                return bool(rows) and digest_of(rows) != self.seen.get(session.meeting)
+            endpoint = "laps" if question.kind == "lap_times" else "pit"
+            if session.key not in self.found[endpoint]:
+                some = "&lap_number=2" if endpoint == "laps" else ""
+                return bool(self.rows(client, f"{endpoint}?session_key={session.key}{some}"))
+        return False
+
+    def questions(self, asked: Sequence[Expected]) -> list[Expected]:
+        """What to ask first: results that are missing, then laps and stops, then results that may
+        have changed.
+        """
+
+        def order(expected: Expected) -> tuple[int, float]:
+            is_missing, is_classified = not expected.is_stored, expected.kind in CLASSIFIED
+            first = 0 if is_missing and is_classified else 1 if is_missing else 2
+            return first, -expected.starts.timestamp()
+
+        return sorted(asked, key=order)
+
+    # Races and sessions.
+
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.pace.now(), UTC)
+
+    def wanted_races(self, known: Known, wanted: Wanted | None = None) -> list[Race]:
+        """The races of which a kind is wanted that OpenF1 may have: one that is missing here, or
+        that only OpenF1 gave.
+        """
+        season = wanted.season if wanted else None
+        settled = [] if season else settled_before(known)
+        races = []
+        with closing(ExistingDatabase(known.path)) as old:
+            unfinished = min(old.first_season([]), wanted.first if wanted else LAST_SEASON)
+            first = season or max(FIRST, unfinished)
+            for id, year, round, name, circuit, date in old.db.execute(
+                """SELECT raceId, year, round, races.name, circuitRef, date
+                   FROM races JOIN circuits USING (circuitId) WHERE year BETWEEN ? AND ?
+                   ORDER BY year, round""",
+                (first, season or LAST_SEASON),
+            ).fetchall():
+                day = datetime.fromisoformat(f"{date}T00:00:00+00:00")
+                age = self.now() - day
+                if age < -WEEKEND:
+                    continue
+                sources = dict(
+                    old.db.execute(
+                        """SELECT kind, name FROM origins JOIN sources USING (sourceId)
+                           WHERE raceId = ?""",
+                        (id,),
+                    ).fetchall()
+                )
+                kinds = [
+                    kind
+                    for kind in (*self.kinds, "fastest_laps")
+                    if (
+                        f"{date} {kind}" not in settled
+                        if kind not in sources
+                        else (season or age < REPAIRED[kind])
+                        if sources[kind] == NAME
+                        else bool(season and wanted and wanted.may_replace(sources[kind]))
+                    )
+                ]
+                if kinds:
+                    races.append(Race(id, year, round, name, circuit, day, kinds))
+        return races
+
+    def weekend(self, client: Client, race: Race) -> dict[str, Session]:
+        """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
+        rows = self.sessions_of(client, race.year)
+        place = f"{client.url}/sessions?year={race.year}"
+        meetings = []
+        for row in rows:
+            starts = moment(row, "date_start", place)
+            if (
+                row.get("session_name") == "Race"
+                and not row.get("is_cancelled")
+                and CIRCUITS.get(needed(row, "circuit_key", place)) == race.circuit
+                and starts
+                and abs(starts.date() - race.date.date()) <= timedelta(days=1)
+            ):
+                meetings.append(needed(row, "meeting_key", place))
+        if len(meetings) != 1:
+            what = "no race" if not meetings else f"{len(meetings)} races"
+            raise Undecided(f"{what} of OpenF1 at {race.circuit} on {race.date:%Y-%m-%d}")
+        return {
+            SESSIONS[name]: Session(
+                needed(row, "session_key", place),
+                meetings[0],
+                SESSIONS[name],
+                offset_of(row, place),
+            )
+            for row in rows
+            if row.get("meeting_key") == meetings[0]
+            and (name := str(row.get("session_name"))) in SESSIONS
+            and not row.get("is_cancelled")
+        }
+
+    # Refreshes.
+
+    def bring(self, wanted: Wanted) -> str:
+        before = self.pace.requests
+        races = self.wanted_races(wanted.known, wanted)
+        years = sorted({race.year for race in races})
+        requests = len(years) + OF_WEEKEND * len(races)
+        if requests > LIMITS[-1][0]:
+            minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
+            wanted.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
+        known = settled = settled_before(wanted.known)
+        faults: list[str] = []
+        for year in years:
+            of_year = [race for race in races if race.year == year]
+            found: list[tuple[Race, Rows]] = []
+            remarks: list[str] = []
+            try:
+                with closing(ExistingDatabase(wanted.known.path)) as old:
+                    entrants = Entrants(old.db, year)
+                client = self.client(wanted.progress)
+                for race in of_year:
+                    try:
+                        rows = self.of_race(client, race, entrants, remarks)
+                    except WrongValue as error:
+                        faults.append(str(error))
+                        continue
+                    found.append((race, rows))
+                    if self.now() - race.date > LONGEST_REPAIR:
+                        settled = [
+                            *settled,
+                            *(f"{race.date:%Y-%m-%d} {kind}" for kind in race.kinds),
+                        ]
+            finally:
+                # What was fetched is stored even if the next race fails.
+                for remark in remarks:
+                    wanted.say(remark)
+                if any(rows for _, rows in found) or settled != known:
+                    self.store(wanted, found, settled)
+        if faults:
+            raise LoadError("; ".join(faults))
+        return f" after {self.pace.requests - before} requests to {self.address}"
+
+    def store(self, wanted: Wanted, found: list[tuple[Race, Rows]], settled: list[str]) -> None:
+        with closing(ExistingDatabase(wanted.known.path)) as old:
+
+            def fill(stage: Stage) -> list[str]:
+                fill_stage(stage, old, found)
+                at = max(f"{self.now():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
+                origin = Origin(
+                    NAME, self.address, "not stated by OpenF1", None, is_provisional=True
+                )
+                stage.name_origin(origin, at, is_loaded=False)
+                # The calendar is not OpenF1's.
+                stage.db.execute("DELETE FROM stage.origins WHERE kind = 'races'")
+                return []
+
+            wanted.store(Brought(fill, notes={"settled": sorted(set(settled))}))
+
+    def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
+        """What OpenF1 has of a race, by table. What is left out, and why, becomes a remark."""
+        try:
+            weekend = self.weekend(client, race)
+        except Undecided as why:
+            if self.now() > race.date + timedelta(days=1):
+                remarks.append(f"{NAME}: {race.label} is left out: {why}")
+            return {}
+        meeting = next(iter(weekend.values())).meeting
+        results = self.rows_of(client, meeting, "session_result", None)
+        self.seen[meeting] = digest_of(results)
+        if not results:
+            return {}
+        rows_of = partial(self.rows_of, client, meeting)
+        work = Weekend(rows_of, client.url, race, weekend, results, entrants)
+        found = work.fetch()
+        remarks += [f"{NAME}: {remark}" for remark in work.remarks]
+        for endpoint, session in work.published.items():
+            self.found[endpoint].add(session)
+        return found
+
+    def rows_of(
+        self, client: Client, meeting: int, endpoint: str, session: int | None
+    ) -> list[Json]:
+        """The rows of a meeting, or of one session of it."""
+        query = f"{endpoint}?" + (f"session_key={session}" if session else f"meeting_key={meeting}")
+        rows = self.rows(client, query)
+        for row in rows:
+            if row.get("meeting_key") != meeting or (session and row["session_key"] != session):
+                raise LoadError(f"{client.url}/{query}: a row of another session; expected none")
+        return rows
+
+
+def settled_before(known: Known) -> list[str]:
+    """The kinds of races, with the date, that are not asked for again: it was too late for them."""
+    found = (known.notes() or {}).get("settled")
+    return found if isinstance(found, list) else []
+
+
+def offset_of(row: Json, place: str) -> timedelta:
+    """How far the local clock of a session is ahead of UTC: `-05:00:00`."""
+    value = text(row, "gmt_offset", place)
+    try:
+        hours, minutes, *_ = map(int, value.removeprefix("-").split(":"))
+    except ValueError:
+        raise LoadError(
+            f"{place}, gmt_offset: {value[:80]!r}; expected hours and minutes"
+        ) from None
+    return timedelta(hours=hours, minutes=minutes) * (-1 if value.startswith("-") else 1)
+
+
+def digest_of(rows: Sequence[Json]) -> str:
+    return hashlib.sha256(json.dumps(rows, sort_keys=True).encode()).hexdigest()

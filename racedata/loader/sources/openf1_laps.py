@@ -1,0 +1,201 @@
+"""The laps and pit stops of OpenF1 as rows of a Stage.
+
+A race has laps only if all of them are present and right.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from racedata.loader.sources.openf1_rows import (
+    Entry,
+    Json,
+    Undecided,
+    lap_text,
+    moment,
+    needed,
+    thousandths,
+    whole,
+)
+from racedata.loader.values import Value
+
+# Milliseconds that the sum of a driver's laps may exceed the total time: lap 1 is inferred.
+LONGEST_SUM = 1500
+ROUNDING = 50  # milliseconds that the sum may fall short of the time
+PENALTY = 5000  # milliseconds: penalties are multiples of it
+AFTER_LINE = timedelta(seconds=1)  # a change of places is published when the line has been crossed
+SHORTEST_STOP = 2000  # milliseconds
+# Ergast's time is that of the entry, to the second, and about half a second earlier than OpenF1's.
+BEFORE_ENTRY = timedelta(seconds=0.5)
+
+
+class Laps(NamedTuple):
+    """The laps of a race, if it is whole: `(number, lap) -> milliseconds`; without a first lap that
+    is not exact.
+    """
+
+    times: Mapping[tuple[int, int], int]
+    ends: Mapping[tuple[int, int], datetime]  # when it ended, as far as that is known
+
+
+def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
+    """The laps of a race. Raises Undecided, which says why, unless all are present and right."""
+    times: dict[int, dict[int, int]] = {needed(row, "driver_number", place): {} for row in results}
+    ends: dict[tuple[int, int], datetime] = {}
+    for row in rows:
+        number, lap = needed(row, "driver_number", place), needed(row, "lap_number", place)
+        duration = thousandths(row.get("lap_duration"), f"{place}, lap_duration")
+        if duration is None:
+            continue  # lap 1, or the last row of a driver who has ended
+        if number not in times:
+            raise Undecided(f"laps of number {number}, which has no result")
+        if lap in times[number]:
+            raise Undecided(f"lap {lap} of number {number} twice")
+        times[number][lap] = duration
+        if lap > 1 and (start := moment(row, "date_start", place)):
+            ends[number, lap] = start + timedelta(milliseconds=duration)
+    shortest = 0.9 * usual_fastest_lap(times)
+    for row in results:
+        number = row["driver_number"]
+        laps = times[number]
+        check_numbers(number, laps, whole(row, "number_of_laps", place))
+        if any(time < shortest for time in laps.values()):
+            raise Undecided(f"number {number} has a lap that is too short")
+        first = laps.pop(1, None)
+        total = thousandths(row.get("duration"), f"{place}, duration")
+        if first is not None and total is not None:
+            laps[1] = first_lap(number, first, sum(laps.values()), total)
+    found = {(number, lap): time for number, laps in times.items() for lap, time in laps.items()}
+    return Laps(found, ends)
+
+
+def check_numbers(number: int, laps: Collection[int], count: int | None) -> None:
+    """Raises Undecided unless a driver has all laps from the second on; `count` may be unknown."""
+    expected = range(2, (max(laps, default=0) if count is None else count) + 1)
+    if wrong := {*expected} ^ {*laps} - {1}:
+        what = "too many" if min(wrong) in laps else "missing"
+        raise Undecided(f"lap {min(wrong)} of number {number} is {what}")
+
+
+def usual_fastest_lap(times: Mapping[int, Mapping[int, int]]) -> int:
+    """The median of the drivers' fastest laps: the fastest of all may be a wrong one."""
+    fastest = sorted(
+        min(time for lap, time in laps.items() if lap > 1)
+        for laps in times.values()
+        if max(laps, default=0) > 1
+    )
+    if not fastest:
+        raise Undecided("no laps")
+    return fastest[len(fastest) // 2]
+
+
+def first_lap(number: int, inferred: int, others: int, total: int) -> int:
+    """The time of lap 1. OpenF1 infers it, up to a second too long: exact is the total without the
+    other laps, and without penalties, which the total has.
+    """
+    excess = others + inferred - total
+    penalty = PENALTY * round((LONGEST_SUM / 2 - excess) / PENALTY)
+    if penalty < 0 or not -ROUNDING <= excess + penalty <= LONGEST_SUM:
+        raise Undecided(f"the laps of number {number} are {excess / 1000:.3f} s off the total")
+    return total - penalty - others
+
+
+def lap_rows(
+    laps: Laps, positions: Sequence[Json], entries: Mapping[int, Entry], place: str
+) -> list[dict[str, Value]]:
+    """The rows of laps, with the places at their ends as far as these are known."""
+    changes: dict[int, list[tuple[datetime, int]]] = defaultdict(list)
+    for row in positions:
+        at, n = moment(row, "date", place), whole(row, "position", place)
+        if at and n:
+            changes[needed(row, "driver_number", place)].append((at, n))
+    found: list[dict[str, Value]] = []
+    for (number, lap), time in sorted(laps.times.items(), key=lambda each: each[0][::-1]):
+        end = laps.ends.get((number, lap))
+        known = [n for at, n in sorted(changes[number]) if end and at <= end + AFTER_LINE]
+        found.append(
+            {
+                "driverId": entries[number].driver,
+                "lap": lap,
+                "position": known[-1] if known else None,
+                "time": lap_text(time),
+            }
+        )
+    by_lap = Counter((row["lap"], row["position"]) for row in found)
+    for row in found:  # two at one place: of one of them, the change came too late
+        if by_lap[row["lap"], row["position"]] > 1:
+            row["position"] = None
+    return found
+
+
+def fastest_laps(laps: Laps) -> dict[int, dict[str, Value]]:
+    """The fastest lap of each driver, by number; the first lap is never it."""
+    best: dict[int, tuple[int, int]] = {}
+    for (number, lap), time in sorted(laps.times.items()):
+        if lap > 1 and (number not in best or time < best[number][0]):
+            best[number] = time, lap
+    return {
+        number: {"fastestLap": lap, "rank": rank, "fastestLapTime": lap_text(time)}
+        for rank, (number, (time, lap)) in enumerate(
+            sorted(best.items(), key=lambda each: each[1]), 1
+        )
+    }
+
+
+def stop_rows(
+    rows: Sequence[Json],
+    entries: Mapping[int, Entry],
+    drivers: int,
+    offset: timedelta,
+    place: str,
+) -> list[dict[str, Value]]:
+    """The pit stops: `offset` is that of the local clock, `drivers` how many have started."""
+    found: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
+    for row in rows:
+        number, lap = needed(row, "driver_number", place), whole(row, "lap_number", place)
+        lane = row.get("lane_duration", row.get("pit_duration"))
+        duration, left = thousandths(lane, f"{place}, lane_duration"), moment(row, "date", place)
+        if lap is None or duration is None or left is None:
+            continue
+        if number not in entries:
+            raise Undecided(f"no driver here for number {number}")
+        found[number].append((lap, duration, left))
+    driven_through = laps_behind_safety_car(list(found.values()), drivers)
+    made: list[tuple[int, datetime, dict[str, Value]]] = []
+    for number, stops in found.items():
+        kept = sorted(stop for stop in stops if stop[:2] not in driven_through)
+        for n, (lap, duration, left) in enumerate(kept, 1):
+            entered = left + offset - timedelta(milliseconds=duration) - BEFORE_ENTRY
+            made.append(
+                (
+                    lap,
+                    entered,
+                    {
+                        "driverId": entries[number].driver,
+                        "stop": n,
+                        "lap": lap,
+                        "time": f"{entered:%H:%M:%S}",
+                        "milliseconds": duration,
+                    },
+                )
+            )
+    return [row for _, _, row in sorted(made, key=lambda each: each[:2])]
+
+
+def laps_behind_safety_car(
+    found: Sequence[Sequence[tuple[int, int, datetime]]], drivers: int
+) -> set[tuple[int, int]]:
+    """The drives through the lane that are no stops, as `(lap, duration)`.
+
+    If the safety car leads the field through the lane, most drivers need less time than a stop
+    takes. For one lap, other sources count that as stops; for several laps in a row, they do not.
+    """
+    durations = sorted(duration for stops in found for _, duration, _ in stops)
+    if not durations:
+        return set()
+    shortest = durations[len(durations) // 2] - SHORTEST_STOP
+    drives = [(lap, time) for stops in found for lap, time, _ in stops if time < shortest]
+    count = Counter(lap for lap, _ in drives)
+    laps = {lap for lap, n in count.items() if n > drivers / 2}
+    return {(lap, time) for lap, time in drives if lap in laps and {lap - 1, lap + 1} & laps}

@@ -1,0 +1,380 @@
+"""Rows of OpenF1 as rows of a Stage: which driver and constructor they mean, and what can be known.
+
+What cannot be known beyond doubt is left out. Requests do not belong here.
+"""
+
+import sqlite3
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, NamedTuple
+
+from racedata.loader.errors import LoadError
+from racedata.loader.values import Value
+
+Json = dict[str, Any]
+
+# The circuits as OpenF1 numbers them. Its names of places change; these keys do not.
+CIRCUITS = {
+    2: "silverstone", 4: "hungaroring", 6: "imola", 7: "spa", 9: "americas", 10: "albert_park",
+    14: "interlagos", 15: "catalunya", 19: "red_bull_ring", 22: "monaco", 23: "villeneuve",
+    39: "monza", 46: "suzuka", 49: "shanghai", 55: "zandvoort", 61: "marina_bay", 63: "bahrain",
+    65: "rodriguez", 70: "yas_marina", 144: "baku", 149: "jeddah", 150: "losail", 151: "miami",
+    152: "vegas", 153: "madring",
+}  # fmt: skip
+CONSTRUCTORS = {
+    "Alfa Romeo": "alfa", "AlphaTauri": "alphatauri", "Alpine": "alpine",
+    "Aston Martin": "aston_martin", "Audi": "audi", "Cadillac": "cadillac", "Ferrari": "ferrari",
+    "Haas F1 Team": "haas", "Kick Sauber": "sauber", "McLaren": "mclaren", "Mercedes": "mercedes",
+    "RB": "rb", "Racing Bulls": "rb", "Red Bull Racing": "red_bull", "Williams": "williams",
+}  # fmt: skip
+
+POINTS = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
+SPRINT_POINTS = (8, 7, 6, 5, 4, 3, 2, 1)
+LAST_FASTEST_LAP_POINT = 2024  # the last season with a point for the fastest lap
+
+ACTIVE = 5  # seasons since a driver's last race, at most: a namesake has his acronym too
+SHORTEST_RACE = 20 * 60_000  # milliseconds; OpenF1 has had half a second
+
+
+class WrongValue(LoadError):
+    """A value that is not of the expected type: what else OpenF1 has may be right."""
+
+
+class Undecided(Exception):
+    """Why records are left out."""
+
+
+class Driver(NamedTuple):
+    """A driver whom an acronym may mean."""
+
+    id: int
+    surname: str
+    number: int | None  # the permanent one
+
+
+class Entrants:
+    """The drivers and constructors of a season here, and the numbers that they have had in it."""
+
+    def __init__(self, db: sqlite3.Connection, year: int) -> None:
+        self.drivers: dict[str, list[Driver]] = defaultdict(list)  # by acronym
+        last = """SELECT max(year) FROM results JOIN races USING (raceId)
+                  WHERE results.driverId = drivers.driverId AND year <= ?"""
+        for id, code, surname, number, active in db.execute(
+            f"SELECT driverId, code, surname, number, ({last}) FROM drivers WHERE code NOT NULL",
+            (year,),
+        ):
+            if active is None or active >= year - ACTIVE:
+                self.drivers[code].append(Driver(id, plain(surname), number))
+        self.constructors = dict(
+            db.execute("SELECT constructorRef, constructorId FROM constructors").fetchall()
+        )
+        self.numbers: dict[int, int] = {}  # driverId, by number
+        self.teams: dict[int, int] = {}  # constructorId, by driverId
+        for number, driver, constructor in db.execute(
+            """SELECT number, driverId, constructorId FROM results JOIN races USING (raceId)
+               WHERE year = ? ORDER BY round, resultId""",
+            (year,),
+        ):
+            self.numbers[number], self.teams[driver] = driver, constructor
+
+    def driver(self, number: int, acronym: str, name: str) -> int | None:
+        """The driver with an acronym and name; None if there is none, or two, or the number is
+        another driver's.
+        """
+        found = [each for each in self.drivers.get(acronym, []) if each.surname in plain(name)]
+        if len(found) > 1:
+            found = [each for each in found if each.number == number]
+        if len(found) != 1 or self.numbers.get(number, found[0].id) != found[0].id:
+            return None
+        return found[0].id
+
+    def constructor(self, team: object, driver: int) -> int | None:
+        """The constructor with the name that OpenF1 has; without a name, the driver's latest."""
+        if team is None:
+            return self.teams.get(driver)
+        return self.constructors.get(CONSTRUCTORS.get(str(team), ""))
+
+
+class Entry(NamedTuple):
+    """A driver of a session, for its constructor."""
+
+    driver: int
+    constructor: int
+
+
+def plain(name: str) -> str:
+    """A name without accents and case."""
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign)
+    ).casefold()
+
+
+def entries_of(
+    rows: Sequence[Json], entrants: Entrants, session: int, place: str
+) -> dict[int, Entry]:
+    """The drivers of a session by number, from the rows of the whole weekend.
+
+    A session may have rows of another series. In a weekend, a number is one driver's, so the driver
+    counts whom most sessions name.
+    """
+    named: dict[int, Counter[int]] = defaultdict(Counter)
+    teams: dict[int, dict[int, int | None]] = defaultdict(dict)  # by driver and session
+    for row in rows:
+        number = needed(row, "driver_number", place)
+        driver = entrants.driver(
+            number, text(row, "name_acronym", place), text(row, "full_name", place)
+        )
+        if driver is not None:
+            named[number][driver] += 1
+            constructor = entrants.constructor(row.get("team_name"), driver)
+            teams[driver][needed(row, "session_key", place)] = constructor
+    found = {}
+    for number, drivers in named.items():
+        (driver, count), *others = drivers.most_common(2)
+        known = [team for team in teams[driver].values() if team is not None]
+        constructor = teams[driver].get(session) or (known[-1] if known else None)
+        if constructor is not None and not (others and others[0][1] == count):
+            found[number] = Entry(driver, constructor)
+    return found
+
+
+# Values. Each of them raises WrongValue for one of another type.
+
+
+def whole(row: Json, name: str, place: str) -> int | None:
+    value = row.get(name)
+    if value is not None and (type(value) is not int or not 0 <= value < 1_000_000):
+        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected a whole number")
+    return value
+
+
+def needed(row: Json, name: str, place: str) -> int:
+    value = whole(row, name, place)
+    if value is None:
+        raise WrongValue(f"{place}, {name}: missing; expected a whole number")
+    return value
+
+
+def thousandths(value: object, place: str) -> int | None:
+    """Milliseconds, of seconds."""
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value < 100_000:  # type: ignore[operator]
+        raise WrongValue(f"{place}: {str(value)[:80]!r}; expected seconds")
+    return round(float(str(value)) * 1000)
+
+
+def text(row: Json, name: str, place: str) -> str:
+    value = row.get(name)
+    if not isinstance(value, str):
+        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected a text")
+    return value
+
+
+def moment(row: Json, name: str, place: str) -> datetime | None:
+    """A time in UTC; None if there is none."""
+    if row.get(name) is None:
+        return None
+    try:
+        return datetime.fromisoformat(text(row, name, place)).astimezone(UTC)
+    except (ValueError, OverflowError):
+        what = f"{place}, {name}: {row[name][:80]!r}; expected a date and time in UTC"
+        raise WrongValue(what) from None
+
+
+def lap_text(milliseconds: int | None) -> str | None:
+    """`1:23.456`."""
+    if milliseconds is None:
+        return None
+    minutes, rest = divmod(milliseconds, 60_000)
+    return f"{minutes}:{rest // 1000:02}.{rest % 1000:03}"
+
+
+# Classifications.
+
+
+def in_order(rows: Sequence[Json], place: str) -> list[Json]:
+    """The rows of a classification: by place, then those without one. A disqualified driver may
+    still be in the old row.
+    """
+    return sorted(
+        rows, key=lambda row: (whole(row, "position", place) or 999, is_disqualified(row))
+    )
+
+
+def is_disqualified(row: Json) -> bool:
+    """Whether a driver was disqualified: the flag says so, or there is a total time without a
+    place.
+    """
+    finished = isinstance(row.get("duration"), (int, float)) and not row.get("dnf")
+    return bool(row.get("dsq")) or (row.get("position") is None and finished)
+
+
+def entrants_of(
+    rows: Sequence[Json], entries: Mapping[int, Entry], place: str
+) -> Iterator[tuple[int, Json, dict[str, Value]]]:
+    """The rows of a classification with the beginning of the row of a Stage: `(n, row, facts)`."""
+    numbers = Counter(needed(row, "driver_number", place) for row in rows)
+    unknown = sorted(number for number in numbers if number not in entries)
+    if unknown:
+        raise Undecided(f"no driver here for number {', '.join(map(str, unknown))}")
+    drivers = {entries[number].driver for number in numbers}
+    if len(drivers) < len(rows):
+        raise Undecided("a driver twice")
+    places = [row["position"] for row in rows if whole(row, "position", place)]
+    if sorted(places) != list(range(1, len(places) + 1)):
+        raise Undecided(f"places {', '.join(map(str, sorted(places)))[:60]}")
+    for n, row in enumerate(in_order(rows, place), 1):
+        number = row["driver_number"]
+        entry = entries[number]
+        facts = {"driverId": entry.driver, "constructorId": entry.constructor, "number": number}
+        yield n, row, facts
+
+
+def practice_rows(
+    rows: Sequence[Json], entries: Mapping[int, Entry], place: str
+) -> list[dict[str, Value]]:
+    return [
+        {
+            **facts,
+            "position": whole(row, "position", place),
+            "laps": whole(row, "number_of_laps", place),
+            "milliseconds": thousandths(row.get("duration"), f"{place}, duration"),
+        }
+        for _, row, facts in entrants_of(rows, entries, place)
+    ]
+
+
+def qualifying_rows(
+    rows: Sequence[Json], entries: Mapping[int, Entry], is_sprint: bool, place: str
+) -> list[dict[str, Value]]:
+    """The rows of a qualifying. As in f1db, everybody has a place, except in that of a sprint."""
+    found = []
+    for n, row, facts in entrants_of(rows, entries, place):
+        parts = row.get("duration")
+        if not (isinstance(parts, list) and len(parts) == 3):
+            raise WrongValue(f"{place}, duration: {str(parts)[:80]!r}; expected a list of three")
+        times = [lap_text(thousandths(part, f"{place}, duration")) for part in parts]
+        position = whole(row, "position", place) if is_sprint else n
+        found.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), times))})
+    return found
+
+
+def result_rows(
+    rows: Sequence[Json],
+    entries: Mapping[int, Entry],
+    grid: Mapping[int, int],
+    year: int,
+    is_sprint: bool,
+    place: str,
+) -> tuple[list[dict[str, Value]], str]:
+    """The rows of a race or sprint, and a remark on what they lack. `status` is a text."""
+    found, remarks = [], []
+    points_right = are_points_right(rows, year, is_sprint, place)
+    if not points_right:
+        remarks.append("points, which contradict the places")
+    times_right = are_times_right(rows, place)
+    if not times_right:
+        remarks.append("times, which contradict the gaps")
+    for n, row, facts in entrants_of(rows, entries, place):
+        position, status = whole(row, "position", place), status_of(row)
+        facts |= {
+            "grid": grid.get(row["driver_number"]),
+            "positionText": str(position) if position else POSITION_TEXTS.get(status or ""),
+            "positionOrder": n,
+            "points": points_text(row) if points_right else None,
+            "laps": whole(row, "number_of_laps", place),
+            "milliseconds": (
+                thousandths(row.get("duration"), f"{place}, duration") if times_right else None
+            ),
+            "status": status,
+        }
+        found.append(facts)
+    return found, " and without ".join(remarks)
+
+
+POSITION_TEXTS = {"Retired": "R", "Disqualified": "D", "Did not start": "W"}
+
+
+def status_of(row: Json) -> str | None:
+    """The status, as far as OpenF1 tells: it has no reasons of retirements."""
+    gap = row.get("gap_to_leader")
+    if is_disqualified(row):
+        return "Disqualified"
+    if row.get("dns"):
+        return "Did not start"
+    if row.get("dnf"):
+        return "Retired"
+    if isinstance(gap, (int, float)):
+        return "Finished"
+    if isinstance(gap, str):
+        laps = gap.removeprefix("+").split(" ")[0]
+        if laps.isdecimal() and gap.upper().split(" ")[1:] in (["LAP"], ["LAPS"]):
+            return f"+{laps} Lap{'s' * (laps != '1')}"
+    return None
+
+
+def points_text(row: Json) -> str:
+    return f"{float(row['points']):g}"
+
+
+def are_points_right(rows: Sequence[Json], year: int, is_sprint: bool, place: str) -> bool:
+    """Whether the points are those of the places. In a shortened race they are not, and so they
+    are unknown here.
+    """
+    table = SPRINT_POINTS if is_sprint else POINTS
+    extra = 0
+    for row in rows:
+        points, position = row.get("points"), whole(row, "position", place)
+        if type(points) not in (int, float):
+            return False
+        by_place = table[position - 1] if position and position <= len(table) else 0
+        if points != by_place:
+            if points != by_place + 1 or not position or position > 10 or is_sprint:
+                return False
+            extra += 1
+    return extra <= (year <= LAST_FASTEST_LAP_POINT)
+
+
+def are_times_right(rows: Sequence[Json], place: str) -> bool:
+    """Whether the total times are those of the winner and the gaps, and long enough for a race."""
+    timed = [
+        (row["duration"], row["gap_to_leader"])
+        for row in rows
+        if whole(row, "position", place) and isinstance(row.get("duration"), (int, float))
+        and isinstance(row.get("gap_to_leader"), (int, float))
+    ]  # fmt: skip
+    if not timed:
+        return True
+    first = min(duration for duration, _ in timed)
+    return first * 1000 >= SHORTEST_RACE and all(
+        abs(duration - gap - first) < 0.0015 for duration, gap in timed
+    )
+
+
+def grid_of(
+    rows: Sequence[Json], qualified: Sequence[Json], started: Collection[int], year: int, place: str
+) -> dict[int, int]:
+    """The places on the grid by number, as far as they are known.
+
+    A start from the pit lane looks like one of the last places. So a place is known only if the
+    driver, or one behind, has not lost any place since qualifying, and is not among the last. Since
+    2025, such a start also shifts those who qualified behind that driver. A penalty looks the same.
+    """
+    places = {needed(row, "driver_number", place): whole(row, "position", place) for row in rows}
+    known = {number: n for number, n in places.items() if n and number in started}
+    best = {row["driver_number"]: whole(row, "position", place) for row in qualified}
+    if sorted(n or 0 for n in places.values()) != list(range(1, len(places) + 1)):
+        return {}
+    certain = [n for number, n in known.items() if n <= (best.get(number) or 0)]
+    last = min(max(certain, default=0), len(places) - PIT_LANE)
+    if year >= SHIFTED_SINCE:
+        behind = [best.get(number) for number, n in places.items() if (n or 0) > last]
+        last = min([last, *(n - 1 for n in behind if n)])
+    return {number: n for number, n in known.items() if n <= last}
+
+
+PIT_LANE = 3  # how many have started from there in a race, and looked as if they had qualified last
+SHIFTED_SINCE = 2025  # the season

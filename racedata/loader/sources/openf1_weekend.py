@@ -1,0 +1,216 @@
+"""What OpenF1 has of the weekend of a race: fetched with a few requests, and put into a Stage."""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from racedata.kinds import KINDS
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
+from racedata.loader.sources.openf1_rows import (
+    Entrants,
+    Entry,
+    Json,
+    Undecided,
+    entries_of,
+    grid_of,
+    practice_rows,
+    qualifying_rows,
+    result_rows,
+)
+from racedata.loader.sources.statuses import insert_statuses
+from racedata.loader.stage import Stage
+from racedata.loader.tables import BY_NAME
+from racedata.loader.values import Value
+
+# The names of sessions, and what they are here. Sprint qualifying was the shootout in 2023.
+SESSIONS = {
+    "Practice 1": "fp1",
+    "Practice 2": "fp2",
+    "Practice 3": "fp3",
+    "Qualifying": "quali",
+    "Sprint Shootout": "sq",
+    "Sprint Qualifying": "sq",
+    "Sprint": "sprint",
+    "Race": "race",
+}
+
+
+class Race(NamedTuple):
+    """A race of the calendar here, and the kinds that are wanted of it."""
+
+    id: int
+    year: int
+    round: int
+    name: str
+    circuit: str
+    date: datetime
+    kinds: Collection[str]
+
+    @property
+    def label(self) -> str:
+        return f"{self.year}/{self.round} {self.name}"
+
+
+class Session(NamedTuple):
+    """A session of a weekend."""
+
+    key: int
+    meeting: int
+    name: str  # as in the table `sessions`, or `race`
+    offset: timedelta  # of the local clock
+
+
+Rows = dict[str, list[dict[str, Value]]]  # of a Stage, by table; `status` is a text, not an id
+
+# The rows of an endpoint that a weekend has, or one session of it.
+RowsOf = Callable[[str, int | None], list[Json]]
+
+
+class Weekend:
+    """What is fetched of the weekend of a race, with at most seven requests: session_result,
+    drivers, starting_grid, pit, laps, position; and the sessions of the season.
+    """
+
+    def __init__(
+        self,
+        rows_of: RowsOf,
+        url: str,
+        race: Race,
+        sessions: Mapping[str, Session],
+        results: Sequence[Json],
+        entrants: Entrants,
+    ) -> None:
+        self.rows_of, self.url, self.race, self.sessions = rows_of, url, race, sessions
+        self.results, self.entrants = results, entrants
+        self.drivers = rows_of("drivers", None)
+        self.remarks: list[str] = []
+        self.published: dict[str, int] = {}  # the session of which there are laps, or stops
+        self.grid: list[Json] | None = None
+        self.rows: Rows = {}
+
+    def of_session(self, name: str, rows: Sequence[Json] | None = None) -> list[Json]:
+        """The results of a session, or its rows among others."""
+        session = self.sessions.get(name)
+        rows = self.results if rows is None else rows
+        return [row for row in rows if session and row.get("session_key") == session.key]
+
+    def place(self, endpoint: str, name: str) -> str:
+        return f"{self.url}/{endpoint}?session_key={self.sessions[name].key}"
+
+    def fetch(self) -> Rows:
+        """Fetches what is wanted. What is left out, and why, becomes a remark."""
+        for name in dict.fromkeys(SESSIONS.values()):
+            if name not in self.sessions:
+                continue
+            for kind in KINDS:
+                if name in KINDS[kind].sessions and kind in self.race.kinds:
+                    if kind == "fastest_laps" and "lap_times" in self.race.kinds:
+                        continue  # with the laps
+                    label = f"{self.race.label}, {kind.replace('_', ' ')} ({name})"
+                    try:
+                        if lacking := self.take(kind, name):
+                            self.remarks.append(f"{label} without {lacking}")
+                    except Undecided as why:
+                        self.remarks.append(f"{label} left out: {why}")
+        return self.rows
+
+    def take(self, kind: str, name: str) -> str:
+        """Adds the rows of a kind that a session has. Returns what is left out of them."""
+        results = self.of_session(name)
+        if not results:
+            return ""
+        place = self.place("session_result", name)
+        entries = entries_of(
+            self.drivers, self.entrants, self.sessions[name].key, self.place("drivers", name)
+        )
+        if kind == "practice":
+            rows = practice_rows(results, entries, place)
+            self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
+        elif kind in ("qualifying", "sprint_qualifying"):
+            self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying", place))
+        elif kind in ("results", "sprint_results"):
+            grid = self.grid_of("sq" if name == "sprint" else "quali", results)
+            of_sprint = name == "sprint"
+            rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint, place)
+            self.add(kind, rows)
+            return remark
+        elif kind == "pit_stops":
+            session = self.sessions[name]
+            stops = self.rows_of("pit", session.key)
+            if stops:
+                self.published["pit"] = session.key
+                place = self.place("pit", name)
+                self.add(kind, stop_rows(stops, entries, len(results), session.offset, place))
+        else:
+            self.take_laps(name, results, entries)
+        return ""
+
+    def add(self, table: str, rows: list[dict[str, Value]]) -> None:
+        self.rows.setdefault(table, []).extend(rows)
+
+    def grid_of(self, qualifying: str, results: Sequence[Json]) -> dict[int, int]:
+        if qualifying not in self.sessions:
+            return {}
+        if self.grid is None:
+            self.grid = self.rows_of("starting_grid", None)
+        started = {row.get("driver_number") for row in results if not row.get("dns")}
+        return grid_of(
+            self.of_session(qualifying, self.grid),
+            self.of_session(qualifying),
+            {number for number in started if isinstance(number, int)},
+            self.race.year,
+            self.place("starting_grid", qualifying),
+        )
+
+    def take_laps(self, name: str, results: Sequence[Json], entries: Mapping[int, Entry]) -> None:
+        """Adds the laps, and the fastest ones to the results."""
+        key = self.sessions[name].key
+        rows = self.rows_of("laps", key)
+        if not rows:
+            return
+        self.published["laps"] = key
+        laps = laps_of(rows, results, self.place("laps", name))
+        if unknown := {number for number, _ in laps.times} - set(entries):
+            raise Undecided(f"no driver here for number {min(unknown)}")
+        if "lap_times" in self.race.kinds:
+            places = self.rows_of("position", key) if laps.ends else []
+            self.add("lap_times", lap_rows(laps, places, entries, self.place("position", name)))
+        if "fastest_laps" in self.race.kinds:
+            fastest = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
+            if "results" not in self.rows:
+                grid, place = self.grid_of("quali", results), self.place("session_result", name)
+                found, _ = result_rows(results, entries, grid, self.race.year, False, place)
+                self.add("results", found)
+            for row in self.rows["results"]:
+                row |= fastest.get(int(str(row["driverId"])), {})
+
+
+def fill_stage(stage: Stage, old: ExistingDatabase, found: Sequence[tuple[Race, Rows]]) -> None:
+    """Fills a stage with the races, and the lists that their records refer to."""
+    for name in ("circuits", "constructors", "drivers"):
+        copy(stage, old, name, "")
+    insert_statuses(stage, "SELECT '', 0 WHERE 0")
+    statuses = {
+        status: id for id, status in stage.db.execute("SELECT statusId, status FROM stage.status")
+    }
+    ids = [race.id for race, rows in found if rows]
+    copy(stage, old, "races", f"WHERE raceId IN ({', '.join(map(str, ids))})")
+    for table in {name: BY_NAME[name] for _, rows in found for name in rows}.values():
+        made: list[dict[str, Value]] = []
+        for race, rows in found:
+            for row in rows.get(table.name, []):
+                row = {"raceId": race.id, **row}
+                if "status" in row:
+                    row["statusId"] = statuses.get(row.pop("status"))
+                if table.id:
+                    row[table.id] = len(made) + 1
+                made.append(row)
+        names = list(dict.fromkeys(name for row in made for name in row))
+        stage.insert(table.name, names, [[row.get(name) for row in made] for name in names])
+
+
+def copy(stage: Stage, old: ExistingDatabase, name: str, condition: str) -> None:
+    columns = BY_NAME[name].names
+    rows = old.db.execute(f"SELECT {', '.join(columns)} FROM {name} {condition}").fetchall()
+    stage.insert(name, columns, list(zip(*rows)))
