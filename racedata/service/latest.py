@@ -2,7 +2,7 @@
 as HTML.
 
 It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the
-script in page.html changes the heading if that race is over. season.py uses the same tables.
+script in layout.html changes the heading if that race is over. season.py uses the same tables.
 """
 
 from collections.abc import Iterable, Iterator

@@ -49,7 +49,7 @@ HEADERS = [
     (
         "content-security-policy",
         f"default-src 'none'; style-src {source_of('style', LAYOUT)}; "
-        f"script-src {source_of('script', BODY)}; "
+        f"script-src {source_of('script', LAYOUT)}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     # the address of a service in a private network is nobody's business
