@@ -153,7 +153,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
     except HTTPError as error:
         sys.exit(f"racedata healthcheck: {url}: status {error.code}; expected 200")
     except OSError as error:
-        sys.exit(f"racedata healthcheck: {url}: {getattr(error, 'reason', error)}")
+        cause = getattr(error, "reason", error)
+        sys.exit(f"racedata healthcheck: {url}: {getattr(cause, 'strerror', None) or cause}")
     except (KeyError, TypeError, ValueError, RecursionError, HTTPException):
         sys.exit(f"racedata healthcheck: {url}: expected the answer of racedata's /healthz")
     write("".join(character if character.isprintable() else " " for character in line) + "\n")

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from errno import EADDRINUSE
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
@@ -169,7 +170,8 @@ def on_starting(server: Arbiter) -> None:
                 tried.bind((host, port))
         except OSError as error:
             reason = (error.strerror or "").partition(" (")[0]
-            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
+            hint = "; expected a free port, such as --port 8001" * (error.errno == EADDRINUSE)
+            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}{hint}")
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:
