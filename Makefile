@@ -8,6 +8,7 @@ override export FROM := $(value FROM)
 override export SEASON := $(value SEASON)
 override export CORRECTIONS := $(value CORRECTIONS)
 override export AGAINST := $(value AGAINST)
+override export FILE := $(value FILE)
 override export BASE := $(value BASE)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
@@ -17,7 +18,7 @@ endif
 # More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data serve python test test-system test-wheel test-base test-image image bench lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -45,6 +46,9 @@ refresh:  ## bring the database up to date: FROM="https://… f1db" (base addres
 
 check-data:  ## report contradictions in the data: DATABASE=file, AGAINST=source (compare with it), ALL=1 (not only ten of a kind)
 	@$(PYTHON) -m racedata check $(if $(ALL),--all) $(if $(value AGAINST),--against="$$AGAINST")
+
+export-data:  ## write the data as files: FILE=dump.zip (a dump in Ergast's layout), FILE=folder, FILE=copy.db (a copy), DATABASE=file
+	@trap '' INT; $(PYTHON) -m racedata export -- "$$FILE"
 
 serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from the sample if there is none
 	@exec .venv/bin/racedata serve

@@ -40,6 +40,12 @@ def check(arguments: Sequence[str]) -> None:
     check.main(arguments)
 
 
+def export(arguments: Sequence[str]) -> None:
+    from racedata.loader import export
+
+    export.main(arguments)
+
+
 def serve(arguments: Sequence[str]) -> None:
     """Runs gunicorn in this process. Builds a database first if the default place needs one."""
     end_at_signals()
@@ -179,6 +185,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
     "load": (load, "build the database from a dump"),
     "refresh": (refresh, "bring the database up to date from an API"),
     "check": (check, "report facts in the database that contradict each other"),
+    "export": (export, "write the data as files, for other programs"),
     "serve": (serve, "serve the database over HTTP"),
     "healthcheck": (healthcheck, "ask a running service whether it answers"),
 }

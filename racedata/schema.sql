@@ -83,6 +83,7 @@ CREATE TABLE circuits (
     country    TEXT,                                 -- such as `Italy`
     lat        TEXT,                                 -- degrees, in the dump's own digits
     lng        TEXT,                                 -- as lat
+    alt        TEXT,                                 -- metres above the sea, in the dump's own digits
     url        TEXT                                  -- of an article on Wikipedia
 ) STRICT;
 
@@ -182,6 +183,7 @@ CREATE INDEX entries_constructorId ON entries (constructorId, driverId);
 -- A driver in the classification of a sprint. Endpoint `sprint`.
 CREATE TABLE sprint_results (
     record         INTEGER PRIMARY KEY,  -- order of answers
+    resultId       INTEGER NOT NULL,     -- the dump's
     raceId         INTEGER NOT NULL REFERENCES races,
     driverId       INTEGER NOT NULL REFERENCES drivers,
     constructorId  INTEGER NOT NULL REFERENCES constructors,
@@ -205,6 +207,7 @@ CREATE INDEX sprint_results_positionText ON sprint_results (positionText);
 -- A driver in the qualifying of a race. Endpoint `qualifying`. Times are M:SS.mmm.
 CREATE TABLE qualifying (
     record        INTEGER PRIMARY KEY,  -- order of answers
+    qualifyId     INTEGER NOT NULL,     -- the dump's
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
     constructorId INTEGER NOT NULL REFERENCES constructors,
@@ -281,6 +284,7 @@ CREATE TABLE pit_stops (
 -- A driver in the championship as it stood after a race. Endpoint `driverstandings`.
 CREATE TABLE driver_standings (
     record            INTEGER PRIMARY KEY,  -- order of answers
+    driverStandingsId INTEGER NOT NULL,     -- the dump's
     raceId            INTEGER NOT NULL REFERENCES races,
     driverId          INTEGER NOT NULL REFERENCES drivers,
     points            TEXT,                 -- same format as in results
@@ -301,6 +305,7 @@ CREATE INDEX driver_standings_final_positionText ON driver_standings (positionTe
 -- A constructor in the championship as it stood after a race. Endpoint `constructorstandings`.
 CREATE TABLE constructor_standings (
     record                 INTEGER PRIMARY KEY,  -- order of answers
+    constructorStandingsId INTEGER NOT NULL,     -- the dump's
     raceId                 INTEGER NOT NULL REFERENCES races,
     constructorId          INTEGER NOT NULL REFERENCES constructors,
     points                 TEXT,                 -- as in driver_standings
@@ -313,3 +318,130 @@ CREATE INDEX constructor_standings_raceId ON constructor_standings (raceId);
 CREATE INDEX constructor_standings_final ON constructor_standings (final) WHERE final = 1;
 CREATE INDEX constructor_standings_final_constructorId ON constructor_standings (constructorId) WHERE final = 1;
 CREATE INDEX constructor_standings_final_positionText ON constructor_standings (positionText) WHERE final = 1;
+
+-- Views for analysts, with what most queries compute first: names instead of ids, points and times
+-- in seconds as numbers. A row of a view is a row of one table. The service reads no view, and
+-- views take no space.
+--
+-- `year`, `round`, `race` and `date` (YYYY-MM-DD) are those of the race. `driverRef`,
+-- `constructorRef` and `circuitRef` are the ids of the API. Columns that begin with `is` are 1 or
+-- 0, or NULL if that is unknown.
+--
+-- DuckDB runs views itself. So they have only functions and casts that it has too, and DOUBLE: its
+-- REAL has 32 bits.
+
+-- A row of `results`.
+CREATE VIEW race_results AS SELECT
+    year, round, date, races.name AS race,             -- the race
+    circuitRef, circuits.name AS circuit,              -- where it was
+    driverRef, forename || ' ' || surname AS driver,   -- who drove
+    constructorRef, constructors.name AS constructor,  -- for whom
+    results.number, grid,                              -- of the car; 0: pit lane, or no start
+    CASE WHEN positionText < 'A' THEN CAST(positionText AS INTEGER) END
+        AS position,                                   -- NULL: not classified
+    positionText, positionOrder,                       -- as in the table
+    CAST(points AS DOUBLE) AS points,                  -- such as 12.5
+    laps,                                              -- completed
+    CAST(milliseconds / 1000.0 AS DOUBLE) AS seconds,  -- race time
+    fastestLap, rank,                                  -- the fastest lap: its number and rank
+    CAST(round(60 * CAST(substr(fastestLapTime, 1, instr(fastestLapTime, ':') - 1) AS INTEGER)
+        + CAST(substr(fastestLapTime, -6) AS DOUBLE), 3) AS DOUBLE)
+        AS fastestLapSeconds,                          -- its time
+    CAST(fastestLapSpeed AS DOUBLE) AS fastestLapSpeed,  -- its average speed: km/h
+    status,                                            -- such as `Engine`
+    CAST(positionText = '1' AS INTEGER) AS isWinner,   -- both drivers, if they shared the car
+    CAST(positionText NOT IN ('E', 'F', 'W') AS INTEGER)
+        AS isStart                                     -- 0: excluded, not qualified, withdrawn
+FROM results JOIN races USING (raceId) JOIN circuits USING (circuitId) JOIN drivers USING (driverId)
+    JOIN constructors USING (constructorId) LEFT JOIN status USING (statusId);
+
+-- A row of `sprint_results`. The columns are as in race_results.
+CREATE VIEW sprint_race_results AS SELECT
+    year, round, date, races.name AS race,             -- the race of the weekend
+    circuitRef, circuits.name AS circuit,              -- where it was
+    driverRef, forename || ' ' || surname AS driver,   -- who drove
+    constructorRef, constructors.name AS constructor,  -- for whom
+    sprint_results.number, grid,                       -- of the car; 0: pit lane, or no start
+    CASE WHEN positionText < 'A' THEN CAST(positionText AS INTEGER) END
+        AS position,                                   -- NULL: not classified
+    positionText, positionOrder,                       -- as in the table
+    CAST(points AS DOUBLE) AS points,                  -- such as 8
+    laps,                                              -- completed
+    CAST(milliseconds / 1000.0 AS DOUBLE) AS seconds,  -- time of the sprint
+    fastestLap, rank,                                  -- the fastest lap: its number and rank
+    CAST(round(60 * CAST(substr(fastestLapTime, 1, instr(fastestLapTime, ':') - 1) AS INTEGER)
+        + CAST(substr(fastestLapTime, -6) AS DOUBLE), 3) AS DOUBLE)
+        AS fastestLapSeconds,                          -- its time
+    status,                                            -- such as `Engine`
+    CAST(positionText = '1' AS INTEGER) AS isWinner    -- of the sprint
+FROM sprint_results JOIN races USING (raceId) JOIN circuits USING (circuitId)
+    JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
+    LEFT JOIN status USING (statusId);
+
+-- A row of `qualifying`.
+CREATE VIEW qualifying_results AS SELECT
+    year, round, date, races.name AS race,             -- the race of the weekend
+    driverRef, forename || ' ' || surname AS driver,   -- who drove
+    constructorRef, constructors.name AS constructor,  -- for whom
+    qualifying.number, position,                       -- of the car; in qualifying
+    CAST(round(60 * CAST(substr(q1, 1, instr(q1, ':') - 1) AS INTEGER)
+        + CAST(substr(q1, -6) AS DOUBLE), 3) AS DOUBLE) AS q1,  -- seconds, in the first part
+    CAST(round(60 * CAST(substr(q2, 1, instr(q2, ':') - 1) AS INTEGER)
+        + CAST(substr(q2, -6) AS DOUBLE), 3) AS DOUBLE) AS q2,  -- in the second part
+    CAST(round(60 * CAST(substr(q3, 1, instr(q3, ':') - 1) AS INTEGER)
+        + CAST(substr(q3, -6) AS DOUBLE), 3) AS DOUBLE) AS q3   -- in the third part
+FROM qualifying JOIN races USING (raceId) JOIN drivers USING (driverId)
+    JOIN constructors USING (constructorId);
+
+-- A row of `practice`.
+CREATE VIEW practice_results AS SELECT
+    year, round, date, races.name AS race,             -- the race of the weekend
+    session,                                           -- the n-th practice of the weekend, from 1
+    driverRef, forename || ' ' || surname AS driver,   -- who drove
+    constructorRef, constructors.name AS constructor,  -- for whom
+    practice.number, position, laps,                   -- of the car; by the best lap; completed
+    CAST(milliseconds / 1000.0 AS DOUBLE) AS seconds   -- the best lap
+FROM practice JOIN races USING (raceId) JOIN drivers USING (driverId)
+    JOIN constructors USING (constructorId);
+
+-- A row of `lap_times`.
+CREATE VIEW laps AS SELECT
+    year, round, date, races.name AS race,             -- the race
+    driverRef, forename || ' ' || surname AS driver,   -- who drove
+    lap, position,                                     -- its number; the place at its end
+    -- With a red flag, a lap may take hours: H:MM:SS.mmm.
+    CAST(round(CASE WHEN length(lap_times.time) > 10
+        THEN 3600 * CAST(substr(lap_times.time, 1, instr(lap_times.time, ':') - 1) AS INTEGER)
+            + 60 * CAST(substr(lap_times.time, -9, 2) AS INTEGER)
+        ELSE 60 * CAST(substr(lap_times.time, 1, instr(lap_times.time, ':') - 1) AS INTEGER) END
+        + CAST(substr(lap_times.time, -6) AS DOUBLE), 3) AS DOUBLE)
+        AS seconds                                     -- the time of the lap
+FROM lap_times JOIN races USING (raceId) JOIN drivers USING (driverId);
+
+-- A row of `pit_stops`.
+CREATE VIEW stops AS SELECT
+    year, round, date, races.name AS race,             -- the race
+    driverRef, forename || ' ' || surname AS driver,   -- who stopped
+    stop, lap, pit_stops.time,                         -- the n-th; in which lap; the local clock
+    CAST(milliseconds / 1000.0 AS DOUBLE) AS seconds   -- in the pit lane, even under a red flag
+FROM pit_stops JOIN races USING (raceId) JOIN drivers USING (driverId);
+
+-- A row of `driver_standings`.
+CREATE VIEW driver_championship AS SELECT
+    year, round, date, races.name AS race,             -- after which race
+    driverRef, forename || ' ' || surname AS driver,   -- whose place it is
+    position, positionText,                            -- as in the table
+    CAST(points AS DOUBLE) AS points, wins,            -- in the season so far
+    final AS isFinal,                                  -- after the last scheduled round
+    CAST(coalesce(final = 1 AND position = 1, 0) AS INTEGER) AS isChampion  -- of the season
+FROM driver_standings JOIN races USING (raceId) JOIN drivers USING (driverId);
+
+-- A row of `constructor_standings`.
+CREATE VIEW constructor_championship AS SELECT
+    year, round, date, races.name AS race,             -- after which race
+    constructorRef, constructors.name AS constructor,  -- whose place it is
+    position, positionText,                            -- as in the table
+    CAST(points AS DOUBLE) AS points, wins,            -- in the season so far
+    final AS isFinal,                                  -- after the last scheduled round
+    CAST(coalesce(final = 1 AND position = 1, 0) AS INTEGER) AS isChampion  -- of the season
+FROM constructor_standings JOIN races USING (raceId) JOIN constructors USING (constructorId);

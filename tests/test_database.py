@@ -8,9 +8,10 @@ import sys
 
 import pytest
 from support import PACKAGE, SAMPLE, spoiling
-from support.loads import select
+from support.loads import changed, select
 
 from racedata.database import COMMAND, SCHEMA_VERSION, DatabaseError, read
+from racedata.loader.values import milliseconds
 
 
 @pytest.mark.parametrize(
@@ -124,3 +125,91 @@ def test_reading_does_not_make_a_file(tmp_path):
     with pytest.raises(DatabaseError):
         read(tmp_path / "none.db")
     assert list(tmp_path.iterdir()) == []
+
+
+VIEWS = {
+    "race_results": "results",
+    "sprint_race_results": "sprint_results",
+    "qualifying_results": "qualifying",
+    "practice_results": "practice",
+    "laps": "lap_times",
+    "stops": "pit_stops",
+    "driver_championship": "driver_standings",
+    "constructor_championship": "constructor_standings",
+}
+
+
+def test_a_view_has_a_row_for_each_row_of_its_table_and_is_described(sample_database):
+    views = select(sample_database, "SELECT name, sql FROM sqlite_schema WHERE type = 'view'")
+    assert {name for name, _ in views} == {*VIEWS}
+    for name, sql in views:
+        counts = [
+            select(sample_database, f"SELECT count(*) FROM {each}") for each in (name, VIEWS[name])
+        ]
+        assert counts[0] == counts[1]
+        columns = sql.partition("SELECT")[2].partition("\nFROM")[0]
+        # each line that ends a column
+        for line in columns.strip("\n").splitlines():
+            assert " -- " in line or not re.search(r"( AS \w+,?|^ +\w[\w., ]*,)$", line), line
+
+
+@pytest.mark.parametrize(
+    ("view", "column", "of_table"),
+    [
+        ("race_results", "points", "points"),
+        ("race_results", "seconds", "milliseconds"),
+        ("race_results", "fastestLapSeconds", "fastestLapTime"),
+        ("sprint_race_results", "points", "points"),
+        ("sprint_race_results", "seconds", "milliseconds"),
+        ("sprint_race_results", "fastestLapSeconds", "fastestLapTime"),
+        ("qualifying_results", "q1", "q1"),
+        ("qualifying_results", "q2", "q2"),
+        ("qualifying_results", "q3", "q3"),
+        ("practice_results", "seconds", "milliseconds"),
+        ("laps", "seconds", "time"),
+        ("stops", "seconds", "milliseconds"),
+        ("driver_championship", "points", "points"),
+        ("constructor_championship", "points", "points"),
+    ],
+)
+def test_points_and_times_of_a_view_are_numbers(database, view, column, of_table):
+    changed(database, "UPDATE lap_times SET time = '2:04:05.120' WHERE record = 5")
+
+    def number(value):
+        if isinstance(value, str) and ":" in value:
+            return milliseconds(value) / 1000
+        return (
+            value if value is None else float(value) / (1000 if of_table == "milliseconds" else 1)
+        )
+
+    stored = select(database, f"SELECT {of_table} FROM {VIEWS[view]}")
+    found = select(database, f"SELECT {column} FROM {view}")
+    assert sorted(map(repr, found)) == sorted(repr((number(value),)) for (value,) in stored)
+    assert any(value is not None for (value,) in found)
+
+
+def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
+    assert select(
+        sample_database,
+        "SELECT driver, constructor, circuit FROM race_results "
+        "WHERE isWinner AND (year, round) IN (VALUES (2023, 18), (1957, 5)) ORDER BY year, driver",
+    ) == [
+        ("Stirling Moss", "Vanwall", "Aintree"),
+        ("Tony Brooks", "Vanwall", "Aintree"),
+        ("Max Verstappen", "Red Bull", "Circuit of the Americas"),
+    ]
+    assert select(
+        sample_database, "SELECT DISTINCT positionText FROM race_results WHERE NOT isStart"
+    ) == select(
+        sample_database,
+        "SELECT DISTINCT positionText FROM results WHERE positionText IN ('E', 'F', 'W')",
+    )
+    assert select(
+        sample_database, "SELECT year, driver FROM driver_championship WHERE isChampion"
+    ) == [
+        (1957, "Juan Fangio"),
+        (1997, "Jacques Villeneuve"),
+        (2005, "Fernando Alonso"),
+        (2021, "Max Verstappen"),
+        (2023, "Max Verstappen"),
+    ]

@@ -20,12 +20,14 @@ from support.apis import served
 
 from racedata import __version__
 from racedata.cli import COMMANDS
+from racedata.database import SCHEMA
 from racedata.kinds import KINDS
 from racedata.loader.sources import FROM_DEFAULT, PUBLISHED, f1db, jolpica, source_at
 from racedata.service.addresses import FILTERS
 from racedata.service.openapi import PARAMETERS
 from racedata.service.settings import Settings, option
 
+VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
 NAMES = [
@@ -311,6 +313,11 @@ def test_the_page_for_analysts_says_what_a_row_of_every_table_is():
     }
     schema = (PACKAGE / "schema.sql").read_text(encoding="utf-8")
     assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
+
+
+def test_the_page_for_analysts_names_every_view_once():
+    _, *rows = table("Table", DOCUMENTS["docs/analysts.md"])
+    assert [name for row in rows for name in in_code(row[1])] == VIEW.findall(SCHEMA)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

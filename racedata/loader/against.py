@@ -1,18 +1,20 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
-matching.py says which race, driver and constructor is which. Not compared are facts that only one
-of the two has, or that the database has from this very source; the results of a driver who has two
-in a race (shared cars); and ids, such as those of statuses and constructors, which corrections.csv
-cannot change.
+matching.py says which race, driver and constructor is which. Not compared are facts that the
+database has from this very source; the results of a driver who has two in a race (shared cars);
+and ids, such as those of statuses and constructors, which corrections.csv cannot change. A value
+that only one of the two has counts if that one lacks nobody else's in the race.
 """
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
+from racedata.loader.checks.lists import plain
 from racedata.loader.corrections import CORRECTIONS, corrected
 from racedata.loader.errors import Progress, listed
 from racedata.loader.existing import ExistingDatabase, read_only_uri
@@ -33,6 +35,12 @@ COMPARED = {
     ("races", "races"): ("date", "time"),
     ("races", "sessions"): ("date", "time"),
     **{(kind.name, kind.table or kind.name): kind.compared for kind in KINDS.values()},
+}
+# Of the lists.
+COMPARED_LISTS = {
+    "drivers": ("forename", "surname", "dob", "nationality"),
+    "constructors": ("name", "nationality"),
+    "circuits": ("name", "country"),
 }
 # Sources differ in whether equal points share a place, so places are compared only of points that
 # nobody shares.
@@ -78,9 +86,27 @@ def is_retired(column: str, here: Row, there: Row) -> bool:
     return not any(str(row["positionText"]).isdigit() for row in (here, there))
 
 
+def is_another(column: str, here: Row, there: Row) -> bool:
+    """Whether two names are of different people or things: neither is a part of the other."""
+    first, second = plain(str(here[column])), plain(str(there[column]))
+    return first not in second and second not in first
+
+
 # The most doubtful first. A difference is in the first group that it fits, of CONVENTIONS and then
 # of these. One that fits none follows from another.
 DOUBTS = (
+    Group(
+        "A driver has another surname or birth date.",
+        "One of the two is wrong, or it is another person.",
+        ("drivers",),
+        ("surname", "dob"),
+    ),
+    Group(
+        "A driver, constructor or circuit is from another country.",
+        "One of the two is wrong, or has another word for the country.",
+        ("drivers", "constructors", "circuits"),
+        ("nationality", "country"),
+    ),
     Group(
         "A race or session has another date or time.",
         "One of the two is wrong. "
@@ -173,6 +199,19 @@ DOUBTS = (
         ("number",),
     ),
 )
+# Values that only one of the two has, in any table of a race.
+LACKED_HERE = Group(
+    "The database lacks a value of a driver that it has of others in the race.",
+    "The value is missing, or the other source has one too many.",
+    (),
+    (),
+)
+LACKED_THERE = Group(
+    "The other source lacks a value of a driver that it has of others in the race.",
+    "The value is missing there, or the database has one too many.",
+    (),
+    (),
+)
 CONVENTIONS = (
     Group(
         "A race time differs by less than a second.",
@@ -221,6 +260,19 @@ CONVENTIONS = (
         ("qualifying",),
         ("q1",),
         lambda *facts: distance(*facts) > 60_000,
+    ),
+    Group(
+        "A surname or the name of a constructor is longer or shorter, or spelled differently.",
+        "One of the two has a part of the name, or no accents.",
+        ("drivers", "constructors"),
+        ("surname", "name"),
+        lambda *facts: not is_another(*facts),
+    ),
+    Group(
+        "A driver has another first name, or a constructor or circuit another name.",
+        "Sources differ in nicknames and in the names of sponsors. Else one of the two is wrong.",
+        ("drivers", "constructors", "circuits"),
+        ("forename", "name"),
     ),
 )
 
@@ -273,14 +325,14 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
 
 def match(db: sqlite3.Connection) -> None:
     """Fills the tables in `ids`: which row of the addition is which here, and what is compared."""
-    for name in ("races", "drivers", "constructors"):
+    for name in ("races", *COMPARED_LISTS):
         db.execute(f"CREATE TABLE ids.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
     db.execute(
         "CREATE TABLE ids.compared (kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, id))"
     )
     for (year,) in db.execute("SELECT DISTINCT year FROM addition.races").fetchall():
         db.executemany("INSERT INTO ids.races VALUES (?, ?)", same_races(db, year).items())
-    for name in ("drivers", "constructors"):
+    for name in COMPARED_LISTS:
         names = BY_NAME[name].names
         for row in db.execute(f"SELECT {', '.join(names)} FROM addition.{name}").fetchall():
             here = find(db, name, dict(zip(names, row)))
@@ -293,28 +345,86 @@ def match(db: sqlite3.Connection) -> None:
 def differences(db: sqlite3.Connection) -> list[Found]:
     """All differences, by group."""
     found: dict[Group, list[tuple[float, str, str]]] = {
-        group: [] for group in (*DOUBTS, *CONVENTIONS)
+        group: [] for group in (*DOUBTS, LACKED_HERE, *CONVENTIONS, LACKED_THERE)
     }
     (of_dates,) = groups_of("races", "date")
     for race, key, *dates in db.execute(OTHER_DATES):
         found[of_dates].append((0, race, line("races", key, "date", *dates)))
+    for table, columns in COMPARED_LISTS.items():
+        for key, *values in db.execute(list_in_both(table, columns)):
+            for group, size, text in differences_of(table, key, columns, values):
+                found[group].append((size, "-", text))
     for (kind, table), columns in COMPARED.items():
-        groups = {column: groups_of(table, column) for column in columns}
-        for race, key, *values in db.execute(rows_in_both(table, columns), (kind,)):
-            here, there = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
-            for column in columns:
-                if here[column] != there[column] and None not in (here[column], there[column]):
-                    group = next(
-                        (group for group in groups[column] if group.fits(column, here, there)), None
-                    )
-                    if group:
-                        text = line(table, key, column, here[column], there[column])
-                        found[group].append((distance(column, here, there), race, text))
+        for race, key, values, ids in rows_that_differ(db, kind, table, columns):
+            for group, size, text in differences_of(table, key, columns, values):
+                found[group].append((size, race, text))
+            for group, text in lacked(db, table, key, columns, values, ids):
+                found[group].append((0, race, text))
     for rows in found.values():
         rows.sort(key=lambda row: -row[0])
     return [Found(group, [row[1:] for row in rows]) for group, rows in found.items() if rows]
 
 
+def differences_of(
+    table: str, key: str, columns: Sequence[str], values: Sequence[Value]
+) -> Iterator[tuple[Group, float, str]]:
+    """The differences in a row that both have, with the columns here and then there: the group, how
+    far apart the values are, and a line for corrections.csv.
+    """
+    here, there = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
+    for column in columns:
+        if here[column] == there[column] or None in (here[column], there[column]):
+            continue
+        for group in groups_of(table, column):
+            if group.fits(column, here, there):
+                text = line(table, key, column, here[column], there[column])
+                yield group, distance(column, here, there), text
+                break
+
+
+def has_values(db: sqlite3.Connection, schema: str, table: str, column: str, race: int) -> bool:
+    """Whether anybody has a value in a column in a race. Standings lack values by convention."""
+    sql = f"SELECT 1 FROM {schema}.{table} WHERE raceId = ? AND {column} NOT NULL"
+    return table not in STANDINGS and db.execute(sql, (race,)).fetchone() is not None
+
+
+def list_in_both(table: str, columns: Sequence[str]) -> str:
+    """SQL for the rows of a list that are in both: the reference, the columns here and there."""
+    id, reference, *_ = BY_NAME[table].names
+    values = [f"{row}.{column}" for row in ("here", "there") for column in columns]
+    return f"""
+        SELECT here.{reference}, {", ".join(values)} FROM ids.{table} AS same
+        JOIN stage.{table} AS here ON here.{id} = same.id
+        JOIN addition.{table} AS there ON there.{id} = same.added ORDER BY 1"""
+
+
+def rows_that_differ(
+    db: sqlite3.Connection, kind: str, table: str, columns: Sequence[str]
+) -> Iterator[tuple[str, str, Sequence[Value], tuple[int, int]]]:
+    """The race, key and values of each row that differs, and the ids of the race here and there."""
+    rows = db.execute(rows_in_both(table, columns), (kind,))
+    for here_id, there_id, race, key, *values in rows.fetchall():
+        yield race, key, values, (here_id, there_id)
+
+
+def lacked(
+    db: sqlite3.Connection,
+    table: str,
+    key: str,
+    columns: Sequence[str],
+    values: Sequence[Value],
+    ids: tuple[int, int],
+) -> Iterator[tuple[Group, str]]:
+    """The values of a row that only one of the two has, though it has the column in that race."""
+    for column, here, there in zip(columns, values, values[len(columns) :]):
+        text = line(table, key, column, here, there)
+        if here is None is not there and has_values(db, "stage", table, column, ids[0]):
+            yield LACKED_HERE, text
+        if there is None is not here and has_values(db, "addition", table, column, ids[1]):
+            yield LACKED_THERE, text
+
+
+@cache
 def groups_of(table: str, column: str) -> list[Group]:
     """The groups for differences in a column, in the order in which they are tried."""
     return [
@@ -326,13 +436,15 @@ def groups_of(table: str, column: str) -> list[Group]:
 
 def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
     """A line for corrections.csv, without its source."""
-    return f"{table},{key},{column},{wrong},{right},"
+    fields = [r"\N" if value is None else str(value) for value in (wrong, right)]
+    quoted = [f'"{field}"' if "," in field else field for field in fields]
+    return ",".join([table, key, column, *quoted, ""])
 
 
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
     """SQL for the rows of a table that are in both and differ.
 
-    Its columns: the race, the key, the columns here, the columns there.
+    Its columns: the ids of the race here and there, the race, the key, the columns here and there.
     """
     names = ["raceId"] if table == "races" else BY_NAME[table].key
     keys, joins, conditions = [], [], []
@@ -351,9 +463,10 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
             conditions.append(f"there.{name} = here.{name}")
     schema = "ids" if table in STANDINGS else "stage"
     is_same = " AND ".join(["there.raceId = same.added", *conditions])
-    differs = " OR ".join(f"here.{column} <> there.{column}" for column in columns)
+    differs = " OR ".join(f"here.{column} IS NOT there.{column}" for column in columns)
     return f"""
-        SELECT race.year || '/' || race.round || ' ' || race.name, {" || '/' || ".join(keys)},
+        SELECT same.id, same.added, race.year || '/' || race.round || ' ' || race.name,
+            {" || '/' || ".join(keys)},
             {", ".join(f"{row}.{column}" for row in ("here", "there") for column in columns)}
         FROM ids.compared AS same JOIN stage.races AS race ON race.raceId = same.id
             JOIN {schema}.{table} AS here ON here.raceId = same.id {" ".join(joins)}
@@ -382,3 +495,8 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
         if kind in counts
     )
     yield f"compared with {source}: {kinds or 'nothing'}"
+    lists = {
+        name: db.execute(f"SELECT count(id) FROM ids.{name}").fetchone()[0]
+        for name in COMPARED_LISTS
+    }
+    yield "compared lists: " + ", ".join(f"{rows:,} {name}" for name, rows in lists.items())

@@ -109,11 +109,12 @@ class Merge:
                    kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"""
         )
         db.execute("CREATE TABLE ids.without_sessions (added INTEGER PRIMARY KEY)")
-        # A driver has one fastest lap in a race, but may have two results: shared cars.
+        # A driver has one fastest lap in a race, but may have two results: shared cars. The number
+        # and the place are those of the car.
         columns = ", ".join(FASTEST_LAP)
         db.execute(
             f"""CREATE TABLE ids.fastest (
-                    raceId, driverId, {columns}, PRIMARY KEY (raceId, driverId))"""
+                    raceId, driverId, car, place, {columns}, PRIMARY KEY (raceId, driverId))"""
         )
         # The date of the latest race with results that each source has, by schema.
         self.newest: dict[str, dict[str, str]] = {
@@ -329,6 +330,7 @@ class Merge:
                 ),
             )
         self.note_fastest_laps()
+        self.note_cars()
         for kind in ("sessions", *RECORDS):
             self.copy(BY_NAME[kind], kind)
         # With its results, a source gives the entries without one. If it knows of none, those here
@@ -476,6 +478,12 @@ class Merge:
                 values[column.name] = f"{column.parent}.id"
             elif column.name != table.id and not (kind == "results" and column.name in FASTEST_LAP):
                 values[column.name] = f"new.{column.name}"
+        if {"driverId", "constructorId"} <= {*values} and kind != "results":
+            joins.append(
+                """LEFT JOIN ids.cars ON cars.race = parts.id AND cars.driver = drivers.id
+                       AND cars.added = new.constructorId"""
+            )
+            values["constructorId"] = "ifnull(cars.id, constructors.id)"
         if table.id:
             # New rows get the ids of those that they replace, then free ones. So what is merged
             # twice changes nothing.
@@ -518,17 +526,40 @@ class Merge:
         )
         db.execute("DROP TABLE IF EXISTS ids.replaced")
 
+    def note_cars(self) -> None:
+        """Notes the cars that have another constructor in the results here, which stay.
+
+        Then that one counts in other sessions of the race too: sources differ in what they call a
+        car, and in the facts.
+        """
+        self.db.execute(
+            """CREATE TABLE ids.cars (race, driver, added, id, PRIMARY KEY (race, driver, added))"""
+        )
+        self.db.execute(
+            """INSERT INTO ids.cars
+               SELECT races.id, drivers.id, there.constructorId, here.constructorId
+               FROM ids.races JOIN addition.results AS there ON there.raceId = races.added
+               JOIN ids.drivers ON drivers.added = there.driverId
+               JOIN stage.results AS here ON here.raceId = races.id AND here.driverId = drivers.id
+               WHERE races.id NOT IN (SELECT id FROM ids.parts WHERE kind = 'results')
+               GROUP BY races.id, drivers.id
+               HAVING count(DISTINCT there.constructorId) = 1
+                   AND count(DISTINCT here.constructorId) = 1"""
+        )
+
     def note_fastest_laps(self) -> None:
         """Notes the fastest laps that are taken, and those here if only the results are taken."""
         columns = ", ".join(FASTEST_LAP)
         self.db.execute(
-            f"""INSERT OR IGNORE INTO ids.fastest SELECT parts.id, drivers.id, {columns}
+            f"""INSERT OR IGNORE INTO ids.fastest
+                SELECT parts.id, drivers.id, number, positionText, {columns}
                 FROM (SELECT * FROM {of_kind("fastest_laps", "addition")}) AS new
                 JOIN ids.parts ON kind = 'fastest_laps' AND parts.added = new.raceId
                 JOIN ids.drivers ON drivers.added = new.driverId ORDER BY positionOrder"""
         )
         self.db.execute(
-            f"""INSERT OR IGNORE INTO ids.fastest SELECT raceId, driverId, {columns}
+            f"""INSERT OR IGNORE INTO ids.fastest
+                SELECT raceId, driverId, number, positionText, {columns}
                 FROM (SELECT * FROM {of_kind("fastest_laps", "stage")}) AS old
                 WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = 'results')
                     AND raceId NOT IN (SELECT id FROM ids.parts WHERE kind = 'fastest_laps')
@@ -545,11 +576,16 @@ class Merge:
         self.db.execute(
             f"""UPDATE stage.results
                 SET ({columns}) = ({", ".join(f"new.{name}" for name in FASTEST_LAP)})
-                FROM (SELECT * FROM ids.fastest JOIN (
-                    SELECT resultId, raceId, driverId, row_number() OVER (
-                        PARTITION BY raceId, driverId ORDER BY positionOrder, resultId) AS n
-                    FROM stage.results) USING (raceId, driverId) WHERE n = 1) AS new
-                WHERE results.resultId = new.resultId"""
+                FROM (
+                    SELECT resultId, fastest.*, row_number() OVER (
+                        PARTITION BY raceId, driverId
+                        -- a source may have another number of the car, or mix them up
+                        ORDER BY laps < fastestLap, number IS car DESC, positionText IS place DESC,
+                            positionOrder, resultId) AS n
+                    FROM ids.fastest JOIN (
+                        SELECT resultId, raceId, driverId, number, laps, positionText, positionOrder
+                        FROM stage.results) USING (raceId, driverId)) AS new
+                WHERE n = 1 AND results.resultId = new.resultId"""
         )
 
     def next_id(self, table: str, id: str) -> int:

@@ -160,7 +160,7 @@ TABLES = (
     Table(
         "circuits",
         key=("circuitRef",),
-        parse={"circuitRef": reference, "lat": number, "lng": number},
+        parse={"circuitRef": reference, "lat": number, "lng": number, "alt": number},
         required=True,
         paths={
             "circuitRef": "circuitId",

@@ -49,7 +49,7 @@ SEASONS = [{"season": str(year)} for year in range(1950, 2026)]
 
 
 def refused(answer, time=None, path="seasons"):
-    """The message with which records of an API are refused: one line that begins with the address."""
+    """The message with which records of an API are refused: one line, with the address first."""
     with served(answer) as server, pytest.raises(LoadError) as caught:
         (time or Time()).api(server.url).records(path)
     said = str(caught.value)
@@ -195,7 +195,8 @@ def test_pages_with_different_totals_are_refused():
         [envelope(SEASONS[:40], 76, 40), envelope(SEASONS[40:] + SEASONS[:1], 77, 40, 40)]
     )
     assert refused(lambda path: (200, {}, next(answers))) == (
-        "seasons.json?limit=2000&offset=40: a total of 77, after 76 on the page before; expected the same on each page"
+        "seasons.json?limit=2000&offset=40: a total of 77, after 76 on the page before; "
+        "expected the same on each page"
     )
 
 
@@ -233,8 +234,10 @@ def test_an_api_that_is_never_done_is_given_up():
         time.clock.now += 59
         return pages_of([{"season": str(number)} for number in range(200)], 1)(path)
 
-    said = "not all is there after 123 requests in 7,200 seconds; expected a faster API, or larger pages"
-    assert refused(answer, time).endswith(said)
+    assert refused(answer, time).endswith(
+        "not all is there after 123 requests in 7,200 seconds; "
+        "expected a faster API, or larger pages"
+    )
 
 
 def test_an_answer_that_never_ends_is_given_up(monkeypatch):

@@ -60,7 +60,8 @@ def test_a_source_that_cannot_be_reached_is_refused_with_the_reason(tmp_path):
 
 def test_a_database_is_no_source(sample_database):
     with refused(
-        f"{sample_database}: a database that racedata has built; expected what it was built from, a folder"
+        f"{sample_database}: a database that racedata has built; "
+        "expected what it was built from, a folder"
     ):
         contents(sample_database)
 
@@ -228,7 +229,8 @@ def test_a_redirect_from_https_to_http_is_refused():
 )
 def test_a_url_that_cannot_be_requested_is_refused(url):
     with refused(
-        f"{url}: not the URL of a dump; expected an http(s) URL with a host and, if any, a port from 1 to"
+        f"{url}: not the URL of a dump; "
+        "expected an http(s) URL with a host and, if any, a port from 1 to"
     ):
         download.download(url, io.BytesIO(), lambda text: None)
 

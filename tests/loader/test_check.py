@@ -12,19 +12,21 @@ import pytest
 from support import spoiling
 from support.loads import changed, planted
 
-from racedata.loader.check import CHECKS, ROWS_SHOWN, report
+from racedata.loader.check import ROWS_SHOWN, report
+from racedata.loader.checks import ALL
 
 CHECK = [sys.executable, "-m", "racedata", "check"]
 
 
 def findings(path):
     """What a report says of a database: the rows of each check by its title, with single spaces."""
-    *paragraphs, _ = "\n".join(report(path, None)).split("\n\n")
+    *paragraphs, _nothing, _sum = "\n".join(report(path, None)).split("\n\n")
     found = {}
     for paragraph in paragraphs:
         headline, *lines = paragraph.splitlines()
-        count, title = headline.split(": ", 1)
-        found[title] = [" ".join(line.split()) for line in lines[-int(count.replace(",", "")) :]]
+        counts, title = headline.split(": ", 1)
+        number = int(counts.split()[0].replace(",", ""))
+        found[title] = [" ".join(line.split()) for line in lines[-number:]]
     return found
 
 
@@ -34,19 +36,34 @@ def run(*arguments):
     )
 
 
+# Facts of the sample that are wrong unless they are corrected.
+RIGHT = (
+    "UPDATE sessions SET date = date(races.date, '-1 day') FROM races "
+    "WHERE sessions.RACE(2023/21) AND sessions.raceId = races.raceId AND session = 'quali'",
+    "UPDATE results SET fastestLap = 38, fastestLapTime = '1:41.025', rank = 13 "
+    "WHERE RACE(2023/18) AND DRIVER(leclerc)",
+)
+
+
 @pytest.fixture(scope="session")
-def clean(sample_database):
-    return findings(sample_database)
+def sample(sample_database, tmp_path_factory):
+    path = tmp_path_factory.mktemp("sample") / "sample.db"
+    return changed(Path(shutil.copy(sample_database, path)), *RIGHT)
+
+
+@pytest.fixture(scope="session")
+def clean(sample):
+    return findings(sample)
 
 
 @pytest.fixture
-def faulty(sample_database, tmp_path):
+def faulty(sample, tmp_path):
     """Returns the path of a copy of the sample in which some statements of SQL have planted a
     fault.
     """
 
     def faulty(*statements):
-        return changed(Path(shutil.copy(sample_database, tmp_path / "faulty.db")), *statements)
+        return changed(Path(shutil.copy(sample, tmp_path / "faulty.db")), *statements)
 
     return faulty
 
@@ -58,17 +75,22 @@ FAULTS = planted("doubts.txt")
 def test_a_planted_fault_is_reported_and_the_clean_database_has_no_such_row(
     title, statement, row, faulty, clean
 ):
-    [title] = [check.title for check in CHECKS if check.title.startswith(title)]
+    [title] = [check.title for check in ALL if check.title.startswith(title)]
     assert row not in clean.get(title, [])
     assert row in findings(faulty(statement)).get(title, [])
 
 
 def test_each_check_has_a_fault_that_it_finds():
-    assert all(any(check.title.startswith(title) for title, _, _ in FAULTS) for check in CHECKS)
+    assert all(any(check.title.startswith(title) for title, _, _ in FAULTS) for check in ALL)
 
 
 def test_of_the_sample_only_what_is_known_is_reported(clean):
     assert clean == {
+        "A driver's fastest lap is not the fastest of the lap timings.": [
+            "2023/18 United States Grand Prix albon 40 1:41.371 48 1:41.318",  # deleted
+        ],
+        "The winner took more than one and a half times as long as at the pace of the fastest "
+        "lap.": ["2021/10 British Grand Prix hamilton 52 7103284 4608084"],  # a red flag
         "The race time is longer than the sum of the lap timings, by a multiple of five seconds.": [
             "2021/12 Belgian Grand Prix stroll 251179 241179 10000",
             "2023/18 United States Grand Prix albon 5808076 5803076 5000",
@@ -119,17 +141,20 @@ def test_a_sprint_that_made_the_grid_in_2022_is_no_doubt_either(faulty):
 def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
     results = """
         INSERT INTO results (record, resultId, raceId, driverId, constructorId, positionOrder)
-        SELECT 1000 + round, 1000 + round, raceId, 1, 1, 1 FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
+        SELECT 1000 + round, 1000 + round, raceId, 1, 1, 1
+        FROM races WHERE year = 2005 AND round BETWEEN 2 AND 10
     """
     standings = """
         INSERT INTO constructor_standings
-        SELECT 1000 + there.round, there.raceId, constructorId, 15, position, positionText, wins, 0
+        SELECT 1000 + there.round, 1000 + there.round, there.raceId, constructorId, 15,
+            position, positionText, wins, 0
         FROM constructor_standings AS here JOIN races AS there ON year = 2005 AND round IN (2, 10)
         WHERE here.RACE(2005/1) AND position = 1
     """
     path = faulty("DELETE FROM results WHERE RACE(2005/7)", results, standings)
-    rows = findings(path)["A constructor's points in the standings are not the sum of the results."]
-    assert "2005/2 Malaysian Grand Prix renault 2 15.0 16 -1.0" in rows
+    title = "A constructor's points in the standings are not those of the results that count."
+    rows = findings(path)[title]
+    assert "2005/2 Malaysian Grand Prix renault 2 15.0 16.0 -1.0" in rows
 
 
 @pytest.fixture
@@ -138,24 +163,36 @@ def many(faulty):
     return faulty("UPDATE results SET fastestLap = 99 WHERE RACE(2023/18)")
 
 
-def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(sample_database):
-    finished = run(sample_database)
+def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(sample):
+    finished = run(sample)
     assert (finished.returncode, finished.stderr) == (0, "")
-    assert finished.stdout.startswith(
-        "2: The race time is longer than the sum of the lap timings, by a multiple of five seconds.\n"
+    assert (
+        "\n\n2 in 34 rows: The race time is longer than the sum of the lap timings, "
+        "by a multiple of five seconds.\n"
         "  In milliseconds. History, most likely: a time penalty after the race.\n"
         "  race                              driver  race time  sum of laps  difference\n"
         "  2021/12 Belgian Grand Prix        stroll  251179     241179       10000\n"
         "  2023/18 United States Grand Prix  albon   5808076    5803076      5000\n\n"
-    )
-    assert finished.stdout.endswith(
-        f"\n4 doubts from 2 of {len(CHECKS)} checks; the others found nothing\n"
-    )
+    ) in finished.stdout
+    assert finished.stdout.endswith(f"\n\n6 doubts from 4 of {len(ALL)} checks\n")
+
+
+def test_a_check_that_finds_nothing_says_how_many_rows_it_looked_at(sample):
+    _, nothing = run(sample).stdout.split("These checks found nothing:\n")
+    assert "\n        181 rows: Two cars have the same place.\n" in nothing
+    assert nothing.count(" rows: ") == len(ALL) - 4
+
+
+def test_checks_whose_doubts_are_history_come_last(faulty):
+    wrong = "UPDATE results SET positionText = '1' WHERE RACE(2023/18) AND DRIVER(norris)"
+    titles = list(findings(faulty(wrong)))
+    places = titles.index("Two cars have the same place.")
+    assert places < titles.index("Drivers share a place.")
 
 
 def test_a_check_shows_ten_doubts_and_all_on_request(many):
     finished, everything = run(many), run(many, "--all")
-    assert "20: A driver has a pit stop" in finished.stdout
+    assert "20 in 165 rows: A driver has a pit stop" in finished.stdout
     assert f"  and {20 - ROWS_SHOWN} more; --all shows them\n" in finished.stdout
     assert (finished.returncode, finished.stdout.count(" 99\n")) == (0, 10)
     assert everything.stdout.count(" 99\n") == 20
@@ -215,11 +252,47 @@ def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_da
     assert finished.stderr == b"racedata check: stdout: No space left on device\n"
 
 
+# The doubts about a full dump, in the order of the report: how a title begins, and how many rows.
+FULL_DUMP = (
+    ("A driver's permanent number is not the number of the", 2),
+    ("A name has a character of HTML in it.", 1),
+    ("A driver's reference and surname have nothing in common.", 4),
+    ("A nationality that only one has begins like one that", 1),
+    ("A place of a classification is empty.", 2),
+    ("Two drivers of one car have different results.", 4),
+    ("A driver is classified ahead of one who drove more", 9),
+    ("A status says how many laps the driver is behind the", 21),
+    ("A driver has another car number or constructor in the", 63),
+    ("The winner's time is cut to a tenth of a second, and", 22),
+    ("A driver has a pit stop or a fastest lap after the", 16),
+    ("A driver's fastest lap is not the fastest of the lap", 4),
+    ("A driver has lap timings, but no fastest lap, and others", 1),
+    ("Two drivers have the same rank of their fastest laps,", 4),
+    ("The speed and the time of a fastest lap give another", 3),
+    ("A driver's pit stops are not numbered 1, 2, 3, …", 2),
+    ("Two cars have the same place on the grid.", 75),
+    ("Drivers who retired on the same lap have each other's", 2),
+    ("A driver starts further ahead than the qualifying allows.", 1),
+    ("Two drivers have the same place in the qualifying.", 2),
+    ("A driver went on to the next part of the qualifying", 7),
+    ("A driver has a time in a part of the qualifying, but", 2),
+    ("A driver who went on to the next part is not placed", 8),
+    ("A driver with a faster time in Q3 is further behind", 2),
+    ("A driver's points in the standings are not those of", 1),
+    ("A constructor's points in the standings are not those", 13),
+    ("A constructor's wins in the standings are not the races won.", 1),
+    ("The qualifying of a weekend without a sprint is more", 1),
+    ("Drivers share a place.", 70),
+    ("The race time is longer than the sum of the lap timings,", 4),
+    ("The winner took more than one and a half times as long", 13),
+    ("A driver has a qualifying result, but none in the race.", 1),
+    ("A driver has a result, but is not in the driver standings", 128),
+)
+
+
 def test_the_doubts_about_a_full_dump_are_known_by_number(dump_database):
     found = findings(dump_database)
-    assert [len(found.get(check.title, [])) for check in CHECKS] == [
-        *(2, 0, 0, 2, 4, 0, 9, 21),  # to laps behind the winner
-        *(0, 0, 75, 1, 2, 63),  # to car numbers in the qualifying
-        *(0, 3, 0, 1, 0, 0),  # the standings
-        *(0, 0, 16, 2, 128, 1, 4, 70),
-    ]
+    assert [
+        (title[: len(known)], len(rows))
+        for (title, rows), (known, _) in zip(found.items(), FULL_DUMP, strict=True)
+    ] == list(FULL_DUMP)

@@ -69,7 +69,8 @@ def test_the_date_and_time_of_a_race_and_of_its_sessions_are_in_utc(source):
         (2023, 4, "Azerbaijan Grand Prix", "2023-04-30", "11:00:00"),
         (2025, 22, "Las Vegas Grand Prix", "2025-11-23", "04:00:00"),
     ]
-    sql = "SELECT session, sessions.date, sessions.time FROM sessions JOIN races USING (raceId) ORDER BY year, session"
+    sql = """SELECT session, sessions.date, sessions.time
+             FROM sessions JOIN races USING (raceId) ORDER BY year, session"""
     assert source.stored(sql) == [
         ("fp1", "2023-04-28", "09:30:00"),
         ("quali", "2023-04-28", "13:00:00"),
@@ -103,9 +104,9 @@ def test_an_entry_without_a_position_is_no_result(source):
 
 
 def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
-    assert source.stored("SELECT circuitRef, location, lat, lng FROM circuits") == [
-        ("baku", "Baku", "40.3725", "49.8533"),
-        ("vegas", "Las Vegas", None, None),
+    assert source.stored("SELECT circuitRef, location, lat, lng, alt FROM circuits") == [
+        ("baku", "Baku", "40.3725", "49.8533", "-7"),
+        ("vegas", "Las Vegas", None, None, "610"),
     ]
     assert select(
         source.database, "SELECT number, code, forename, surname, dob FROM drivers LIMIT 1"
@@ -122,9 +123,10 @@ def test_circuits_constructors_and_drivers_are_stored_with_their_facts(source):
 
 
 def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_classified(source):
-    sql = """SELECT driverRef, results.number, grid, positionText, positionOrder, points, laps, milliseconds,
-                 fastestLap, rank, fastestLapTime, fastestLapSpeed, status
-             FROM results JOIN drivers USING (driverId) LEFT JOIN status USING (statusId) WHERE raceId = 50"""
+    sql = """SELECT driverRef, results.number, grid, positionText, positionOrder, points, laps,
+                 milliseconds, fastestLap, rank, fastestLapTime, fastestLapSpeed, status
+             FROM results JOIN drivers USING (driverId) LEFT JOIN status USING (statusId)
+             WHERE raceId = 50"""
     assert source.stored(sql) == [
         ("leclerc", 16, 1, "1", 1, "26", 51, 5562430, 2, 1, "1:45.200", "203.400", "Finished"),
         ("sainz", 55, 2, "2", 2, "12.5", 50, None, None, None, None, None, "Lapped"),
@@ -182,7 +184,8 @@ def test_the_text_of_a_position_follows_from_the_status(source, is_classified, s
 )
 def test_a_status_has_the_id_that_clients_know(source, status, detail, id, text):
     source.change("sessionentry", 211, status=status, detail=detail)
-    sql = "SELECT statusId, status FROM results LEFT JOIN status USING (statusId) WHERE raceId = 50 AND positionOrder = 3"
+    sql = """SELECT statusId, status FROM results LEFT JOIN status USING (statusId)
+             WHERE raceId = 50 AND positionOrder = 3"""
     assert source.stored(sql) == [(id, text)]
 
 
@@ -199,7 +202,8 @@ def test_texts_of_new_statuses_get_the_next_ids_in_the_order_of_their_entries(so
 
 
 def test_a_sprint_has_results_of_its_own(source):
-    sql = """SELECT positionText, points, laps, milliseconds, fastestLap, rank, fastestLapTime, status
+    sql = """SELECT positionText, points, laps, milliseconds, fastestLap, rank, fastestLapTime,
+                 status
              FROM sprint_results JOIN status USING (statusId)"""
     assert source.stored(sql) == [
         ("1", "8", 17, 1997667, 10, None, "0:59.500", "Finished"),
@@ -241,7 +245,8 @@ def test_of_two_fastest_laps_the_faster_one_that_is_not_deleted_counts(source):
 
 
 def test_lap_times_are_those_of_the_race_without_fastest_laps_that_are_known_alone(source):
-    sql = "SELECT driverRef, lap, position, lap_times.time FROM lap_times JOIN drivers USING (driverId) ORDER BY record"
+    sql = """SELECT driverRef, lap, position, lap_times.time
+             FROM lap_times JOIN drivers USING (driverId) ORDER BY record"""
     assert source.stored(sql) == [
         ("leclerc", 1, 1, "1:02:03.400"),
         ("sainz", 1, 2, "1:55.123"),
@@ -250,9 +255,22 @@ def test_lap_times_are_those_of_the_race_without_fastest_laps_that_are_known_alo
     ]
 
 
+def test_a_race_with_one_lap_of_each_driver_has_no_lap_times_unless_it_is_the_first(source):
+    for first_lap in (308, 310):
+        source.change("lap", first_lap, number="")
+    assert "left out: 2 laps of races with only one lap of each driver" in source.load()
+    assert select(source.database, "SELECT count(*) FROM lap_times") == [(0,)]
+    assert select(source.database, "SELECT count(*) FROM origins WHERE kind = 'lap_times'") == [
+        (0,)
+    ]
+    for only_lap in (309, 311):
+        source.change("lap", only_lap, number="1")
+    assert source.stored("SELECT count(*) FROM lap_times") == [(2,)]
+
+
 def test_pit_stops_are_those_of_the_race(source):
-    sql = """SELECT driverRef, stop, lap, pit_stops.time, milliseconds FROM pit_stops JOIN drivers USING (driverId)
-             ORDER BY record"""
+    sql = """SELECT driverRef, stop, lap, pit_stops.time, milliseconds
+             FROM pit_stops JOIN drivers USING (driverId) ORDER BY record"""
     assert source.stored(sql) == [
         ("sainz", 1, 1, "15:20:01", 24289),
         ("sainz", 2, 2, "15:30:02", 1104900),
@@ -309,7 +327,8 @@ def test_who_entered_a_race_without_a_result_counts_for_filters_that_are_not_abo
         path: int(app.get(f"/ergast/f1/{path}?limit=0").json["MRData"]["total"]) for path in totals
     }
     assert served == totals
-    names = "SELECT constructorRef FROM constructors WHERE instr(constructors, constructorId) ORDER BY constructorId DESC"
+    names = """SELECT constructorRef FROM constructors
+               WHERE instr(constructors, constructorId) ORDER BY constructorId DESC"""
     of_albon = (
         f"SELECT (SELECT group_concat(constructorRef, ' ') FROM ({names})) FROM driver_standings"
     )
@@ -379,7 +398,10 @@ def test_sessions_of_an_unknown_type_are_left_out_and_counted(source):
 def test_a_round_with_entries_but_without_a_race_is_refused(source):
     source.change("session", 66, type="GP")
     source.change("session", 70, type="GP")  # in 2025/22, no session has entries
-    said = "formula_one_session.csv: no session of type R in 2023/4, whose sessions have entries; expected one"
+    said = (
+        "formula_one_session.csv: no session of type R in 2023/4, whose sessions have entries; "
+        "expected one"
+    )
     with pytest.raises(LoadError, match=re.escape(said)):
         source.load()
 

@@ -33,7 +33,7 @@ SHA256 = hashlib.sha256(ZIP).hexdigest()
 
 
 class Host:
-    """A web server: `answers` has (status, headers, body) by path, `requests` what was requested."""
+    """A web server: `answers` has (status, headers, body) by path, `requests` the requests."""
 
     def __init__(self, stack):
         self.answers = {}
@@ -203,7 +203,8 @@ def test_a_redirect_loop_is_refused_in_one_line(api):
     api.redirect("/index/", f"{api.url}/index/")
     refused(
         api,
-        f"{api.url}/index/: The HTTP server returned a redirect error that would lead to an infinite loop.",
+        f"{api.url}/index/: The HTTP server returned a redirect error "
+        "that would lead to an infinite loop.",
     )
 
 
@@ -261,6 +262,6 @@ def test_the_loader_does_not_show_the_token(tmp_path):
     }
     run = run_loader("jolpica", tmp_path / "x.db", env=proxy)
     assert run.returncode == 1 and run.stdout == ""
-    said = f"racedata load: {re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed\n"
-    assert re.fullmatch(said, run.stderr)
+    said = f"{re.escape(INDEX)}: .*refused; expected Jolpica's index; nothing was changed"
+    assert re.fullmatch(f"racedata load: {said}\n", run.stderr)
     assert TOKEN not in run.stderr

@@ -94,9 +94,13 @@ def select(database: Path, sql: str) -> list[tuple[Any, ...]]:
         return db.execute(sql).fetchall()
 
 
+# The dump's ids of rows, which only number them.
+ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId")
+
+
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but those about sources, without the resultId: new results have the
-    next free ones.
+    """All rows of each table but those about sources, without ROW_IDS: new rows have the next free
+    ones.
     """
     found = select(
         database,
@@ -104,7 +108,9 @@ def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
            FROM sqlite_schema AS tables JOIN pragma_table_info(tables.name) AS columns
            WHERE tables.type = 'table' AND tables.name NOT LIKE 'sqlite_%'
                AND tables.name NOT IN ('build', 'sources', 'origins', 'corrections', 'coverage')
-               AND columns.name <> 'resultId' GROUP BY tables.name""",
+               AND columns.name NOT IN ({}) GROUP BY tables.name""".format(
+            ", ".join(f"'{name}'" for name in ROW_IDS)
+        ),
     )
     return {table: select(database, f"SELECT {columns} FROM {table}") for table, columns in found}
 
@@ -141,7 +147,7 @@ def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
             if name in REFERENCES
             else name
             for name in found
-            if name not in ("record", "resultId", "constructors")  # the last has ids
+            if name not in ("record", "constructors", *ROW_IDS)  # `constructors` has ids too
         ]
         rows = select(database, f"SELECT {', '.join(columns)} FROM {table} AS of_table")
         facts[table] = sorted(rows, key=repr)

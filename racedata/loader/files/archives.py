@@ -1,4 +1,4 @@
-"""Finds the files of a dump: in a folder, in a zip, or in a zip at a URL. download.py downloads it."""
+"""Finds the files of a dump: in a folder, a zip, or a zip at a URL. download.py downloads it."""
 
 import hashlib
 import os
@@ -73,7 +73,10 @@ def opened(
         yield Dump(source, dump_in(Path(source), source, recognised_by), None)
     elif os.path.isfile(source):
         if os.path.getsize(source) and is_replaceable(Path(source)):
-            what = "a database that racedata has built; expected what it was built from, a folder of CSV files or a zip"
+            what = (
+                "a database that racedata has built; "
+                "expected what it was built from, a folder of CSV files or a zip"
+            )
             hint = f"to serve it: racedata serve --database {shlex.quote(source)}"
             raise LoadError(f"{source}: {what}; {hint}")
         with open(source, "rb") as file, unzipped(file, source, recognised_by) as dump:
@@ -133,11 +136,13 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
             # zipfile.Path would loop forever
             if any("//" in f"/{member.filename}" for member in members):
                 raise LoadError(
-                    f"{source}: the zip has a file without a proper name; expected a dump of the data"
+                    f"{source}: the zip has a file without a proper name; "
+                    "expected a dump of the data"
                 )
             if sum(member.file_size for member in members) > UNPACKED_BYTES:
                 raise LoadError(
-                    f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; expected a dump of the data"
+                    f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; "
+                    "expected a dump of the data"
                 )
             yield Dump(
                 source, dump_in(zipfile.Path(archive), source, recognised_by), checksum_of(file)

@@ -7,12 +7,19 @@ from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
 from racedata.loader.sources.database import DatabaseSource
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
+from racedata.loader.sources.ergast_files import FILES as EXPORT_FILES
+from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
+from racedata.loader.sources.ergast_files import TITLE as EXPORT_TITLE
+from racedata.loader.sources.ergast_files import write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Brought, Known, Source, Wanted
 
 __all__ = [
+    "EXPORT_FILES",
+    "EXPORT_LAYOUT",
+    "EXPORT_TITLE",
     "FROM",
     "FROM_DEFAULT",
     "PUBLISHED",
@@ -24,6 +31,7 @@ __all__ = [
     "addresses_in",
     "second_opinion",
     "source_at",
+    "write_dump",
 ]
 
 # The sorts of sources: of those that an address fits, the first counts.
@@ -33,13 +41,13 @@ SORTS: tuple[type[Source], ...] = (JolpicaDump, F1dbRelease, ApiSource, DumpSour
 # help.
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"])
 FROM = (
-    "base address of an API in Ergast's format, f1db, or a dump such as a zip of f1db; may be repeated, and "
-    f"the first is preferred (default: {JOLPICA}, then f1db)"
+    "base address of an API in Ergast's format, f1db, or a dump such as a zip of f1db; "
+    f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db)"
 )
 
 
 def addresses_in(text: str) -> list[str]:
-    """The addresses of sources in an argument. `make` passes several as one, separated by spaces."""
+    """The addresses of sources in an argument. `make` passes several as one, with spaces."""
     path = os.path.abspath(os.path.expanduser(text))  # the next load may run in another folder
     words = text.split()
     if text and (

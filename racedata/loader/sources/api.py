@@ -121,7 +121,10 @@ def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
     quota, seconds = PACE[-1]
     hint = ""
     if api.requests + requests > quota:
-        hint = f", at most {quota} in {seconds // 60} minutes; to load a dump first is quicker: {COMMAND} load"
+        hint = (
+            f", at most {quota} in {seconds // 60} minutes; "
+            f"to load a dump first is quicker: {COMMAND} load"
+        )
     wanted.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
 
 

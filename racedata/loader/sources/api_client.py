@@ -98,7 +98,10 @@ class Api:
             self.progress(f"{path}: {offset + len(records):,} of {total:,} records")
             page = self.page(path, offset + len(records))
             if page.total != total:
-                what = f"a total of {page.total:,}, after {total:,} on the page before; expected the same on each page"
+                what = (
+                    f"a total of {page.total:,}, after {total:,} on the page before; "
+                    "expected the same on each page"
+                )
                 raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
             records += page.records
         if len(set(map(record_key, records))) < len(records):
@@ -126,8 +129,10 @@ class Api:
         """The body of the answer. Raises LoadError for anything but an answer with status 200."""
         for attempt in range(1, TRIES + 1):
             if self.pace.clock() > self.deadline:
-                what = f"not all is there after {self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
-                raise LoadError(f"{url}: {what}; expected a faster API, or larger pages")
+                what = f"{self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
+                raise LoadError(
+                    f"{url}: not all is there after {what}; expected a faster API, or larger pages"
+                )
             self.pace.begin(self.progress)
             try:
                 with errors_named(url), time_limit(ANSWER_SECONDS):
@@ -144,7 +149,10 @@ class Api:
                 self.pace.end()
             seconds = self.retry_after(header)
             if seconds is None:
-                what = f"status {status} with Retry-After {str(header)[:80]!r}; expected seconds or a date"
+                what = (
+                    f"status {status} with Retry-After {str(header)[:80]!r}; "
+                    "expected seconds or a date"
+                )
                 raise LoadError(f"{url}: {what}")
             if seconds > MAX_WAIT_SECONDS:
                 raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")

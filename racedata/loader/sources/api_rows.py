@@ -62,7 +62,7 @@ def place_of(place: str, table: Table, number: int) -> str:
 
 
 def sessions_of(race: Mapping[str, Any], place: str) -> Iterator[dict[str, Value]]:
-    """The sessions of a race of an API that it has a date or time of, as rows without the raceId."""
+    """The sessions of an API's race that have a date or time, as rows without the raceId."""
     if SHOOTOUT.key in race:
         race = {**race, SPRINT_QUALIFYING.key: race[SHOOTOUT.key]}
     table = BY_NAME["sessions"]

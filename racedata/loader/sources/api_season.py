@@ -126,7 +126,10 @@ class SeasonFetch:
         ids = {race.id for race in self.races}
         for race_id, round, name in self.old.races_with_results(self.year):
             if race_id not in ids:
-                what = f"no {self.year}/{round} {name}, which has results here; expected an API that is not behind"
+                what = (
+                    f"no {self.year}/{round} {name}, which has results here; "
+                    "expected an API that is not behind"
+                )
                 raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
 
     def fetch_list(self, endpoint: str) -> None:

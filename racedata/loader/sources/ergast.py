@@ -20,7 +20,7 @@ SESSION_FIELDS = [
     for session in WEEKEND
     for what in ("date", "time")
 ]
-RARE = ("sq_date", "sq_time")
+RARE = ("sq_date", "sq_time", "alt")  # no remark says that a dump lacks them
 
 # Since 2023, this layout has the session that sets the sprint's grid in the columns of the second
 # practice, which these weekends do not have.
@@ -28,7 +28,8 @@ SPRINT_GRID = """
     UPDATE stage.sessions SET session = 'sq'
     WHERE session = 'fp2' AND raceId IN (SELECT raceId FROM stage.races WHERE year >= 2023)
         AND raceId NOT IN (SELECT raceId FROM stage.sessions WHERE session = 'sq')
-        AND (raceId IN (SELECT raceId FROM stage.sessions WHERE session = 'sprint' AND date NOT NULL)
+        AND (raceId IN (SELECT raceId FROM stage.sessions
+                        WHERE session = 'sprint' AND date NOT NULL)
              OR raceId IN (SELECT raceId FROM stage.sprint_results))
 """
 # Ergast writes rank 0 if no lap of the driver counts.
@@ -42,19 +43,24 @@ TRACINGINSIGHTS = "https://github.com/TracingInsights/RaceData/"
 
 def read(dump: Dump, stage: Stage) -> Origin:
     """Fills the stage from the CSV files of a dump. Raises LoadError."""
-    tables = [table for table in TABLES if table.name != "sessions"]
     files = files_of(
-        {table.name: dump.folder / f"{table.name}.csv" for table in tables},
-        [table.name for table in tables if table.required],
+        {table.name: dump.folder / f"{table.name}.csv" for table in TABLES},
+        [table.name for table in TABLES if table.required],
     )
+    # Only what `racedata export` has written has this file, with all sessions.
+    has_sessions = "sessions" in files
     remarks = []
     for name, path in files.items():
         table = BY_NAME[name]
-        fields = [*fields_of(stage, table), *(SESSION_FIELDS if name == "races" else [])]
+        fields = [
+            *fields_of(stage, table),
+            *(SESSION_FIELDS if name == "races" and not has_sessions else []),
+        ]
         file = CsvFile(path, fields, stage.progress)
         insert(stage, table, file)
         remarks += file.remarks(RARE)
-    make_uniform(stage)
+    if not has_sessions:
+        make_uniform(stage)
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address

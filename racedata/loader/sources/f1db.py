@@ -4,7 +4,8 @@
 As in jolpica.py, the files become temporary tables, and statements of SQL turn those into the
 tables of the Stage. Columns are found by name; other columns and files are ignored. What the
 project knows of ids is in f1db_ids.csv: each row is an id that does not follow the rules below. Of
-several rows that fit a result, the first counts.
+several rows that fit a result, the first counts. The errors of other sources do not belong there:
+a merge keeps the constructors of the base.
 """
 
 import csv
@@ -44,7 +45,8 @@ KNOWN_UNTIL = 2025  # the last season whose ids were compared with Ergast's
 MAX_IDS = 50_000  # in a file; a limit of memory, far above what any release needs
 
 _ROW = """
-    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL, positionNumber INTEGER,
+    raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL,
+    positionNumber INTEGER,
     positionText TEXT NOT NULL"""
 _DRIVER = "driverId INTEGER NOT NULL REFERENCES f1db_drivers"
 _CONSTRUCTOR = (
@@ -52,8 +54,9 @@ _CONSTRUCTOR = (
 )
 _ENTRY = f"{_ROW}, driverNumber INTEGER, {_DRIVER}, {_CONSTRUCTOR}"
 _RESULTS = f"""
-    {_ENTRY}, sharedCar TEXT, laps INTEGER, timeMillis INTEGER, gapLaps INTEGER, reasonRetired TEXT, points TEXT,
-    gridPositionNumber INTEGER, UNIQUE (raceId, driverId, driverNumber)"""
+    {_ENTRY}, sharedCar TEXT, laps INTEGER, timeMillis INTEGER, gapLaps INTEGER,
+    reasonRetired TEXT, points TEXT, gridPositionNumber INTEGER,
+    UNIQUE (raceId, driverId, driverNumber)"""
 _QUALIFYING = f"{_ENTRY}, time TEXT, q1 TEXT, q2 TEXT, q3 TEXT"
 _PRACTICE = f"{_ENTRY}, laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)"
 # The sessions of a race, and the names of their dates and times.
@@ -73,20 +76,30 @@ FILES = {
     "grands_prix": "id TEXT NOT NULL UNIQUE, fullName TEXT NOT NULL",
     "circuits": """id TEXT NOT NULL UNIQUE, fullName TEXT NOT NULL, placeName TEXT,
         countryId INTEGER REFERENCES f1db_countries, latitude TEXT, longitude TEXT""",
-    "constructors": "id TEXT NOT NULL UNIQUE, name TEXT NOT NULL, countryId INTEGER REFERENCES f1db_countries",
-    "drivers": """id TEXT NOT NULL UNIQUE, firstName TEXT NOT NULL, lastName TEXT NOT NULL, abbreviation TEXT,
-        permanentNumber INTEGER, dateOfBirth TEXT, nationalityCountryId INTEGER REFERENCES f1db_countries""",
-    "races": f"""id INTEGER PRIMARY KEY, year INTEGER NOT NULL, round INTEGER NOT NULL, date TEXT NOT NULL, time TEXT,
+    "constructors": """id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+        countryId INTEGER REFERENCES f1db_countries""",
+    "drivers": """id TEXT NOT NULL UNIQUE, name TEXT NOT NULL,
+        firstName TEXT NOT NULL, lastName TEXT NOT NULL, abbreviation TEXT,
+        permanentNumber INTEGER, dateOfBirth TEXT,
+        nationalityCountryId INTEGER REFERENCES f1db_countries""",
+    "races": f"""id INTEGER PRIMARY KEY, year INTEGER NOT NULL, round INTEGER NOT NULL,
+        date TEXT NOT NULL, time TEXT,
         grandPrixId INTEGER NOT NULL REFERENCES f1db_grands_prix,
         circuitId INTEGER NOT NULL REFERENCES f1db_circuits,
-        {"".join(f"{name}Date TEXT, {name}Time TEXT, " for name in SESSIONS.values())} UNIQUE (year, round)""",
+        {"".join(f"{name}Date TEXT, {name}Time TEXT, " for name in SESSIONS.values())}
+        UNIQUE (year, round)""",
     "races_race_results": _RESULTS,
+    "races_starting_grid_positions": f"""raceId INTEGER NOT NULL REFERENCES f1db_races,
+        positionNumber INTEGER, driverNumber INTEGER, {_DRIVER},
+        UNIQUE (raceId, driverId, driverNumber)""",
     "races_sprint_race_results": _RESULTS,
     "races_qualifying_results": _QUALIFYING,
     "races_sprint_qualifying_results": _QUALIFYING,
     **{f"races_free_practice_{n}_results": _PRACTICE for n in (1, 2, 3, 4)},
-    "races_fastest_laps": f"{_ROW}, {_DRIVER}, lap INTEGER, time TEXT, UNIQUE (raceId, driverId)",
-    "races_pit_stops": f"""{_ROW}, {_DRIVER}, stop INTEGER NOT NULL, lap INTEGER, timeMillis INTEGER,
+    "races_fastest_laps": f"""{_ROW}, driverNumber INTEGER, {_DRIVER}, lap INTEGER, time TEXT,
+        UNIQUE (raceId, driverId)""",
+    "races_pit_stops": f"""{_ROW}, {_DRIVER}, stop INTEGER NOT NULL, lap INTEGER,
+        timeMillis INTEGER,
         UNIQUE (raceId, driverId, stop)""",
     "races_driver_standings": f"{_ROW}, {_DRIVER}, points TEXT, UNIQUE (raceId, driverId)",
     "races_constructor_standings": f"""{_ROW}, {_CONSTRUCTOR}, points TEXT,
@@ -134,7 +147,8 @@ UNIQUE_IN_QUALIFYING = (
 SECOND_ROWS = """
     DELETE FROM temp.{0} AS f1db WHERE positionText = 'DSQ' AND EXISTS (
         SELECT 1 FROM {0} AS other
-        WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId AND other.positionText <> 'DSQ')"""
+        WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId
+            AND other.positionText <> 'DSQ')"""
 
 # What Ergast calls them.
 ERGASTS_NAMES = {
@@ -155,17 +169,27 @@ CONDITIONS = ("engine", "first_year", "last_year", "first_round", "last_round", 
 # drivers fit all.
 CREATE_RULES = """
     CREATE TEMP TABLE f1db_rules (
-        id INTEGER NOT NULL, priority INTEGER NOT NULL, engine TEXT, first_year INTEGER, last_year INTEGER,
-        first_round INTEGER, last_round INTEGER, driver INTEGER, constructorId INTEGER NOT NULL,
+        id INTEGER NOT NULL, priority INTEGER NOT NULL, engine TEXT,
+        first_year INTEGER, last_year INTEGER, first_round INTEGER, last_round INTEGER,
+        driver INTEGER, constructorId INTEGER NOT NULL,
         PRIMARY KEY (id, priority)) WITHOUT ROWID"""
 
 # Of a car that several drivers shared, only the row of the first says how far it went.
 SHARED_CARS = """
     UPDATE temp.f1db_races_race_results AS f1db
-    SET laps = car.laps, timeMillis = car.timeMillis, gapLaps = car.gapLaps, reasonRetired = car.reasonRetired
+    SET laps = car.laps, timeMillis = car.timeMillis, gapLaps = car.gapLaps,
+        reasonRetired = car.reasonRetired
     FROM (SELECT * FROM f1db_races_race_results WHERE sharedCar = 'false') AS car
     WHERE f1db.sharedCar = 'true' AND f1db.laps IS NULL AND f1db.raceId = car.raceId
         AND f1db.driverNumber = car.driverNumber AND f1db.positionText = car.positionText"""
+
+# The places on the grid that the results have are sometimes those before a penalty, or the last
+# place for a start from the pit lane.
+STARTING_GRID = """
+    UPDATE temp.f1db_races_race_results AS f1db SET gridPositionNumber = grid.positionNumber
+    FROM f1db_races_starting_grid_positions AS grid
+    WHERE f1db.gridPositionNumber NOT NULL AND grid.raceId = f1db.raceId
+        AND grid.driverId = f1db.driverId AND grid.driverNumber = f1db.driverNumber"""
 
 # Statements that fill the tables of the Stage, by table. `f1db` is a row of a file.
 
@@ -173,17 +197,25 @@ FILL_LISTS = {
     "seasons": "INSERT INTO stage.seasons (year) SELECT DISTINCT year FROM f1db_races",
     "circuits": """
         INSERT INTO stage.circuits (circuitId, circuitRef, name, location, country, lat, lng)
-        SELECT f1db.rowid, circuit_reference(f1db.id), fullName, placeName, country.name, latitude, longitude
-        FROM f1db_circuits AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = countryId""",
+        SELECT f1db.rowid, circuit_reference(f1db.id), fullName, placeName, country.name,
+            latitude, longitude
+        FROM f1db_circuits AS f1db
+        LEFT JOIN f1db_countries AS country ON country.rowid = countryId""",
     "drivers": """
-        INSERT INTO stage.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality)
-        SELECT f1db.rowid, driver_reference(f1db.id), permanentNumber, abbreviation, firstName, lastName, dateOfBirth,
-            demonym
-        FROM f1db_drivers AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = nationalityCountryId""",
+        INSERT INTO stage.drivers (
+            driverId, driverRef, number, code, forename, surname, dob, nationality)
+        SELECT f1db.rowid, driver_reference(f1db.id), permanentNumber, abbreviation,
+            iif(is_usual, rtrim(substr(f1db.name, 1, length(f1db.name) - length(lastName))),
+                firstName),
+            iif(is_usual, substr(f1db.name, -length(lastName)), lastName), dateOfBirth, demonym
+        -- The name is the usual one: Jak Crawford, whose first name is Carlton; Andrea de Cesaris.
+        FROM (SELECT rowid, *, name LIKE '_% ' || lastName AS is_usual FROM f1db_drivers) AS f1db
+        LEFT JOIN f1db_countries AS country ON country.rowid = nationalityCountryId""",
     "races": """
         INSERT INTO stage.races (raceId, year, round, circuitId, name, date, time)
         SELECT f1db.id, year, round, circuitId, fullName, date, time
-        FROM f1db_races AS f1db JOIN f1db_grands_prix AS grand_prix ON grand_prix.rowid = grandPrixId""",
+        FROM f1db_races AS f1db
+        JOIN f1db_grands_prix AS grand_prix ON grand_prix.rowid = grandPrixId""",
     "sessions": "INSERT INTO stage.sessions (raceId, session, date, time)"
     + " UNION ALL ".join(
         f"""
@@ -195,7 +227,8 @@ FILL_LISTS = {
 
 CONSTRUCTOR = """
     (SELECT rule.constructorId FROM f1db_rules AS rule
-     WHERE rule.id = f1db.constructorId AND ifnull(engine, engineManufacturerId) IS engineManufacturerId
+     WHERE rule.id = f1db.constructorId
+         AND ifnull(engine, engineManufacturerId) IS engineManufacturerId
          AND year BETWEEN ifnull(first_year, year) AND ifnull(last_year, year)
          AND round BETWEEN ifnull(first_round, round) AND ifnull(last_round, round)
          AND (driver IS NULL OR driver = {driver})
@@ -204,15 +237,19 @@ CONSTRUCTOR_OF_DRIVER = CONSTRUCTOR.format(driver="f1db.driverId")
 
 POSITION_TEXT = """
     CASE WHEN positionNumber NOT NULL THEN positionNumber
-        ELSE CASE positionText WHEN 'DNF' THEN 'R' WHEN 'NC' THEN 'N' WHEN 'DSQ' THEN 'D' WHEN 'EX' THEN 'E'
-            WHEN 'DNS' THEN 'W' WHEN 'DNQ' THEN 'F' WHEN 'DNPQ' THEN 'F' WHEN 'DNP' THEN 'F' END END"""
+        ELSE CASE positionText
+            WHEN 'DNF' THEN 'R' WHEN 'NC' THEN 'N' WHEN 'DSQ' THEN 'D' WHEN 'EX' THEN 'E'
+            WHEN 'DNS' THEN 'W'
+            WHEN 'DNQ' THEN 'F' WHEN 'DNPQ' THEN 'F' WHEN 'DNP' THEN 'F' END END"""
 STATUS = """
-    CASE positionText WHEN 'DSQ' THEN 'Disqualified' WHEN 'EX' THEN 'Excluded' WHEN 'NC' THEN 'Not classified'
+    CASE positionText
+        WHEN 'DSQ' THEN 'Disqualified' WHEN 'EX' THEN 'Excluded' WHEN 'NC' THEN 'Not classified'
         WHEN 'DNQ' THEN 'Did not qualify' WHEN 'DNPQ' THEN 'Did not prequalify'
         ELSE coalesce(
             CASE gapLaps WHEN 0 THEN NULL WHEN 1 THEN '+1 Lap' ELSE '+' || gapLaps || ' Laps' END,
             reasonRetired,
-            CASE positionText WHEN 'DNF' THEN 'Retired' WHEN 'DNS' THEN 'Did not start' WHEN 'DNP' THEN 'Withdrew'
+            CASE positionText
+                WHEN 'DNF' THEN 'Retired' WHEN 'DNS' THEN 'Did not start' WHEN 'DNP' THEN 'Withdrew'
                 ELSE 'Finished' END) END"""
 # New ones are numbered in the order of races, then of sprints.
 STATUS_TEXTS = f"""
@@ -221,31 +258,41 @@ STATUS_TEXTS = f"""
 
 # Who did not take part drove no laps; of others without laps it is not known.
 RESULTS = f"""
-    INSERT INTO stage.{{table}} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
+    INSERT INTO stage.{{table}} (
+        resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, statusId)
-    SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, ifnull(gridPositionNumber, 0),
+    SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber,
+        ifnull(gridPositionNumber, 0),
         {POSITION_TEXT}, positionDisplayOrder, ifnull(points, '0'),
-        CASE WHEN positionText IN ('DNS', 'DNQ', 'DNPQ', 'DNP', 'EX') THEN ifnull(laps, 0) ELSE laps END,
+        CASE WHEN positionText IN ('DNS', 'DNQ', 'DNPQ', 'DNP', 'EX') THEN ifnull(laps, 0)
+            ELSE laps END,
         timeMillis, statusId
     FROM f1db_{{file}} AS f1db JOIN stage.races USING (raceId)
         LEFT JOIN stage.status ON status = {STATUS} COLLATE NOCASE"""
-# If a driver has two rows, which are of shared cars, the first has the fastest lap. A row without a
-# time may have a place all the same: in 2025/21 that of the fastest.
+# A driver may have two rows, of shared cars: the number says which of them has the fastest lap. A
+# row without a time may have a place all the same: in 2025/21 that of the fastest.
 FASTEST_LAPS = """
     UPDATE stage.results SET (rank, fastestLap, fastestLapTime) = (
-        SELECT ifnull(positionNumber, positionDisplayOrder), lap, time FROM f1db_races_fastest_laps AS f1db
+        SELECT ifnull(positionNumber, positionDisplayOrder), lap, time
+        FROM f1db_races_fastest_laps AS f1db
         WHERE f1db.raceId = results.raceId AND f1db.driverId = results.driverId AND time NOT NULL)
     WHERE resultId IN (SELECT resultId FROM (
-        SELECT resultId, min(positionOrder) FROM stage.results GROUP BY raceId, driverId))"""
+        SELECT resultId, row_number() OVER (
+            PARTITION BY raceId, driverId ORDER BY number IS driverNumber DESC, positionOrder) AS n
+        FROM stage.results JOIN f1db_races_fastest_laps USING (raceId, driverId)) WHERE n = 1)"""
 QUALIFYING = f"""
-    INSERT INTO stage.{{table}} ({{id}}, raceId, driverId, constructorId, number, position, q1, q2, q3)
-    SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, {{position}}, {{q1}}, q2, q3
+    INSERT INTO stage.{{table}} (
+        {{id}}, raceId, driverId, constructorId, number, position, q1, q2, q3)
+    SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber,
+        {{position}}, {{q1}}, q2, q3
     FROM f1db_{{file}} AS f1db JOIN stage.races USING (raceId)"""
 PRACTICE = """
-    INSERT INTO stage.practice (raceId, session, driverId, constructorId, number, position, laps, milliseconds)""" + (
+    INSERT INTO stage.practice (
+        raceId, session, driverId, constructorId, number, position, laps, milliseconds)""" + (
     " UNION ALL ".join(
         f"""
-        SELECT raceId, {n}, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, positionNumber, laps, timeMillis
+        SELECT raceId, {n}, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber, positionNumber,
+            laps, timeMillis
         FROM f1db_races_free_practice_{n}_results AS f1db JOIN stage.races USING (raceId)"""
         for n in (1, 2, 3, 4)
     )
@@ -253,14 +300,18 @@ PRACTICE = """
 FILL_STANDINGS = (
     # The first race of each driver or constructor in a season, and the first classified finish.
     """CREATE TEMP TABLE f1db_{of}_seasons AS
-           SELECT year, {of}Id, min(round) AS first, min(round) FILTER (WHERE positionText GLOB '[0-9]*') AS classified
-           FROM stage.results JOIN stage.races USING (raceId) WHERE {counts} GROUP BY year, {of}Id""",
-    "CREATE TEMP TABLE f1db_{of}_wins (year, id, round, PRIMARY KEY (year, id, round)) WITHOUT ROWID",
+           SELECT year, {of}Id, min(round) AS first,
+               min(round) FILTER (WHERE positionText GLOB '[0-9]*') AS classified
+           FROM stage.results JOIN stage.races USING (raceId) WHERE {counts}
+           GROUP BY year, {of}Id""",
+    """CREATE TEMP TABLE f1db_{of}_wins (
+           year, id, round, PRIMARY KEY (year, id, round)) WITHOUT ROWID""",
     """INSERT INTO f1db_{of}_wins
            SELECT DISTINCT year, {of}Id, round FROM stage.results JOIN stage.races USING (raceId)
            WHERE positionText = '1' AND {counts}""",
     """CREATE TEMP TABLE f1db_{of}_listed (
-           raceId, id, year, round, points, place, position, text, PRIMARY KEY (raceId, id)) WITHOUT ROWID""",
+           raceId, id, year, round, points, place, position, text,
+           PRIMARY KEY (raceId, id)) WITHOUT ROWID""",
     # Constructors with several engines are one in Ergast's lists. The sum of their points then
     # decides all places.
     f"""INSERT INTO f1db_{{of}}_listed
@@ -271,21 +322,27 @@ FILL_STANDINGS = (
                     row_number() OVER (PARTITION BY raceId ORDER BY points DESC, place) AS nth,
                     rank() OVER (PARTITION BY raceId ORDER BY points DESC, position) AS rank
                 FROM (
-                    SELECT raceId, {{id}} AS id, year, round, sum(points) AS points, min(positionDisplayOrder) AS place,
-                        ifnull(positionNumber, positionDisplayOrder) AS position, {POSITION_TEXT} AS text,
+                    SELECT raceId, {{id}} AS id, year, round, sum(points) AS points,
+                        min(positionDisplayOrder) AS place,
+                        ifnull(positionNumber, positionDisplayOrder) AS position,
+                        {POSITION_TEXT} AS text,
                         count(*) AS rows
-                    FROM f1db_races_{{of}}_standings AS f1db JOIN stage.races USING (raceId) GROUP BY raceId, 2))""",
+                    FROM f1db_races_{{of}}_standings AS f1db JOIN stage.races USING (raceId)
+                    GROUP BY raceId, 2))""",
     # f1db lists who scored, and since 2000 also who was classified. Ergast lists all with a result
     # in the season so far. They share a place if they were classified; else they have none.
     """INSERT OR IGNORE INTO f1db_{of}_listed
-           SELECT raceId, {of}Id, year, round, '0', next, CASE WHEN classified <= round THEN next END,
+           SELECT raceId, {of}Id, year, round, '0', next,
+               CASE WHEN classified <= round THEN next END,
                CASE WHEN classified <= round THEN next ELSE '-' END
-           FROM (SELECT raceId, year, round, max(place) + 1 AS next FROM f1db_{of}_listed GROUP BY raceId)
+           FROM (SELECT raceId, year, round, max(place) + 1 AS next
+                 FROM f1db_{of}_listed GROUP BY raceId)
                JOIN f1db_{of}_seasons USING (year)
            WHERE first <= round""",
-    """INSERT INTO stage.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
-           SELECT row_number() OVER (ORDER BY year, round, place), raceId, id, points, position, text, (
-               SELECT count(*) FROM f1db_{of}_wins AS won
+    """INSERT INTO stage.{of}_standings (
+               {of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
+           SELECT row_number() OVER (ORDER BY year, round, place), raceId, id, points, position,
+               text, (SELECT count(*) FROM f1db_{of}_wins AS won
                WHERE won.year = listed.year AND won.id = listed.id AND won.round <= listed.round)
            FROM f1db_{of}_listed AS listed""",
 )
@@ -327,9 +384,11 @@ RESULTS_OF_DRIVERS = """
     GROUP BY f1db_drivers.rowid ORDER BY 2 DESC, 1"""
 CONSTRUCTORS = """
     SELECT f1db.id, f1db.rowid, f1db.name, demonym
-    FROM f1db_constructors AS f1db LEFT JOIN f1db_countries AS country ON country.rowid = countryId"""
+    FROM f1db_constructors AS f1db
+    LEFT JOIN f1db_countries AS country ON country.rowid = countryId"""
 INSERT_CONSTRUCTOR = """
-    INSERT INTO stage.constructors (constructorId, constructorRef, name, nationality) VALUES (?, ?, ?, ?)"""
+    INSERT INTO stage.constructors (constructorId, constructorRef, name, nationality)
+    VALUES (?, ?, ?, ?)"""
 # Circuits, constructors and drivers that were first seen after the seasons that f1db_ids.csv is
 # for.
 NEW = """
@@ -339,7 +398,8 @@ NEW = """
 SEEN = {
     "circuit": "SELECT circuitId AS id, raceId FROM stage.races",
     "constructor": "SELECT constructorId AS id, raceId FROM stage.results",
-    "driver": "SELECT driverId AS id, raceId FROM stage.results UNION ALL SELECT driverId, raceId FROM stage.practice",
+    "driver": """SELECT driverId AS id, raceId FROM stage.results
+        UNION ALL SELECT driverId, raceId FROM stage.practice""",
 }
 
 
@@ -356,6 +416,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
         if columns is _QUALIFYING:
             db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
+    db.execute(STARTING_GRID)
     for column, names in ERGASTS_NAMES.items():
         db.executemany(
             f"UPDATE f1db_countries SET {column} = ? WHERE {column} = ?",
@@ -458,7 +519,8 @@ def distinct(table: str, references: dict[str, str]) -> dict[str, str]:
         if ids.setdefault(reference.lower(), id) != id:
             both = f"{ids[reference.lower()]!r} and {id!r}"
             raise LoadError(
-                f"{file_name(table)}, column id: {both} would both be {reference}; expected only one"
+                f"{file_name(table)}, column id: "
+                f"{both} would both be {reference}; expected only one"
             )
     return references
 

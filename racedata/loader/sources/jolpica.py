@@ -26,6 +26,7 @@ from racedata.loader.values import (
     flag,
     id_in,
     moment,
+    number,
     plain_text,
     points,
     reference,
@@ -48,28 +49,32 @@ CREATE TEMP TABLE season (
 );
 CREATE TEMP TABLE circuit (
     id INTEGER PRIMARY KEY, reference TEXT NOT NULL UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
-    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, wikipedia TEXT
+    locality TEXT, country TEXT, latitude TEXT, longitude TEXT, altitude TEXT, wikipedia TEXT
 );
 CREATE TEMP TABLE team (
     id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, name TEXT NOT NULL,
     nationality TEXT, wikipedia TEXT
 );
 CREATE TEMP TABLE driver (
-    id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE, forename TEXT NOT NULL, surname TEXT NOT NULL,
-    permanent_car_number INTEGER, abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT
+    id INTEGER PRIMARY KEY, reference TEXT UNIQUE COLLATE NOCASE,
+    forename TEXT NOT NULL, surname TEXT NOT NULL, permanent_car_number INTEGER,
+    abbreviation TEXT, date_of_birth TEXT, nationality TEXT, wikipedia TEXT
 );
 CREATE TEMP TABLE round (
     id INTEGER PRIMARY KEY, season_id INTEGER NOT NULL REFERENCES season, number INTEGER,
-    circuit_id INTEGER NOT NULL REFERENCES circuit, name TEXT NOT NULL, is_cancelled INTEGER, wikipedia TEXT
+    circuit_id INTEGER NOT NULL REFERENCES circuit, name TEXT NOT NULL,
+    is_cancelled INTEGER, wikipedia TEXT
 );
 CREATE UNIQUE INDEX temp.round_number ON round (season_id, number) WHERE is_cancelled IS NOT 1;
 CREATE TEMP TABLE session (
     id INTEGER PRIMARY KEY, round_id INTEGER NOT NULL REFERENCES round, type TEXT NOT NULL,
     number INTEGER, timestamp TEXT, has_time_data INTEGER
 );
-CREATE UNIQUE INDEX temp.session_type ON session (round_id, type) WHERE type NOT IN ('QA', 'QB', 'QO');
+CREATE UNIQUE INDEX temp.session_type ON session (round_id, type)
+WHERE type NOT IN ('QA', 'QB', 'QO');
 CREATE TEMP TABLE teamdriver (
-    id INTEGER PRIMARY KEY, driver_id INTEGER NOT NULL REFERENCES driver, team_id INTEGER NOT NULL REFERENCES team
+    id INTEGER PRIMARY KEY, driver_id INTEGER NOT NULL REFERENCES driver,
+    team_id INTEGER NOT NULL REFERENCES team
 );
 CREATE TEMP TABLE roundentry (
     id INTEGER PRIMARY KEY, round_id INTEGER NOT NULL REFERENCES round,
@@ -77,27 +82,31 @@ CREATE TEMP TABLE roundentry (
 );
 CREATE TEMP TABLE sessionentry (
     id INTEGER PRIMARY KEY, round_entry_id INTEGER NOT NULL REFERENCES roundentry,
-    session_id INTEGER NOT NULL REFERENCES session, position INTEGER, is_classified INTEGER, status INTEGER,
-    detail TEXT, points TEXT, grid INTEGER, laps_completed INTEGER, time INTEGER, fastest_lap_rank INTEGER,
+    session_id INTEGER NOT NULL REFERENCES session, position INTEGER, is_classified INTEGER,
+    status INTEGER, detail TEXT, points TEXT, grid INTEGER, laps_completed INTEGER,
+    time INTEGER, fastest_lap_rank INTEGER,
     UNIQUE (session_id, round_entry_id)
 );
 CREATE TEMP TABLE lap (  -- only fastest laps, and those with a pit stop
-    id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry, number INTEGER,
-    position INTEGER, time TEXT, average_speed TEXT, is_entry_fastest_lap INTEGER, is_deleted INTEGER
+    id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry,
+    number INTEGER, position INTEGER, time TEXT, average_speed TEXT,
+    is_entry_fastest_lap INTEGER, is_deleted INTEGER
 );
 CREATE TEMP TABLE pitstop (
-    id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry, number INTEGER,
-    lap_id INTEGER REFERENCES lap, local_timestamp TEXT, duration INTEGER,
+    id INTEGER PRIMARY KEY, session_entry_id INTEGER NOT NULL REFERENCES sessionentry,
+    number INTEGER, lap_id INTEGER REFERENCES lap, local_timestamp TEXT, duration INTEGER,
     UNIQUE (session_entry_id, number)
 );
 CREATE TEMP TABLE driverchampionship (
-    id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round, driver_id INTEGER NOT NULL REFERENCES driver,
-    points TEXT, position INTEGER, win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
+    id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round,
+    driver_id INTEGER NOT NULL REFERENCES driver, points TEXT, position INTEGER,
+    win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
     UNIQUE (round_id, driver_id)
 );
 CREATE TEMP TABLE teamchampionship (
-    id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round, team_id INTEGER NOT NULL REFERENCES team,
-    points TEXT, position INTEGER, win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
+    id INTEGER PRIMARY KEY, round_id INTEGER REFERENCES round,
+    team_id INTEGER NOT NULL REFERENCES team, points TEXT, position INTEGER,
+    win_count INTEGER, is_eligible INTEGER, adjustment_type INTEGER,
     UNIQUE (round_id, team_id)
 );
 """
@@ -118,7 +127,12 @@ LAP_TIMES = ("raceId", "driverId", "lap", "position", "time")
 # Of columns that are not just whole numbers or plain text.
 PARSERS: dict[str, dict[str, Parser]] = {
     "season": {"year": year},
-    "circuit": {"reference": reference, "latitude": degrees, "longitude": degrees},
+    "circuit": {
+        "reference": reference,
+        "latitude": degrees,
+        "longitude": degrees,
+        "altitude": number,
+    },
     "team": {"reference": reference},
     "driver": {"reference": reference, "date_of_birth": day},
     "round": {"number": round_number, "is_cancelled": flag},
@@ -142,16 +156,19 @@ PARSERS: dict[str, dict[str, Parser]] = {
 FILL_LISTS = {
     "seasons": "INSERT INTO stage.seasons (year, url) SELECT year, wikipedia FROM season",
     "circuits": """
-        INSERT INTO stage.circuits (circuitId, circuitRef, name, location, country, lat, lng, url)
-        SELECT id, reference, name, locality, country, latitude, longitude, wikipedia FROM circuit""",
+        INSERT INTO stage.circuits (
+            circuitId, circuitRef, name, location, country, lat, lng, alt, url)
+        SELECT id, reference, name, locality, country, latitude, longitude, altitude, wikipedia
+        FROM circuit""",
     # No address can name a constructor or driver without a reference.
     "constructors": """
         INSERT INTO stage.constructors (constructorId, constructorRef, name, nationality, url)
         SELECT id, reference, name, nationality, wikipedia FROM team WHERE reference NOT NULL""",
     "drivers": """
-        INSERT INTO stage.drivers (driverId, driverRef, number, code, forename, surname, dob, nationality, url)
-        SELECT id, reference, permanent_car_number, abbreviation, forename, surname, date_of_birth, nationality,
-            wikipedia
+        INSERT INTO stage.drivers (
+            driverId, driverRef, number, code, forename, surname, dob, nationality, url)
+        SELECT id, reference, permanent_car_number, abbreviation, forename, surname,
+            date_of_birth, nationality, wikipedia
         FROM driver WHERE reference NOT NULL""",
 }
 
@@ -166,9 +183,11 @@ FILL_LISTS["races"] = f"""
 FILL_LISTS["sessions"] = f"""
     INSERT INTO stage.sessions (raceId, session, date, time)
     WITH names (type, session) AS (
-        VALUES ('FP1', 'fp1'), ('FP2', 'fp2'), ('FP3', 'fp3'), ('Q1', 'quali'), ('SR', 'sprint'), ('SQ1', 'sq'))
+        VALUES ('FP1', 'fp1'), ('FP2', 'fp2'), ('FP3', 'fp3'),
+            ('Q1', 'quali'), ('SR', 'sprint'), ('SQ1', 'sq'))
     SELECT raceId, names.session, {DATE_AND_TIME}
-    FROM session JOIN names USING (type) JOIN stage.races ON raceId = round_id WHERE timestamp NOT NULL"""
+    FROM session JOIN names USING (type) JOIN stage.races ON raceId = round_id
+    WHERE timestamp NOT NULL"""
 
 # The status of an entry without a detail.
 STATUS_NAMES = {
@@ -186,17 +205,20 @@ CREATE_VIEWS = (
     "CREATE TEMP TABLE status_name (status INTEGER PRIMARY KEY, name TEXT NOT NULL)",
     # A driver in a session of a race, if both are in the Stage.
     """CREATE TEMP VIEW entry AS
-        SELECT sessionentry.*, type, session.number AS part, raceId, driverId, constructorId, car_number,
-            ifnull(detail, status_name.name) AS status_text
-        FROM sessionentry JOIN session ON session.id = session_id JOIN stage.races ON raceId = session.round_id
-        JOIN roundentry ON roundentry.id = round_entry_id JOIN teamdriver ON teamdriver.id = team_driver_id
-        JOIN stage.drivers ON driverId = driver_id JOIN stage.constructors ON constructorId = team_id
+        SELECT sessionentry.*, type, session.number AS part, raceId, driverId, constructorId,
+            car_number, ifnull(detail, status_name.name) AS status_text
+        FROM sessionentry JOIN session ON session.id = session_id
+        JOIN stage.races ON raceId = session.round_id
+        JOIN roundentry ON roundentry.id = round_entry_id
+        JOIN teamdriver ON teamdriver.id = team_driver_id
+        JOIN stage.drivers ON driverId = driver_id
+        JOIN stage.constructors ON constructorId = team_id
         LEFT JOIN status_name ON status_name.status = sessionentry.status""",
     # An entry should have only one. Of several, SQLite takes all columns from the one with the
     # minimum.
     """CREATE TEMP VIEW fastest AS
-        SELECT session_entry_id, number AS fastest_lap, time AS fastest_time, average_speed, is_deleted,
-            min((is_deleted IS 1) || printf('%12s', time))
+        SELECT session_entry_id, number AS fastest_lap, time AS fastest_time,
+            average_speed, is_deleted, min((is_deleted IS 1) || printf('%12s', time))
         FROM lap WHERE is_entry_fastest_lap GROUP BY session_entry_id""",
 )
 
@@ -204,12 +226,17 @@ STATUS_TEXTS = (
     "SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL"
 )
 RESULTS = """
-    INSERT INTO stage.{table} (resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
+    INSERT INTO stage.{table} (
+        resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, fastestLap, rank, fastestLapTime, {speed} statusId)
     SELECT id, raceId, driverId, constructorId, car_number, grid,
-        CASE WHEN is_classified THEN position WHEN entry.status = 20 THEN 'D' WHEN entry.status = 30 THEN 'W'
-            WHEN entry.status IN (40, 41) THEN 'F' WHEN coalesce(is_classified, entry.status) NOT NULL THEN 'R' END,
-        position, points, laps_completed, CASE WHEN is_classified THEN time END, fastest_lap, fastest_lap_rank,
+        CASE WHEN is_classified THEN position
+            WHEN entry.status = 20 THEN 'D'
+            WHEN entry.status = 30 THEN 'W'
+            WHEN entry.status IN (40, 41) THEN 'F'
+            WHEN coalesce(is_classified, entry.status) NOT NULL THEN 'R' END,
+        position, points, laps_completed, CASE WHEN is_classified THEN time END,
+        fastest_lap, fastest_lap_rank,
         fastest_time, {average_speed} statusId
     FROM entry LEFT JOIN fastest ON session_entry_id = id
         LEFT JOIN stage.status ON stage.status.status = status_text COLLATE NOCASE
@@ -219,7 +246,8 @@ ENTRIES = """
     INSERT INTO stage.entries (raceId, driverId, constructorId)
     SELECT raceId, driverId, constructorId
     FROM roundentry JOIN teamdriver ON teamdriver.id = team_driver_id
-        JOIN stage.drivers ON driverId = driver_id JOIN stage.constructors ON constructorId = team_id
+        JOIN stage.drivers ON driverId = driver_id
+        JOIN stage.constructors ON constructorId = team_id
         JOIN (SELECT DISTINCT raceId FROM stage.results) ON raceId = round_id
     EXCEPT SELECT raceId, driverId, constructorId FROM stage.results"""
 # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2.
@@ -231,9 +259,11 @@ QUALIFYING = """
         max(best) FILTER (WHERE type = '{type}2' OR older AND nth = 2),
         max(best) FILTER (WHERE type = '{type}3')
     FROM (
-        SELECT *, type IN ({older}) AS older, CASE WHEN is_deleted IS NOT 1 THEN fastest_time END AS best,
+        SELECT *, type IN ({older}) AS older,
+            CASE WHEN is_deleted IS NOT 1 THEN fastest_time END AS best,
             row_number() OVER parts AS nth,
-            first_value(position) OVER (PARTITION BY round_entry_id ORDER BY part DESC NULLS FIRST, session_id DESC)
+            first_value(position)
+                OVER (PARTITION BY round_entry_id ORDER BY part DESC NULLS FIRST, session_id DESC)
                 AS last_position
         FROM entry LEFT JOIN fastest ON session_entry_id = id
         WHERE type IN ('{type}1', '{type}2', '{type}3', {older}) AND position NOT NULL
@@ -242,12 +272,14 @@ QUALIFYING = """
     GROUP BY round_entry_id"""
 # Rows without a round, which are standings after a sprint, are left out.
 STANDINGS = """
-    INSERT INTO stage.{of}_standings ({of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
+    INSERT INTO stage.{of}_standings (
+        {of}StandingsId, raceId, {of}Id, points, position, positionText, wins)
     SELECT id, raceId, {of}Id, points, position,
         CASE WHEN adjustment_type = 101 THEN 'D' WHEN adjustment_type = 102 THEN 'E'
             WHEN is_eligible = 0 THEN '-' ELSE position END,
         win_count
-    FROM {file}championship JOIN stage.races ON raceId = round_id JOIN stage.{of}s ON {of}Id = {file}_id"""
+    FROM {file}championship JOIN stage.races ON raceId = round_id
+    JOIN stage.{of}s ON {of}Id = {file}_id"""
 FILL_RECORDS = {
     "results": RESULTS.format(
         table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"
@@ -263,7 +295,8 @@ FILL_RECORDS = {
     "pit_stops": """
         INSERT INTO stage.pit_stops (raceId, driverId, stop, lap, time, milliseconds)
         SELECT raceId, driverId, pitstop.number, lap.number, local_timestamp, duration
-        FROM pitstop JOIN entry ON entry.id = pitstop.session_entry_id LEFT JOIN lap ON lap.id = lap_id
+        FROM pitstop JOIN entry ON entry.id = pitstop.session_entry_id
+        LEFT JOIN lap ON lap.id = lap_id
         WHERE type = 'R' AND pitstop.number NOT NULL""",
     "driver_standings": STANDINGS.format(of="driver", file="driver"),
     "constructor_standings": STANDINGS.format(of="constructor", file="team"),
@@ -277,21 +310,31 @@ FILE_OF = {
 
 # Rows that are left out: what the report says about them, and how many there are.
 LEFT_OUT = {
-    "drivers without a reference, and all records of them": "SELECT count(*) FROM driver WHERE reference IS NULL",
-    "teams without a reference, and all records of them": "SELECT count(*) FROM team WHERE reference IS NULL",
+    "drivers without a reference, and all records of them": """
+        SELECT count(*) FROM driver WHERE reference IS NULL""",
+    "teams without a reference, and all records of them": """
+        SELECT count(*) FROM team WHERE reference IS NULL""",
     "rounds that are cancelled, or have no number or no date of their race": """
         SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races)""",
     "results of races and sprints without a position, or of what is left out": """
         SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
         WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM stage.results)
-            OR type = 'SR' AND sessionentry.id NOT IN (SELECT resultId FROM stage.sprint_results)""",
+            OR type = 'SR' AND
+                sessionentry.id NOT IN (SELECT resultId FROM stage.sprint_results)""",
 }
+
+# Laps of races with one lap of each driver, which is not the first: these are not all laps.
+SINGLE_LAPS = """
+    DELETE FROM stage.lap_times WHERE raceId IN (
+        SELECT raceId FROM stage.lap_times GROUP BY raceId
+        HAVING count(*) = count(DISTINCT driverId) AND max(lap) > 1)"""
 
 SESSION_TYPES = (
     "'R', 'SR', 'FP1', 'FP2', 'FP3', 'Q1', 'Q2', 'Q3', 'QA', 'QB', 'QO', 'SQ1', 'SQ2', 'SQ3'"
 )
 UNKNOWN_SESSIONS = f"""
-    SELECT type, count(*) FROM session WHERE type NOT IN ({SESSION_TYPES}) GROUP BY type ORDER BY type"""
+    SELECT type, count(*) FROM session WHERE type NOT IN ({SESSION_TYPES}) GROUP BY type
+    ORDER BY type"""
 # Without its race, a round would be left out with all its records.
 WITHOUT_RACE = """
     SELECT year, round.number FROM round JOIN season ON season.id = season_id
@@ -421,7 +464,16 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
             row = nth_true(listed, count(db, "stage.lap_times") - listed_before)
             raise file.duplicate(first + row, ["session_entry_id", "number"]) from None
         needed_before += sum(needed)
-    return file.remarks()
+    return [*file.remarks(), *leave_out_single_laps(stage)]
+
+
+def leave_out_single_laps(stage: Stage) -> list[str]:
+    """Deletes the laps of races of which only the fastest lap of each driver is known. Returns
+    remarks.
+    """
+    rows = stage.db.execute(SINGLE_LAPS).rowcount
+    stage.rows["lap_times"] -= rows
+    return [f"left out: {rows:,} laps of races with only one lap of each driver"] if rows else []
 
 
 def count(db: sqlite3.Connection, table: str) -> int:

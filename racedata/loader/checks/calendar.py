@@ -1,0 +1,52 @@
+"""Checks of the dates and times of races and sessions."""
+
+from racedata.loader.checks.check import Check
+
+NAMES = """
+    CASE session
+        WHEN 'fp1' THEN 'practice 1' WHEN 'fp2' THEN 'practice 2' WHEN 'fp3' THEN 'practice 3'
+        WHEN 'sq' THEN 'sprint qualifying' WHEN 'quali' THEN 'qualifying' ELSE session END"""
+# Both times of a weekend without a sprint.
+QUALIFYING = """sessions JOIN races USING (raceId) JOIN race USING (raceId)
+    WHERE session = 'quali' AND sessions.time NOT NULL AND races.time NOT NULL
+        AND raceId NOT IN (SELECT raceId FROM sessions WHERE session = 'sprint')"""
+
+CHECKS = (
+    Check(
+        "A session is not before its race.",
+        "A date or time is wrong; times are in UTC.",
+        "sessions WHERE date NOT NULL",
+        f"""
+        SELECT race, {NAMES} AS session, sessions.date || ifnull(' ' || sessions.time, '')
+            AS "session at", races.date || ifnull(' ' || races.time, '') AS "race at"
+        FROM sessions JOIN races USING (raceId) JOIN race USING (raceId)
+        WHERE sessions.date > races.date
+            OR (sessions.date = races.date AND sessions.time >= races.time)
+        ORDER BY races.year, races.round
+        """,
+    ),
+    Check(
+        "The qualifying of a weekend without a sprint is more than 30 hours before the race.",
+        "Times are in UTC: the date of one of the two may be that of the place.",
+        QUALIFYING,
+        f"""
+        SELECT race, sessions.date || ' ' || sessions.time AS "qualifying at",
+            races.date || ' ' || races.time AS "race at"
+        FROM {QUALIFYING}
+            AND julianday(races.date || ' ' || races.time)
+                - julianday(sessions.date || ' ' || sessions.time) > 30 / 24.0
+        ORDER BY races.year, races.round
+        """,
+    ),
+    Check(
+        "A race is not after the one before it.",
+        "A date or the order of rounds is wrong.",
+        "races",
+        """
+        SELECT race, date, previous AS "race before" FROM (
+            SELECT raceId, date, lag(date) OVER (PARTITION BY year ORDER BY round) AS previous
+            FROM races)
+        JOIN race USING (raceId) WHERE date <= previous ORDER BY year, round
+        """,
+    ),
+)

@@ -1,0 +1,80 @@
+"""Checks of the grid, against itself and against the qualifying."""
+
+from racedata.loader.checks.check import Check
+
+# The last of adjacent empty places.
+EMPTY_PLACES = """
+    SELECT raceId, session, group_concat(grid - 1, ', ') AS places FROM (
+        SELECT *, lag(grid, 1, 0) OVER (PARTITION BY raceId, session ORDER BY grid) AS previous
+        FROM (SELECT DISTINCT raceId, session, grid FROM classified WHERE grid > 0))
+    WHERE grid > previous + 1 GROUP BY raceId, session"""
+# In 2021 and 2022, the sprint made the grid.
+MADE_BY_QUALIFYING = """
+    (year NOT IN (2021, 2022) OR raceId NOT IN (
+        SELECT raceId FROM sessions WHERE session = 'sprint'))"""
+
+CHECKS = (
+    Check(
+        "Two cars have the same place on the grid.",
+        "One of the two is wrong. If a grid place is empty, it is probably that driver's.",
+        "named WHERE grid > 0",
+        f"""
+        SELECT race, session, grid, places AS "empty places",
+            group_concat(driver || ' (qualified ' || ifnull(position, '-') || ')', ', ') AS drivers
+        FROM named LEFT JOIN qualifying USING (raceId, driverId)
+        LEFT JOIN ({EMPTY_PLACES}) USING (raceId, session)
+        WHERE grid > 0 GROUP BY raceId, session, grid HAVING count(DISTINCT car) > 1
+        ORDER BY year DESC, round, grid
+        """,
+    ),
+    Check(
+        "Drivers who retired on the same lap have each other's places on the grid.",
+        "Each has the place of the other in the qualifying: the dump has exchanged their rows.",
+        """named JOIN qualifying USING (raceId, driverId)
+            WHERE session = 'race' AND place IS NULL AND grid > 0""",
+        # From a driver to the one whose place in the qualifying this driver has on the grid, until
+        # that is the first one again.
+        """
+        WITH RECURSIVE moved AS (
+            SELECT raceId, race, year, round, driver, named.laps, grid, position FROM named
+            JOIN qualifying USING (raceId, driverId)
+            WHERE session = 'race' AND place IS NULL AND grid > 0 AND grid <> position
+        ), chain (raceId, laps, first, last, grid, drivers, length) AS (
+            SELECT raceId, laps, position, position, grid,
+                driver || ' ' || grid || ' (qualified ' || position || ')', 1
+            FROM moved
+            UNION ALL
+            SELECT raceId, laps, first, position, moved.grid,
+                drivers || ', ' || driver || ' ' || moved.grid || ' (qualified ' || position || ')',
+                length + 1
+            FROM chain JOIN moved USING (raceId, laps)
+            WHERE moved.position = chain.grid AND position > first AND length < 5
+        )
+        SELECT race, laps, drivers FROM chain JOIN race USING (raceId)
+        WHERE length > 1 AND grid = first ORDER BY year, round
+        """,
+    ),
+    Check(
+        "A driver starts further ahead than the qualifying allows.",
+        "To gain a place on the grid, a driver needs another who had qualified ahead and starts "
+        "behind, or not at all. Weekends of 2021 and 2022 with a sprint do not count: there the "
+        "sprint made the grid.",
+        f"""qualifying JOIN race USING (raceId)
+            WHERE position NOT NULL AND raceId IN (SELECT raceId FROM results)
+                AND {MADE_BY_QUALIFYING}""",
+        f"""
+        WITH starters AS (
+            SELECT raceId, driverId, position, grid
+            FROM qualifying LEFT JOIN results USING (raceId, driverId))
+        SELECT race, driverRef AS driver, position AS qualified, grid, lost AS "fell behind" FROM (
+            SELECT *, (
+                SELECT count(*) FROM starters AS other
+                WHERE other.raceId = starters.raceId AND other.position < starters.position
+                    AND (ifnull(other.grid, 0) = 0 OR other.grid > starters.grid)) AS lost
+            FROM starters WHERE grid > 0)
+        JOIN race USING (raceId) JOIN drivers USING (driverId)
+        WHERE grid < position - lost AND {MADE_BY_QUALIFYING}
+        ORDER BY position - lost - grid DESC, year, round
+        """,
+    ),
+)

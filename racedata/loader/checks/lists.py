@@ -1,0 +1,77 @@
+"""Checks of drivers, constructors and circuits."""
+
+import re
+import unicodedata
+
+from racedata.loader.checks.check import Check
+
+# The nationalities, with the number of those who have them.
+NATIONALITIES = """
+    SELECT nationality AS word, count(*) AS number, min(reference) AS reference FROM (
+        SELECT nationality, driverRef AS reference FROM drivers
+        UNION ALL SELECT nationality, constructorRef FROM constructors)
+    WHERE nationality NOT NULL GROUP BY nationality"""
+NAMES = """
+    SELECT 'driver' AS list, driverRef AS reference, forename || ' ' || surname AS name FROM drivers
+    UNION ALL SELECT 'constructor', constructorRef, name FROM constructors
+    UNION ALL SELECT 'circuit', circuitRef, name FROM circuits
+    UNION ALL SELECT 'race', year || '/' || round, name FROM races"""
+
+CHECKS = (
+    Check(
+        "A driver's permanent number is not the number of the car in most races of the latest "
+        "season.",
+        "The dump has the number of an earlier drive, or of a stand-in. Number 1, the champion's, "
+        "is no doubt. Permanent numbers exist since 2014.",
+        "drivers WHERE number NOT NULL",
+        """
+        WITH cars AS (
+            SELECT driverId, results.number, count(*) AS races,
+                sum(count(*)) OVER (PARTITION BY driverId) AS total
+            FROM results JOIN races USING (raceId)
+            WHERE year = (SELECT max(year) FROM results JOIN races USING (raceId)) AND year >= 2014
+            GROUP BY driverId, results.number)
+        SELECT driverRef AS driver, drivers.number AS "permanent number",
+            cars.number AS "car number", races, total AS "of"
+        FROM cars JOIN drivers USING (driverId)
+        WHERE cars.number NOT IN (1, drivers.number) AND races * 2 > total
+        ORDER BY races DESC, driver
+        """,
+    ),
+    Check(
+        "A name has a character of HTML in it.",
+        "The dump was made from a web page: &amp; is written for &.",
+        f"({NAMES})",
+        f"SELECT * FROM ({NAMES}) WHERE name GLOB '*&[a-z#]*;*' ORDER BY list, reference",
+    ),
+    Check(
+        "A driver's reference and surname have nothing in common.",
+        "The surname is another driver's, or the reference has a spelling mistake or an old name.",
+        "drivers",
+        """
+        SELECT driverRef AS driver, forename, surname FROM drivers
+        WHERE plain(surname || forename) NOT LIKE '%' || substr(plain(driverRef), 1, 4) || '%'
+            AND plain(driverRef) NOT LIKE '%' || substr(plain(surname), 1, 4) || '%'
+        ORDER BY driver
+        """,
+    ),
+    Check(
+        "A nationality that only one has begins like one that many have.",
+        "It is another word for the same.",
+        "drivers WHERE nationality NOT NULL",
+        f"""
+        WITH words AS ({NATIONALITIES})
+        SELECT words.reference AS "driver or constructor", words.word AS nationality,
+            usual.word AS "of others", usual.number AS others
+        FROM words JOIN words AS usual ON substr(usual.word, 1, 5) = substr(words.word, 1, 5)
+        WHERE words.number = 1 AND usual.number > 1 AND words.word NOT LIKE '%-%'
+        ORDER BY words.reference
+        """,
+    ),
+)
+
+
+def plain(text: str) -> str:
+    """A name without accents, spaces and the like, in small letters."""
+    letters = unicodedata.normalize("NFKD", text.replace("ø", "o").replace("ß", "ss"))
+    return re.sub("[^a-z]", "", letters.lower())

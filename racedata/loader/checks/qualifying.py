@@ -1,0 +1,104 @@
+"""Checks of the qualifying and of the sprint qualifying."""
+
+from racedata.loader.checks.check import Check
+
+BOTH = """
+    SELECT 'qualifying' AS session, raceId, driverId, position, q1, q2, q3 FROM qualifying
+    UNION ALL
+    SELECT 'sprint qualifying', raceId, driverId, position, q1, q2, q3 FROM sprint_qualifying"""
+
+# Each of the two parts after which drivers go on to the next: since 2006. `places` is how many
+# go on, at most, in that season.
+PARTS = f"""
+CREATE TEMP TABLE part AS
+    SELECT *, milliseconds(time) AS taken,
+        max(went_on) OVER (PARTITION BY session, year, part) AS places FROM (
+        SELECT *, count(next) OVER (PARTITION BY session, raceId, part) AS went_on FROM (
+            SELECT session, raceId, driverId, position, 'Q1' AS part, q1 AS time, q2 AS next
+            FROM ({BOTH})
+            UNION ALL
+            SELECT session, raceId, driverId, position, 'Q2', q2, q3 FROM ({BOTH}))
+        JOIN race USING (raceId) WHERE year >= 2006);
+CREATE INDEX temp.part_raceId ON part (raceId, session, part);
+"""
+
+CHECKS = (
+    Check(
+        "Two drivers have the same place in the qualifying.",
+        "One of the two is wrong: most likely, a driver was disqualified and the others moved up.",
+        f"({BOTH}) WHERE position NOT NULL",
+        f"""
+        SELECT race, session, position, group_concat(driverRef, ', ') AS drivers
+        FROM ({BOTH}) JOIN race USING (raceId) JOIN drivers USING (driverId)
+        WHERE position NOT NULL
+        GROUP BY session, raceId, position HAVING count(*) > 1 ORDER BY year DESC, round, position
+        """,
+    ),
+    Check(
+        "A driver went on to the next part of the qualifying with a slower time than one who did "
+        "not.",
+        "The time is wrong, or belongs to another part; or the faster driver's time was deleted.",
+        "part WHERE time NOT NULL",
+        """
+        SELECT race, slower.session, slower.part, driverRef AS driver, slower.time,
+            count(*) AS "faster drivers who did not go on", min(faster.time) AS "fastest of them"
+        FROM part AS slower JOIN part AS faster USING (session, raceId, part, race)
+        JOIN drivers ON drivers.driverId = slower.driverId
+        WHERE slower.next NOT NULL AND faster.next IS NULL AND faster.position > faster.places
+            AND faster.taken < slower.taken
+        GROUP BY slower.session, raceId, slower.part, slower.driverId
+        ORDER BY slower.year, slower.round
+        """,
+    ),
+    Check(
+        "A driver has a time in a part of the qualifying, but none in the part before.",
+        "The time of the part before is missing, or this one belongs there.",
+        "part WHERE next NOT NULL",
+        """
+        SELECT race, session, part AS "part without a time", driverRef AS driver,
+            next AS "time in the next part"
+        FROM part JOIN drivers USING (driverId)
+        WHERE next NOT NULL AND time IS NULL ORDER BY year DESC, round, driver
+        """,
+    ),
+    Check(
+        "A driver who went on to the next part is not placed ahead of those who did not.",
+        "The place is wrong, or has a grid penalty in it, or the driver was disqualified.",
+        "part WHERE next NOT NULL",
+        """
+        SELECT race, session, part, driverRef AS driver, position, places AS "places in the next"
+        FROM part JOIN drivers USING (driverId)
+        WHERE next NOT NULL AND position > places ORDER BY year DESC, round, position
+        """,
+    ),
+    Check(
+        "A driver with a faster time in Q3 is further behind in the qualifying.",
+        "The place has a grid penalty in it, or the time was taken away, or one of the two is "
+        "wrong.",
+        "qualifying WHERE q3 NOT NULL AND position NOT NULL",
+        """
+        WITH third AS (
+            SELECT *, milliseconds(q3) AS time FROM qualifying
+            WHERE q3 NOT NULL AND position NOT NULL)
+        SELECT race, driverRef AS driver, third.position, third.q3,
+            min(ahead.position) AS "slower driver's position", ahead.q3 AS "slower driver's Q3"
+        FROM third JOIN third AS ahead USING (raceId)
+        JOIN race USING (raceId) JOIN drivers ON third.driverId = drivers.driverId
+        WHERE ahead.position < third.position AND ahead.time > third.time
+        GROUP BY raceId, third.driverId ORDER BY year, round, third.position
+        """,
+    ),
+    Check(
+        "A driver has a qualifying result, but none in the race.",
+        "History, most likely: the driver withdrew after the qualifying.",
+        "qualifying WHERE raceId IN (SELECT raceId FROM results)",
+        """
+        SELECT race, driverRef AS driver, position AS qualified FROM qualifying
+        JOIN race USING (raceId) JOIN drivers USING (driverId)
+        WHERE raceId IN (SELECT raceId FROM results)
+            AND (raceId, driverId) NOT IN (SELECT raceId, driverId FROM results)
+        ORDER BY year, round
+        """,
+        is_history=True,
+    ),
+)

@@ -1,0 +1,180 @@
+"""Checks of race times, laps, fastest laps and pit stops."""
+
+from racedata.loader.checks.check import Check
+
+# The sum of a driver's lap timings, if they are complete, and the race time.
+COMPLETELY_TIMED = """named JOIN timed USING (raceId, driverId)
+    WHERE session = 'race' AND named.laps = timed.laps AND timed.laps = times
+        AND timed.laps = lastLap AND named.milliseconds NOT NULL"""
+LAP_SUMS = f"""
+    SELECT race, driver, named.milliseconds AS "race time", total AS "sum of laps",
+        named.milliseconds - total AS difference
+    FROM {COMPLETELY_TIMED}"""
+
+# Race times, with the one that the laps would take at the pace of the fastest lap of the race.
+PACES = """named
+    JOIN (SELECT raceId, min(taken) AS best FROM fastest GROUP BY raceId) USING (raceId)
+    WHERE session = 'race' AND milliseconds NOT NULL AND laps > 0"""
+
+CHECKS = (
+    Check(
+        "A driver's laps are not as many as the lap timings.",
+        "A timing is missing or there is one too many, or the laps are wrong.",
+        "named WHERE session = 'race' AND raceId IN (SELECT raceId FROM timed)",
+        """
+        SELECT race, driver, named.laps, timed.laps AS timings, lastLap AS "last timed lap"
+        FROM named LEFT JOIN timed USING (raceId, driverId)
+        WHERE session = 'race' AND raceId IN (SELECT raceId FROM timed)
+            AND (named.laps <> ifnull(timed.laps, 0) OR timed.laps <> lastLap)
+        ORDER BY abs(named.laps - ifnull(timed.laps, 0)) DESC, year, round, driver
+        """,
+    ),
+    Check(
+        "The sum of a driver's lap timings is not the race time.",
+        "In milliseconds. A lap timing or the race time is wrong. Differences up to 10 ms are "
+        "rounding.",
+        COMPLETELY_TIMED,
+        LAP_SUMS
+        + """
+        AND abs(difference) > 10 AND (difference % 5000 <> 0 OR difference < 0)
+        ORDER BY abs(difference) DESC, year, round, driver
+        """,
+    ),
+    Check(
+        "A race time is shorter than the laps at the pace of the race's fastest lap.",
+        "In milliseconds. The race time, the laps or the fastest lap is wrong.",
+        PACES,
+        f"""
+        SELECT race, driver, laps, milliseconds AS "race time", laps * best AS "at that pace"
+        FROM {PACES} AND milliseconds < laps * best
+        ORDER BY laps * best - milliseconds DESC, year, round
+        """,
+    ),
+    Check(
+        "The winner's time is cut to a tenth of a second, and others have thousandths.",
+        "In milliseconds. The time is rounded, and the gaps were added to it; or, in one race of a "
+        "hundred, chance.",
+        """named WHERE session = 'race' AND place = 1 AND raceId IN (
+            SELECT raceId FROM results WHERE milliseconds % 10 <> 0)""",
+        """
+        SELECT race, driver, milliseconds AS "race time",
+            group_concat(later - milliseconds, ', ') AS "gaps of others"
+        FROM named JOIN (
+            SELECT raceId, positionOrder AS nth, milliseconds AS later
+            FROM results ORDER BY positionOrder) USING (raceId)
+        WHERE session = 'race' AND place = 1 AND nth > positionOrder
+        GROUP BY raceId
+        HAVING milliseconds % 100 = 0 AND sum((later - milliseconds) % 10 <> 0) > 0
+        ORDER BY year, round
+        """,
+    ),
+    Check(
+        "A driver has a pit stop or a fastest lap after the last lap driven.",
+        "The laps are wrong (some dumps have 0 for disqualified drivers), or the stop or lap is "
+        "another driver's.",
+        "named WHERE session = 'race' AND laps NOT NULL",
+        """
+        SELECT race, driver, positionText AS place, laps,
+            max(ifnull(fastestLap, 0), ifnull(stopped, 0)) AS "lap of the stop or fastest lap"
+        FROM named LEFT JOIN (
+            SELECT raceId, driverId, max(lap) AS stopped FROM pit_stops GROUP BY raceId, driverId)
+            USING (raceId, driverId)
+        WHERE session = 'race' AND (fastestLap > laps OR stopped > laps)
+        ORDER BY max(ifnull(fastestLap, 0), ifnull(stopped, 0)) - laps DESC, year, round
+        """,
+    ),
+    Check(
+        "A driver's fastest lap is not the fastest of the lap timings.",
+        "One of the two is wrong; or the faster lap was deleted, or ended in the pit lane.",
+        "fastest JOIN timed USING (raceId, driverId)",
+        """
+        SELECT race, driver, fastestLap AS lap, fastestLapTime AS time, best.lap AS "timed lap",
+            best.time AS "timing"
+        FROM fastest JOIN timed USING (raceId, driverId)
+        JOIN lap_times AS best USING (raceId, driverId)
+        WHERE milliseconds(best.time) = timed.fastest
+        GROUP BY raceId, driverId
+        HAVING max(best.time = fastestLapTime AND best.lap = ifnull(fastestLap, best.lap)) = 0
+        ORDER BY year DESC, round, driver
+        """,
+    ),
+    Check(
+        "A driver has lap timings, but no fastest lap, and others have one.",
+        "The dump lacks it. Its time and number are in the lap timings.",
+        """named JOIN timed USING (raceId, driverId)
+            WHERE session = 'race' AND raceId IN (SELECT raceId FROM fastest)""",
+        """
+        SELECT race, driver, positionText AS place, timed.laps AS timings FROM named
+        JOIN timed USING (raceId, driverId)
+        WHERE session = 'race' AND raceId IN (SELECT raceId FROM fastest) AND timed.laps > 1
+            AND (raceId, driverId) NOT IN (SELECT raceId, driverId FROM fastest)
+        ORDER BY year DESC, round, driver
+        """,
+    ),
+    Check(
+        "Two drivers have the same rank of their fastest laps, or the slower one the better rank.",
+        "A rank is wrong, or the fastest lap is another driver's. Ranks are known since 2004.",
+        "fastest WHERE rank > 0 AND year >= 2004",
+        """
+        SELECT race, driver, rank, fastestLapTime AS time, next AS "next driver",
+            next_rank AS rank, next_time AS time
+        FROM (
+            SELECT *, lead(driver) OVER ranks AS next, lead(rank) OVER ranks AS next_rank,
+                lead(fastestLapTime) OVER ranks AS next_time, lead(taken) OVER ranks AS next_taken
+            FROM fastest WHERE rank > 0 AND year >= 2004
+            WINDOW ranks AS (PARTITION BY raceId ORDER BY rank, taken))
+        WHERE next_rank = rank OR next_taken < taken ORDER BY year, round, rank
+        """,
+    ),
+    Check(
+        "The speed and the time of a fastest lap give another lap length than the others' do.",
+        "In metres. The speed or the time is wrong. A wrong speed or time changes the length by "
+        "far more than rounding.",
+        "fastest WHERE metres NOT NULL",
+        """
+        WITH median AS (
+            SELECT raceId, metres AS length FROM (
+                SELECT raceId, metres,
+                    row_number() OVER (PARTITION BY raceId ORDER BY metres) AS nth,
+                    count(*) OVER (PARTITION BY raceId) AS drivers
+                FROM fastest WHERE metres NOT NULL)
+            WHERE nth = (drivers + 1) / 2)
+        SELECT race, driver, fastestLapTime AS time, fastestLapSpeed AS speed,
+            round(metres) AS length, round(median.length) AS "of others"
+        FROM fastest JOIN median USING (raceId) WHERE abs(metres / length - 1) > 0.002
+        ORDER BY abs(metres / length - 1) DESC, year, round
+        """,
+    ),
+    Check(
+        "A driver's pit stops are not numbered 1, 2, 3, …",
+        "A stop is missing.",
+        "pit_stops",
+        """
+        SELECT race, driverRef AS driver, count(*) AS stops, max(stop) AS "last stop"
+        FROM pit_stops JOIN race USING (raceId) JOIN drivers USING (driverId)
+        GROUP BY raceId, driverId HAVING count(*) <> max(stop) ORDER BY year, round
+        """,
+    ),
+    Check(
+        "The race time is longer than the sum of the lap timings, by a multiple of five seconds.",
+        "In milliseconds. History, most likely: a time penalty after the race.",
+        COMPLETELY_TIMED,
+        LAP_SUMS
+        + """
+        AND difference > 0 AND difference % 5000 = 0 ORDER BY difference DESC, year, round, driver
+        """,
+        is_history=True,
+    ),
+    Check(
+        "The winner took more than one and a half times as long as at the pace of the fastest lap.",
+        "In milliseconds. History, most likely: the race was interrupted, or it rained. Else the "
+        "time has a wrong hour, or the laps are wrong.",
+        f"{PACES} AND place = 1",
+        f"""
+        SELECT race, driver, laps, milliseconds AS "race time", laps * best AS "at that pace"
+        FROM {PACES} AND place = 1 AND milliseconds > 1.5 * laps * best
+        ORDER BY 1.0 * milliseconds / laps / best DESC
+        """,
+        is_history=True,
+    ),
+)

@@ -1,0 +1,257 @@
+"""Writes a database as a dump in the layout of the Ergast database image: `racedata export`.
+
+What the columns of its files are in the database is here. ergast.py reads them back.
+"""
+
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from racedata.loader.errors import Progress
+from racedata.loader.files.csvfile import BATCH
+from racedata.loader.files.download import HTTP, without_query
+from racedata.loader.values import milliseconds
+
+LAYOUT = "a dump in Ergast's CSV layout"  # what it is, for the help
+TITLE = "Formula One data in the CSV layout of Ergast, exported by racedata"
+README = f"""{TITLE}
+
+{{seasons}}
+
+licence.txt says which source each record is from, and under which licence.
+
+These files have the names, the columns and the order of columns of Ergast's dump. A program that
+loads Ergast's dump loads them. A missing value is \\N. Texts, dates and times are in double quotes,
+numbers are not. Rows are in the order of their ids.
+
+{{ergast}}
+
+The ids are those of the source that the database is based on. Of these columns, the database has
+no copy, so they are computed:
+
+- time in results.csv and sprint_results.csv, from milliseconds: the winner's time, and for all
+  others the gap to it
+- position there, from positionText: a number only if the driver was classified
+- duration in pit_stops.csv, and milliseconds in lap_times.csv
+- constructor_results.csv, from results.csv and sprint_results.csv: the points that a constructor's
+  drivers scored in a race and its sprint; before 1979, only those of the best. Its ids are numbers
+  from 1. status is D if the constructor was excluded from the championship.
+
+rank is \\N if no lap of the driver counts, where Ergast has 0 in some seasons. Some sources lack
+what Ergast always had, such as the addresses of pages (url) or the time of a pit stop.
+
+Ergast has nothing like these files. Programs that do not know them can ignore them.
+
+{{others}}
+
+sessions.csv has the dates and times of all sessions. races.csv has them too, but not every session
+has columns there: since 2023, the fp2 columns of a weekend with a sprint have the session that sets
+the sprint's grid (sq).
+
+To build the database again: racedata load FILE, with the name of the zip or folder.
+"""
+LICENCE = """{first}
+
+Each licence applies to the records of its source.
+
+{sources}"""
+
+# Texts of the database that are numbers in Ergast's schema, so without quotes.
+NUMBERS = ("points", "lat", "lng", "alt")
+# A classification: its rows, and the time of the first of them that has one. With min(record),
+# SQLite takes the time from its row.
+TIMED = """{0} LEFT JOIN (
+    SELECT raceId, milliseconds AS first, min(record) FROM {0} WHERE milliseconds NOT NULL
+    GROUP BY raceId) USING (raceId)"""
+POSITION = "iif(positionText GLOB '[0-9]*', CAST(positionText AS INTEGER), NULL) AS position"
+RESULT = f"""resultId, raceId, driverId, constructorId, number, grid, {POSITION}, positionText,
+    positionOrder, points, laps, finish_time(milliseconds, first) AS time, milliseconds"""
+# In races.csv, the session that sets the sprint's grid is in the columns of the second practice.
+SESSIONS = ", ".join(
+    f"""(SELECT {what} FROM sessions WHERE sessions.raceId = races.raceId AND session IN ({names})
+         ORDER BY session LIMIT 1) AS {column}_{what}"""
+    for column, names in (
+        ("fp1", "'fp1'"),
+        ("fp2", "'fp2', 'sq'"),
+        ("fp3", "'fp3'"),
+        ("quali", "'quali'"),
+        ("sprint", "'sprint'"),
+    )
+    for what in ("date", "time")
+)
+
+# The files of Ergast's dump: a query for each.
+ERGAST = {
+    "circuits": """
+        SELECT circuitId, circuitRef, name, location, country, lat, lng, alt, url FROM circuits""",
+    "constructor_results": """
+        SELECT row_number() OVER (ORDER BY year, round, constructorId) AS constructorResultsId,
+            raceId, constructorId,
+            printf('%.10g', iif(year < 1979, max(CAST(points AS REAL)), sum(CAST(points AS REAL)))
+                + ifnull((SELECT sum(CAST(points AS REAL)) FROM sprint_results AS sprint
+                          WHERE sprint.raceId = results.raceId
+                              AND sprint.constructorId = results.constructorId), 0)) AS points,
+            iif((raceId, constructorId) IN (
+                SELECT raceId, constructorId FROM constructor_standings WHERE positionText = 'E'
+            ), 'D', NULL) AS status
+        FROM results JOIN races USING (raceId)
+        WHERE raceId IN (SELECT raceId FROM constructor_standings)
+        GROUP BY raceId, constructorId ORDER BY 1""",
+    "constructor_standings": """
+        SELECT constructorStandingsId, raceId, constructorId, points, position, positionText, wins
+        FROM constructor_standings ORDER BY constructorStandingsId""",
+    "constructors": "SELECT constructorId, constructorRef, name, nationality, url"
+    " FROM constructors",
+    "driver_standings": """
+        SELECT driverStandingsId, raceId, driverId, points, position, positionText, wins
+        FROM driver_standings ORDER BY driverStandingsId""",
+    "drivers": """
+        SELECT driverId, driverRef, number, code, forename, surname, dob, nationality, url
+        FROM drivers""",
+    "lap_times": """
+        SELECT raceId, driverId, lap, position, time, milliseconds(time) AS milliseconds
+        FROM lap_times ORDER BY raceId, record""",
+    "pit_stops": """
+        SELECT raceId, driverId, stop, lap, time, clock(milliseconds) AS duration, milliseconds
+        FROM pit_stops ORDER BY raceId, record""",
+    "qualifying": """
+        SELECT qualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3
+        FROM qualifying ORDER BY qualifyId""",
+    "races": f"SELECT raceId, year, round, circuitId, name, date, time, url, {SESSIONS} FROM races",
+    "results": f"""
+        SELECT {RESULT}, fastestLap, rank, fastestLapTime, fastestLapSpeed, statusId
+        FROM {TIMED.format("results")} ORDER BY resultId""",
+    "seasons": "SELECT year, url FROM seasons",
+    "sprint_results": f"""
+        SELECT {RESULT}, fastestLap, fastestLapTime, statusId, rank
+        FROM {TIMED.format("sprint_results")} ORDER BY resultId""",
+    "status": "SELECT statusId, status FROM status",
+}
+# The others, which are written only if they have rows. Their columns are those of the database.
+OTHERS = {
+    "entries": (
+        "drivers who entered a race and have no row in results.csv",
+        """SELECT raceId, driverId, constructorId FROM entries
+           EXCEPT SELECT raceId, driverId, constructorId FROM results""",
+    ),
+    "practice": (
+        "the practices: session is the n-th of the weekend",
+        """SELECT raceId, session, driverId, constructorId, number, position, laps, milliseconds
+           FROM practice ORDER BY record""",
+    ),
+    "sessions": (
+        "the sessions of a weekend other than the race",
+        "SELECT raceId, session, date, time FROM sessions",
+    ),
+    "sprint_qualifying": (
+        "the session that sets the sprint's grid; its columns are those of qualifying.csv",
+        """SELECT record AS sprintQualifyId, raceId, driverId, constructorId, number, position,
+               q1, q2, q3 FROM sprint_qualifying ORDER BY record""",
+    ),
+}
+
+FILES = frozenset(["README.txt", "licence.txt", *(f"{name}.csv" for name in (*ERGAST, *OTHERS))])
+
+Add = Callable[[str, Iterable[str]], None]  # adds a file: its name, and its text in parts
+
+
+def clock(milliseconds: int | None) -> str | None:
+    """A duration as Ergast writes it: `1:34:50.616`, `1:27.452` or `26.898`."""
+    if milliseconds is None:
+        return None
+    minutes, rest = divmod(milliseconds, 60_000)
+    hours, minutes = divmod(minutes, 60)
+    seconds = f"{rest // 1000:02}.{rest % 1000:03}"
+    if hours:
+        return f"{hours}:{minutes:02}:{seconds}"
+    return f"{minutes}:{seconds}" if minutes else f"{rest // 1000}.{rest % 1000:03}"
+
+
+def finish_time(own: int | None, first: int | None) -> str | None:
+    """The time of a result: the winner's own, even for a second driver of the same car; else the
+    gap to it.
+    """
+    if own is None or first is None:
+        return None
+    # In one published dump, a driver is faster than the winner, and has `+-1:59:11.640`.
+    sign = "+-" if own < first else "+"
+    return clock(own) if own == first else f"{sign}{clock(abs(own - first))}"
+
+
+def lines_of(db: sqlite3.Connection, sql: str) -> Iterator[str]:
+    """The lines of a CSV file with the rows of a query, the header first, several at a time."""
+    found = db.execute(sql)
+    names = [name for name, *_ in found.description]
+    yield ",".join(names) + "\n"
+    are_numbers = [name in NUMBERS for name in names]
+    while rows := found.fetchmany(BATCH):
+        yield "".join(",".join(map(field, row, are_numbers)) + "\n" for row in rows)
+
+
+def field(value: object, is_number: bool) -> str:
+    if value is None:
+        return r"\N"
+    text = str(value)
+    return text if is_number or isinstance(value, int) else '"{}"'.format(text.replace('"', '""'))
+
+
+def write_dump(db: sqlite3.Connection, add: Add, progress: Progress) -> list[str]:
+    """Adds all files of a dump. Returns a line for the report for each."""
+    db.create_function("clock", 1, clock, deterministic=True)
+    db.create_function("finish_time", 2, finish_time, deterministic=True)
+    db.create_function(
+        "milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True
+    )
+    others = {
+        name: (what, sql)
+        for name, (what, sql) in OTHERS.items()
+        if db.execute(f"SELECT 1 FROM ({sql})").fetchone()
+    }
+    add("README.txt", [readme(db, {name: what for name, (what, _) in others.items()})])
+    add("licence.txt", [licences(db)])
+    queries = {**ERGAST, **{name: sql for name, (_, sql) in others.items()}}
+    lines = []
+    for name, sql in queries.items():
+        rows = 0
+
+        def counted(parts: Iterator[str], file: str) -> Iterator[str]:
+            nonlocal rows
+            yield next(parts)
+            for part in parts:
+                rows += part.count("\n")
+                progress(f"{file}: {rows:,} rows")
+                yield part
+
+        add(f"{name}.csv", counted(lines_of(db, sql), f"{name}.csv"))
+        lines.append(f"{name:<22}{rows:>12,} rows")
+    return lines
+
+
+def readme(db: sqlite3.Connection, others: dict[str, str]) -> str:
+    first, last, races = db.execute("SELECT min(year), max(year), count(*) FROM races").fetchone()
+    return README.format(
+        seasons=f"Seasons: {first} to {last}. Races: {races:,}.",
+        ergast="\n".join(f"- {name}.csv" for name in ERGAST),
+        others="\n".join(f"- {name}.csv: {what}" for name, what in others.items()) or "(none)",
+    )
+
+
+def licences(db: sqlite3.Connection) -> str:
+    """The text of `licence.txt`. A load takes its first line as the licence of the dump."""
+    sources = db.execute(
+        """SELECT name, address, licence, substr(readAt, 1, 10), gave FROM sources
+           WHERE sourceId = 1 OR gave <> '' ORDER BY sourceId"""
+    ).fetchall()
+    each = [f"{licence or 'not stated'} ({public(name)})" for name, _, licence, *_ in sources]
+    paragraphs = [
+        f"{public(name)}\n  address: {public(address)}\n  licence: {licence or 'not stated'}\n"
+        f"  read: {day}\n  records: {gave or 'none'}\n"
+        for name, address, licence, day, gave in sources
+    ]
+    first = (sources[0][2] or "") if len(sources) == 1 else "; ".join(each)
+    return LICENCE.format(first=first, sources="\n".join(paragraphs))
+
+
+def public(address: str) -> str:
+    """The address of a source, for everybody: no key in a URL, no path of this machine."""
+    return without_query(address) if HTTP.match(address) else Path(address).name
