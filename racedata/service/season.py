@@ -1,5 +1,4 @@
-"""The pages of a season and of a race, `/2023` and `/2023/18`: a calendar with its winners, a race
-with its results.
+"""The pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
 
 They are outside the base address and work without scripts. Like latest.py, they ask the endpoints.
 """
@@ -40,9 +39,7 @@ LETTERS = {
 
 
 class Pages:
-    """Answers requests for these pages. It is a sink, not a route: a route would also match
-    `/2023x` and `/none`.
-    """
+    """Answers requests for these pages. A sink: a route would match `/2023x` and `/none`."""
 
     def __init__(
         self,
