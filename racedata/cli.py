@@ -1,5 +1,4 @@
-"""The command `racedata`: one function per subcommand. Each imports its own half of the package,
-inside the function.
+"""The command `racedata`: one function per subcommand, which imports only its half of the package.
 
 `serve` needs the installed packages, and the other half too if it builds the sample. All other
 subcommands need only Python.
@@ -77,9 +76,7 @@ def serve(arguments: Sequence[str]) -> None:
 
 
 def needed_at(path: str) -> str:
-    """What the service must build at the default place before it can begin; empty if there is a
-    usable file.
-    """
+    """What to build at the default place before serving; empty if a usable file is there."""
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
             return "there is no database yet: building one from the sample"
@@ -89,9 +86,7 @@ def needed_at(path: str) -> str:
 
 
 def start_follower(database: str) -> None:
-    """Starts a process that runs `racedata refresh --follow` until the last process of this service
-    has ended.
-    """
+    """Starts `racedata refresh --follow`, which ends with the last process of this service."""
     alive, own = os.pipe()  # nothing is written; all processes of the service keep `own` open
     if os.fork():
         os.close(alive)
@@ -109,8 +104,9 @@ def start_follower(database: str) -> None:
 
 
 def end_at_signals() -> None:
-    """Ends this process at a signal, also if it is the first of a container, which ignores signals
-    by default.
+    """Ends this process at a signal.
+
+    Without this, the first process of a container ignores signals by default.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: os._exit(128 + number))
@@ -159,7 +155,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
     except HTTPError as error:
         sys.exit(f"racedata healthcheck: {url}: status {error.code}; expected 200")
     except OSError as error:
-        sys.exit(f"racedata healthcheck: {url}: {getattr(error, 'reason', error)}")
+        cause = getattr(error, "reason", error)
+        sys.exit(f"racedata healthcheck: {url}: {getattr(cause, 'strerror', None) or cause}")
     except (KeyError, TypeError, ValueError, RecursionError, HTTPException):
         sys.exit(f"racedata healthcheck: {url}: expected the answer of racedata's /healthz")
     write("".join(character if character.isprintable() else " " for character in line) + "\n")
@@ -170,9 +167,7 @@ def end_of_time(number: int, frame: FrameType | None) -> Never:
 
 
 def write(text: str = "") -> None:
-    """Writes to stdout, after what argparse has written. Exits with one line if that is not
-    possible.
-    """
+    """Writes to stdout, after the output of argparse. Exits with one line if that fails."""
     try:
         print(text, end="", flush=True)
     except OSError as error:

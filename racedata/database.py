@@ -1,5 +1,4 @@
-"""The database file: where it is, its format, its checksum. The loader and the service share it,
-and nothing else.
+"""The database file, which the loader and the service share: its place, format and checksum.
 
 The file is an SQLite database with the tables and the two numbers of schema.sql. After its last
 page, where SQLite does not read, are the 32 bytes of the SHA-256 of all bytes before. So a file
@@ -46,8 +45,9 @@ WAIT = ""  # the same file may be readable later
 
 
 class DatabaseError(Exception):
-    """A file that cannot be used: one line that says what is wrong, and what to do about it: one of
-    the hints above.
+    """A file that cannot be used.
+
+    One line says what is wrong, and what to do about it: one of the hints above.
 
     `fault` says only what is wrong. `transient` is true if the same file may be readable later.
     """
@@ -87,8 +87,9 @@ def default_path(environ: Mapping[str, str]) -> str:
 
 
 def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
-    """The content of the file at `path`, of a schema version from `oldest` on. Raises
-    DatabaseError.
+    """The content of the file at `path`, of schema version `oldest` or newer.
+
+    Raises DatabaseError.
     """
     try:
         with _open(path) as (descriptor, size):
@@ -103,9 +104,7 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
 
 
 def write_checksum(path: Path) -> None:
-    """Appends the checksum to the finished SQLite database at `path`, and waits until all of it is
-    on disk.
-    """
+    """Appends the checksum to the finished database at `path`, and waits until it is on disk."""
     with path.open("r+b") as file:
         digest = hashlib.file_digest(file, "sha256").digest()
         file.seek(0, os.SEEK_END)
@@ -120,9 +119,7 @@ def is_missing(path: Path) -> bool:
 
 
 def is_replaceable(path: Path) -> bool:
-    """Whether the file at `path` is empty or a database of racedata, of any version. It may be
-    damaged.
-    """
+    """Whether the file at `path` is empty or a racedata database: any version, even damaged."""
     return path.is_file() and (is_missing(path) or _version(path) is not None)
 
 
@@ -158,8 +155,9 @@ def refreshes_path(database: str | Path) -> Path:
 
 
 def read_refreshes(database: str | Path) -> dict[str, dict[str, Any]]:
-    """What that file says, by source: `refreshedAt`, and what the loader needs. Empty if it cannot
-    be read.
+    """The notes in that file, by source: `refreshedAt`, and what the loader needs.
+
+    Empty if it cannot be read.
     """
     path = refreshes_path(database)
     try:

@@ -1,5 +1,4 @@
-"""The kinds of records that races have, and the sessions of a weekend. Each is declared once, for
-both halves.
+"""The kinds of records and the sessions of a weekend, each declared once for both halves.
 
 What only one module knows of a kind is in that module: its filters, its parsers, how a source has
 it.

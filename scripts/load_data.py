@@ -1,7 +1,5 @@
 #!/usr/bin/env python3
-"""The loader script of `make load-data`: `racedata load`, in a checkout without a virtual
-environment.
-"""
+"""The script of `make load-data`: `racedata load` in a checkout without a virtual environment."""
 
 import sys
 from pathlib import Path

@@ -21,6 +21,8 @@ from support.apis import served
 from racedata import __version__
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
+from racedata.kinds import KINDS
+from racedata.loader.sources import FROM_DEFAULT, PUBLISHED, f1db, jolpica, source_at
 from racedata.service.addresses import FILTERS
 from racedata.service.openapi import PARAMETERS
 from racedata.service.settings import Settings, option
@@ -273,6 +275,34 @@ def test_every_file_that_a_document_names_exists(document):
     }
     built = {ROOT / "data/racedata.db", PACKAGE / "racedata.db"}
     assert [path for path in paths - built if not path.exists()] == []
+
+
+PUBLISHED_ROWS = {in_code(row[0])[0]: row for row in table("Name", DOCUMENTS["data/README.md"])[1:]}
+HEADS_OF_SOURCES, *ROWS_OF_SOURCES = table("Source", README)
+SOURCE_ROWS = {in_code(row[0])[0]: row for row in ROWS_OF_SOURCES}
+
+
+def test_the_tables_of_sources_have_the_published_ones_with_their_addresses_and_licences():
+    assert [*PUBLISHED_ROWS] == [*PUBLISHED] == [*SOURCE_ROWS][: len(PUBLISHED)]
+    for name, address in PUBLISHED.items():
+        _, what, licence = PUBLISHED_ROWS[name]
+        assert source_at(address).name == name
+        assert SOURCE_ROWS[name][-1] == licence
+        assert address.startswith(tuple(re.findall(r"\]\((http.+?)\)", what)) or name)
+    licences = {module.__name__.rpartition(".")[2]: module.LICENCE for module in (f1db, jolpica)}
+    assert {name: PUBLISHED_ROWS[name][-1] for name in licences} == licences
+
+
+def test_the_table_of_sources_says_which_kinds_of_records_a_refresh_gets_from_each():
+    labels = {kind.label.lower(): kind.name for kind in KINDS.values() if kind.endpoint}
+    for source in map(source_at, FROM_DEFAULT):
+        row = SOURCE_ROWS.get(source.name, SOURCE_ROWS["jolpica"])  # `jolpica`, and its API
+        described = {
+            labels.get(head, "results")
+            for head, cell in zip(HEADS_OF_SOURCES, row)
+            if cell[:4].isdigit() and "dump only" not in cell and head != "fastest laps"
+        }
+        assert described == {kind for kind in source.kinds if "standings" not in kind}
 
 
 def test_the_page_for_analysts_says_what_a_row_of_every_table_is():

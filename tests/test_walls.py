@@ -7,7 +7,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 
 import pytest
-from support import PACKAGE
+from support import PACKAGE, ROOT
 
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -92,3 +92,16 @@ def test_only_the_server_and_its_worker_import_gunicorn():
         "racedata.service.server",
         "racedata.service.worker",
     }
+
+
+TEST_FILES = [ROOT / "tests" / "conftest.py", *(ROOT / "tests").rglob("test_*.py")]
+
+
+@pytest.mark.parametrize("file", TEST_FILES, ids=lambda file: file.name)
+def test_no_function_of_a_test_file_has_types(file):
+    nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    returns = [each.name for each in nodes if isinstance(each, ast.FunctionDef) and each.returns]
+    assert (
+        returns + [each.arg for each in nodes if isinstance(each, ast.arg) and each.annotation]
+        == []
+    )

@@ -11,8 +11,7 @@ from racedata.service.snapshot import Snapshot, public_name, public_url
 
 
 class Health:
-    """`/healthz`, outside the base address: what is served, from which sources, and whether a new
-    file was rejected.
+    """`/healthz`: what is served, from which sources, and whether a new file was rejected.
 
     Only the last two can change. The body is made again when they do, because these requests do not
     count towards the rate limits: a crowd of them must cost others no more than any other crowd.
@@ -50,9 +49,7 @@ class Health:
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
-        """The sources of the data, the base first; then those that gave nothing and are refreshed
-        or followed.
-        """
+        """The sources, the base first; then refreshed or followed ones that gave nothing."""
         times = {**self.data.refreshes()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
@@ -65,9 +62,7 @@ class Health:
 
 
 class Document:
-    """`/` and `/openapi.json`, outside the base address: a text made once per database. `headers`
-    are further ones.
-    """
+    """A text made once per database: `/` or `/openapi.json`. `headers` are additional headers."""
 
     def __init__(
         self,

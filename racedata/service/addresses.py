@@ -1,5 +1,4 @@
-"""The grammar of addresses: parses the path after the base address into an `Address`, or says why
-it cannot.
+"""The grammar of addresses: parses the path after the base address, or says why it cannot.
 
     [ "/" season [ "/" round ] ] *( "/" filter "/" value ) [ "/" endpoint [ "/" value ] ] [ ending ]
 
@@ -31,9 +30,7 @@ class UnknownAddress(AddressError):
 
 
 class RefusedAddress(AddressError):  # D7
-    """The grammar can read it, but the endpoint does not accept it: an unsupported filter, or no
-    season.
-    """
+    """An address that its endpoint does not accept: an unsupported filter, or no season."""
 
 
 def after_base(path: str, base: str) -> str | None:

@@ -58,8 +58,7 @@ class Cors:
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application. It makes a slow answer only when the server iterates it, which a thread
-    can do.
+    """The WSGI application. It makes slow answers while the server iterates, as a thread can.
 
     A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
     long as a thousand.
@@ -119,8 +118,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 def validators_of(
     settings: Settings, data: Snapshot, *affected: Affected, max_age: int, checked: str = ""
 ) -> Validators:
-    """The Validators of answers. Their ETag depends on the database, the version, and the settings
-    that affect them.
+    """The Validators of answers, with an ETag of database, version, and the settings that matter.
 
     An answer may also depend on the time `checked`, when a refresh last asked a source.
     """
@@ -130,8 +128,9 @@ def validators_of(
 
 
 def application(settings: Settings) -> ReloadingApp:
-    """The service. It reloads the database file when that changes. Raises DatabaseError or
-    SettingError.
+    """The service, which reloads the database file when it changes.
+
+    Raises DatabaseError or SettingError.
     """
     return_large_blocks()
     limit_store = store_for(settings)

@@ -41,17 +41,14 @@ CODING = re.compile(
 
 
 class Body(NamedTuple):
-    """The body of an answer; `total` is the number of all records that match, also of those on
-    other pages.
-    """
+    """The body of an answer; `total` counts all matching records, on all pages."""
 
     content: bytes
     total: int
 
 
 class Validators:
-    """What all answers of one database have in common: ETag, Last-Modified and the headers that go
-    with them.
+    """The ETag and Last-Modified of all answers of one database, and the headers beside them.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was
     built. `max_age` is the number of seconds for which clients and proxies may reuse an answer.
@@ -71,9 +68,7 @@ class Validators:
         ]
 
     def match(self, env: dict[str, Any]) -> bool:
-        """Whether the client already has the answer, by its If-None-Match or else its
-        If-Modified-Since.
-        """
+        """Whether the client has the answer, by its If-None-Match or else its If-Modified-Since."""
         field = env.get("HTTP_IF_NONE_MATCH")
         if field is None:
             # Only the exact date counts. After a return to an older database, a client may hold
@@ -150,8 +145,9 @@ def accepts_gzip(env: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def prefers_gzip(field: str) -> bool:
-    """Whether an Accept-Encoding header accepts gzip, and not less than no coding (RFC 9110,
-    12.5.3).
+    """Whether an Accept-Encoding header accepts gzip, at least as much as no coding.
+
+    See RFC 9110, 12.5.3.
 
     Malformed items are ignored. So is a header that refuses both forms (RFC 9110, 12.4.1).
     """

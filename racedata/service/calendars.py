@@ -1,5 +1,6 @@
-"""Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session. icalendar writes
-every line.
+"""Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session.
+
+icalendar writes every line.
 
 Phones and other programs fetch a calendar again and again. They know an event by its UID.
 """
@@ -40,9 +41,7 @@ def line(name: str, value: object) -> bytes:
 
 
 class Calendars:
-    """Writes calendars of races. The events of a race are written once: that takes most of the
-    time.
-    """
+    """Writes calendars of races. Writing events takes longest, so each race's are written once."""
 
     def __init__(self, data: Snapshot, catalogue: Catalogue, series: str) -> None:
         self.series = series
@@ -164,8 +163,9 @@ def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
 
 
 def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
-    """What the UIDs of each race have: the season and its name, with a number if an earlier race
-    has the same name.
+    """The part of the UIDs for each race: the season and its name.
+
+    A number follows if an earlier race of the season has the same name.
 
     So if the first of two such races goes, the other one gets its UIDs. No season has had two.
     """

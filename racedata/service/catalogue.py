@@ -1,5 +1,4 @@
-"""The catalogue: the objects that many answers use, read once per database, and what an address
-selects.
+"""The catalogue: objects that many answers use, read once per database; what an address selects.
 
 It translates the words and ids of an address into numbers of the database. The SQL of filters is in
 queries.py.
@@ -39,9 +38,7 @@ class Selection:
 
 
 class Catalogue:
-    """The JSON objects that many answers use, read once per database: by id, in the order of
-    answers.
-    """
+    """The JSON objects that many answers use: by id, in the order of answers."""
 
     def __init__(self, data: Snapshot) -> None:
         def by_id(table: str, id: str) -> dict[Any, Row]:
@@ -142,9 +139,7 @@ class Catalogue:
     def season_and_round(
         self, season: Season | None, round: Round | None
     ) -> tuple[int | None, int | None]:
-        """Season and round as numbers. `current`, `last` and `next` depend on the database, never
-        on a clock.
-        """
+        """Season and round as numbers. `current`, `last` and `next` depend only on the database."""
         last_races = self.latest_with["results"]
         year = max(last_races) if season == "current" else season
         if year is None:
@@ -169,8 +164,9 @@ class Catalogue:
         return sorted(race_ids, key=self.race_order.__getitem__)
 
     def standings_filters(self, table: str, filters: Filters) -> Filters | None:
-        """The filters of standings, with a race or `final` instead of the season; None if the
-        season has no standings.
+        """The filters of standings: a race or `final` replaces the season.
+
+        None if the season has no standings.
 
         A season has many lists of standings, one after each race. With a round, this chooses the
         list after that round. With only a season, it chooses the latest list; without a season, the

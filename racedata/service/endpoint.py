@@ -1,5 +1,4 @@
-"""What every endpoint does with a request: 304, the cache, the page of records, and the format of
-the answer.
+"""What every endpoint does with a request: 304, cache, page of records, format of the answer.
 
 What an endpoint serves is in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
 """
@@ -80,8 +79,9 @@ class Endpoint:
     on_head = on_get
 
     def make_body(self, requested: Requested, gzip: bool) -> Body:
-        """Makes a body, compressed if `gzip` is true and it is not short, and caches it. Raises
-        NoLastRound.
+        """Makes a body and caches it. A long one is compressed if `gzip` is true.
+
+        Raises NoLastRound.
         """
         selection = self.catalogue.select(requested.address)
         total, objects = self.select_page(selection, requested)

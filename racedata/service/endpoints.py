@@ -134,9 +134,7 @@ class Races(Endpoint):
 
 
 class Entrants(Endpoint):
-    """An endpoint whose records are constructors or drivers: of matching results, or in matching
-    standings.
-    """
+    """Constructors or drivers: those of matching results, or of matching standings."""
 
     standings: ClassVar[RecordTable]
 
@@ -201,8 +199,7 @@ class Drivers(Entrants):
 
 
 class RaceRecords(Endpoint):
-    """An endpoint whose records belong to races: `Races` lists the races of a page, with their
-    records under `key`.
+    """Records that belong to races: `Races` has the races of a page, each with its records.
 
     A driver may have two rows in a race, but each race is in `Races` once (D23).
     """
@@ -285,9 +282,7 @@ class Sprint(Classification):
 
 
 class SprintQualifying(Qualifying):
-    """`/{season}/{round}/sprintqualifying`: rows of the classifications of sessions that set the
-    grid of a sprint.
-    """
+    """`/{season}/{round}/sprintqualifying`: results of sessions that set a sprint's grid."""
 
     summary = "Sprint qualifying results (in 2023: sprint shootout)"
     record_table = queries.SPRINT_QUALIFYING
@@ -313,9 +308,7 @@ class Practice(RaceRecords):
 
 
 class Laps(RaceRecords):
-    """`/{season}/{round}/laps`: the lap timings of a race, or of all races of a season. A record is
-    a driver's lap.
-    """
+    """`/{season}/{round}/laps`: the lap timings of a race or season. A record is a driver's lap."""
 
     summary = "Lap timings"
     record_table = queries.LAPS
@@ -342,9 +335,7 @@ class PitStops(RaceRecords):
 
 
 class Standings(Endpoint):
-    """An endpoint whose records are standings in a championship: one list per season, or the one
-    after a round.
-    """
+    """Standings in a championship: one list per season, or the one after a round."""
 
     table, objects = "StandingsTable", "StandingsLists"
     container = "StandingsList"
@@ -448,9 +439,7 @@ class Corrections(Endpoint):
 def ids_in_chosen_standings(
     data: Snapshot, catalogue: Catalogue, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
-    """The values of a column in the standings that an address selects: driverIds, constructorIds or
-    raceIds.
-    """
+    """The driverIds, constructorIds or raceIds in the standings that an address selects."""
     lists = catalogue.standings_filters(standings.name, filters)
     return set() if lists is None else queries.ids_in_standings(data, standings, column, lists)
 

@@ -11,9 +11,7 @@ log = logging.getLogger(__name__)
 
 
 def write_problem(req: falcon.Request, resp: falcon.Response, error: falcon.HTTPError) -> None:
-    """Falcon's error serializer: `{type, title, status, detail}`; `status` is a number, as in the
-    RFC.
-    """
+    """Falcon's error serializer: `{type, title, status, detail}`, with a number as `status`."""
     title = HTTPStatus(error.status_code).phrase
     resp.content_type = "application/problem+json"
     resp.data = orjson.dumps(

@@ -1,8 +1,7 @@
-"""What the page at `/` says of the season: the next race, the last result and both championships,
-as HTML.
+"""The season on the page at `/`: the next race, the last result and both championships, as HTML.
 
 It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the
-script in page.html changes the heading if that race is over. season.py uses the same tables.
+script in layout.html changes the heading if that race is over. season.py uses the same tables.
 """
 
 from collections.abc import Iterable, Iterator
@@ -98,8 +97,9 @@ def championships(ask: Ask, base: str) -> Iterator[str]:
 
 
 def heading(which: str, race: Json, pages: str) -> str:
-    """The name of a race as a heading, with a link to its page, its round and its circuit. `which`
-    is HTML already.
+    """The name of a race as a heading that links to its page, its round and its circuit.
+
+    `which` is HTML already.
     """
     page = f"{pages}{race['season']}/{race['round']}"
     return f"""<h2>{which} <a href="{page}">{escape(race["raceName"])}</a></h2>
@@ -122,9 +122,7 @@ def start_of(session: Json) -> str:
 
 
 def moment(written: str) -> str:
-    """A date, or a date and time in UTC. The script of the page shows a time in the reader's time
-    zone.
-    """
+    """A date, or a date and time in UTC, which the script of the page changes to local time."""
     at = datetime.fromisoformat(written)
     text = f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in written else "")
     return f'<time datetime="{written}">{text}</time>'

@@ -72,8 +72,7 @@ def document(
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
-    """The addresses of an endpoint as templates: without a filter, with each ending; then with each
-    filter.
+    """The addresses of an endpoint as templates: no filter, with each ending; then each filter.
 
     A filter follows the season only if many clients ask so: the document has two kilobytes for each
     address.
@@ -182,8 +181,9 @@ def table_schema(endpoint: Endpoint) -> Schema:
 
 
 def extended(schema: Schema, name: str, value: Schema) -> Schema:
-    """The schema of an object with a last property. All are spelt out: generators ignore properties
-    beside a `$ref`.
+    """The schema of an object with a last property.
+
+    It repeats all properties, because generators ignore those beside a `$ref`.
     """
     return {
         **schema,

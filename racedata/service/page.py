@@ -1,5 +1,4 @@
-"""The page at `/`: the season, the endpoints with links to try, the limits, what is loaded. And
-what HTML pages share.
+"""The page at `/`: season, endpoints with links, limits, loaded data. And what HTML pages share.
 
 What never changes is in layout.html, for all HTML pages, and in page.html. The season is in
 latest.py. The rest is generated from the classes in endpoints.py.
@@ -49,7 +48,7 @@ HEADERS = [
     (
         "content-security-policy",
         f"default-src 'none'; style-src {source_of('style', LAYOUT)}; "
-        f"script-src {source_of('script', BODY)}; "
+        f"script-src {source_of('script', LAYOUT)}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     # the address of a service in a private network is nobody's business
@@ -151,8 +150,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
 
 
 class Page:
-    """The resource of `/`: made once per database, but for the time when a refresh last asked a
-    source.
+    """The resource of `/`: made once per database, and again when a refresh has asked a source.
 
     `validators` makes the Validators for such a time.
     """
@@ -278,9 +276,7 @@ def with_link(text: str, url: str | None) -> str:
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
-    """The values for the addresses and texts of EXAMPLES: the example race, its circuit and its
-    winner.
-    """
+    """Values for the addresses and texts of EXAMPLES: the example race, its circuit, its winner."""
     race = catalogue.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (catalogue.races[race][key] for key in ("season", "round", "Circuit"))

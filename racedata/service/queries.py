@@ -49,9 +49,7 @@ class Where:
                 self.add(f"{column} = ?", [filters[name]])
 
     def race(self, filters: Filters) -> None:
-        """Adds the conditions for season, round and circuit. (`final` is for standings only: see
-        catalogue.py.)
-        """
+        """Adds the conditions for season, round and circuit; `final` is handled in catalogue.py."""
         self.equal({"race": "raceId"}, filters)
         if "final" in filters:
             self.add("final = 1", [])
@@ -72,9 +70,7 @@ class Where:
 
 @dataclass(frozen=True)
 class RecordTable:
-    """The rows that an endpoint serves: a table whose `record` numbers them in the order of
-    answers.
-    """
+    """The rows of an endpoint: a table whose `record` numbers them in the order of answers."""
 
     kind: Kind
     filter_columns: Mapping[str, str]  # filters that compare a column of the table itself
@@ -139,9 +135,7 @@ class RecordTable:
     def page_of_races(
         self, data: Snapshot, filters: Filters, limit: int, offset: int
     ) -> tuple[int, list[Row]]:
-        """Like `page`, for the races of a season in turn (D19). Races that are not on the page are
-        only counted.
-        """
+        """Like `page`, race by race of a season (D19). Races on other pages are only counted."""
         calendar = Where()
         calendar.equal(CALENDAR_COLUMNS, filters)
         of_drivers = {
@@ -278,9 +272,7 @@ def corrections(data: Snapshot, filters: Filters, limit: int, offset: int) -> tu
 def ids_in_standings(
     data: Snapshot, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
-    """The values of a column in the rows of standings that match: driverIds, constructorIds or
-    raceIds.
-    """
+    """The driverIds, constructorIds or raceIds in the matching rows of standings."""
     return distinct(data, column, standings.name, standings.where(filters))
 
 
@@ -301,9 +293,7 @@ def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
 
 
 def example_race(data: Snapshot) -> tuple[int, int]:
-    """Season and round of a race with results: of those with the most other kinds of records, the
-    latest.
-    """
+    """Season and round of the latest race with results and the most other kinds of records."""
     kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
     number = " + ".join(
         f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds

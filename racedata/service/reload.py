@@ -1,6 +1,4 @@
-"""A WSGI application that watches the database file, and replaces the wrapped application when the
-file changes.
-"""
+"""A WSGI application that watches the database file, and replaces what it wraps if it changes."""
 
 import ctypes
 import gc
@@ -21,8 +19,7 @@ log = logging.getLogger(__name__)
 
 
 class ReloadingApp:
-    """The application that `make_app` makes from the database at `path`, and from each good file
-    that replaces it.
+    """The application that `make_app` makes from each good file at `path`.
 
     One application answers the whole of a request. If a new file cannot be served, one line in the
     log says why, and the last good data is still served. Raises DatabaseError if there is no good
@@ -44,9 +41,7 @@ class ReloadingApp:
         return self.app(environ, start_response)
 
     def watch(self) -> None:
-        """Starts a thread that checks the file as long as this process runs. No request waits for a
-        new file.
-        """
+        """Starts a thread that checks the file, so that no request waits for a new one."""
         threading.Thread(target=self._check_forever, name="watch", daemon=True).start()
 
     def _check_forever(self) -> None:

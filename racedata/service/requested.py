@@ -46,9 +46,7 @@ class Requested(NamedTuple):
 
 
 class RequestParser:
-    """Middleware: sets `req.context.requested` and sends the request to its endpoint's route;
-    refuses the rest.
-    """
+    """Sets `req.context.requested` and routes the request to its endpoint; refuses the rest."""
 
     def __init__(self, settings: Settings, grammar: Grammar) -> None:
         self.settings, self.grammar = settings, grammar
@@ -71,8 +69,9 @@ class RequestParser:
             self.not_found(req, resp)
 
     def parse(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
-        """Parses a request; None if it is outside the base address. Raises HTTPNotFound or
-        HTTPBadRequest.
+        """Parses a request; None if it is outside the base address.
+
+        Raises HTTPNotFound or HTTPBadRequest.
         """
         # Long requests are not cached, because an entry would use too much memory.
         parse = (
@@ -106,9 +105,7 @@ class RequestParser:
         return Requested(address, limit, offset, base_url, sessions)
 
     def is_slow(self, env: Mapping[str, Any]) -> bool:
-        """Whether the answer to a request takes long to make: a calendar, or a page with more
-        records than usual.
-        """
+        """Whether an answer takes long to make: a calendar, or an unusually long page."""
         path, query = env["PATH_INFO"], env["QUERY_STRING"]
         if not query and path[-4:].lower() != ICS:  # as most requests
             return False
@@ -128,9 +125,7 @@ class RequestParser:
 
 
 def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
-    """A query parameter as a non-negative whole number. Raises HTTPBadRequest if it is anything
-    else.
-    """
+    """A query parameter as a whole number, 0 or more. Raises HTTPBadRequest."""
     value = parameters.get(name)
     if value is None:
         return default
@@ -150,9 +145,7 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
 
 
 def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, ...]:
-    """The kinds of sessions that `sessions` chooses. Raises HTTPBadRequest if it is anything but
-    names of some.
-    """
+    """The groups of sessions in the parameter `sessions`. Raises HTTPBadRequest."""
     value = parameters.get("sessions")
     if value is None:
         return SESSION_GROUPS
@@ -183,8 +176,9 @@ def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> 
 
 
 def host_of(req: falcon.Request) -> str:
-    """The host that the client asked, which the answer repeats. Raises HTTPBadRequest if the
-    address has a wrong one.
+    """The host that the client asked, which the answer repeats.
+
+    Raises HTTPBadRequest if the address has a wrong one.
 
     HTTP/1.0 allows a request without one; then it is the server's own name.
     """

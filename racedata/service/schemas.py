@@ -1,6 +1,4 @@
-"""The schemas of answers: openapi.json, which is written by hand, and what other modules read from
-it.
-"""
+"""The schemas of answers: openapi.json, written by hand, and its facts for other modules."""
 
 import json
 from collections.abc import Mapping
@@ -27,9 +25,7 @@ def name_of(schema: Schema) -> str | None:
 
 
 def properties_of(schema: Schema) -> tuple[Mapping[str, Schema], set[str]]:
-    """The properties of an object's schema in their order, and the names of those that it always
-    has.
-    """
+    """The properties of an object's schema in order, and the names of the required ones."""
     name = name_of(schema)
     found = named(name) if name else schema
     return found.get("properties", {}), set(found.get("required", ()))

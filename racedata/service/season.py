@@ -1,7 +1,6 @@
-"""The pages of a season and of a race, `/2023` and `/2023/18`: a calendar with its winners, a race
-with its results.
+"""The pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
 
-They are outside the base address and need no script. Like latest.py, they ask the endpoints.
+They are outside the base address and work without scripts. Like latest.py, they ask the endpoints.
 """
 
 import re
@@ -28,11 +27,19 @@ from racedata.service.requested import Requested
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 
+# The letters that a result may have as its position.
+LETTERS = {
+    "R": "retired",
+    "D": "disqualified",
+    "E": "excluded",
+    "W": "withdrawn",
+    "F": "failed to qualify",
+    "N": "not classified",
+}
+
 
 class Pages:
-    """Answers requests for these pages. It is a sink, not a route: a route would also match
-    `/2023x` and `/none`.
-    """
+    """Answers requests for these pages. A sink: a route would match `/2023x` and `/none`."""
 
     def __init__(
         self,
@@ -52,7 +59,9 @@ class Pages:
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
         year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
-        self.check(year, number)
+        if missing := self.missing(year, number):
+            self.send_not_found(req, resp, missing, year, number)
+            return
         if req.method == "OPTIONS":
             return
         resp.set_headers(page.HEADERS)
@@ -68,17 +77,26 @@ class Pages:
         content = body.content if accepts_gzip(req.env) else decompressed(body.content)
         self.validators.send(resp, content, page.CONTENT_TYPE)
 
-    def check(self, season: int, round: int) -> None:
-        """Raises HTTPNotFound if the season, or its round, is not loaded; 0 stands for the whole
-        season.
-        """
+    def missing(self, season: int, round: int) -> str:
+        """What is not loaded, in words; empty if there is a page. Round 0 is the whole season."""
         if season not in self.rounds:
-            what = f"Season {season} is not loaded"
-        elif round and round not in self.rounds[season]:
-            what = f"Season {season} has no round {round}"
-        else:
-            return
-        raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(what)))
+            return f"Season {season} is not loaded"
+        if round and round not in self.rounds[season]:
+            return f"Season {season} has no round {round}"
+        return ""
+
+    def send_not_found(
+        self, req: falcon.Request, resp: falcon.Response, missing: str, season: int, round: int
+    ) -> None:
+        """Sends browsers a page, and raises HTTPNotFound for programs."""
+        resp.append_header("Vary", "Accept")
+        if "text/html" not in req.accept:
+            raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(missing)))
+        resp.status = falcon.HTTP_404
+        resp.set_headers(page.HEADERS)
+        resp.content_type = page.CONTENT_TYPE
+        way_back = f'<p><a href="../{season}">Season {season}</a></p>' * (season in self.rounds)
+        resp.text = self.page(int(round > 0), "Not found", f"<p>{missing}.</p>\n{way_back}")
 
     def season_page(self, season: int) -> str:
         front = f"/{season}"
@@ -109,7 +127,7 @@ for a calendar program.</p>
         before, after = neighbours(self.rounds[season], round)
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
-        start = moment(start_of(race)) + " UTC" * ("time" in race)
+        start = (page.in_zone if "time" in race else moment)(start_of(race))
         if results:
             outcome = results_table(results[0]["Results"])
         else:
@@ -170,7 +188,10 @@ def results_table(results: list[Json]) -> str:
         for each in results
     )
     heads = ("Pos", "Driver", "Grid", "Laps", "Time", "Points")
-    return f'<div id="race">{table("Result", heads, rows)}</div>'
+    found = {each.get("positionText") for each in results}
+    letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in found)
+    note = f"<p>{letters}.</p>" if letters else ""
+    return f'<div id="race">{table("Result", heads, rows)}{note}</div>'
 
 
 def with_link(race: Json) -> str:

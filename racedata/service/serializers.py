@@ -1,5 +1,4 @@
-"""One function per JSON object in answers. Each makes a dict from a row of the database, with its
-keys in order.
+"""One function per JSON object in answers: it makes a dict from a row, with its keys in order.
 
 Every leaf is a string, and unknown values are left out. HTTP and SQL do not belong here.
 """
@@ -139,9 +138,7 @@ def result(
     format_time: TimeFormat,
     winner: int | None,
 ) -> Json:
-    """A row of the classification of a race or sprint; `winner` is the winner's time, in
-    milliseconds.
-    """
+    """A row of a race or sprint classification; `winner` is the winner's time in milliseconds."""
     milliseconds = row["milliseconds"]
     return known(
         number=row["number"],
@@ -288,8 +285,7 @@ def sprint_time(milliseconds: int, winner: int | None) -> str:
 
 
 def gap_time(milliseconds: int, winner: int | None) -> str:
-    """The gap to the winner, `+5.155` or `+1:04.278`; for a driver who is not behind, the time
-    itself: `3:27.071`.
+    """The gap to the winner, `+1:04.278`; for a driver not behind, the time itself: `3:27.071`.
 
     Not behind are the winner, a driver who shared the winner's car (1951, 1956, 1957), and a faster
     one who was disqualified.

@@ -11,6 +11,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from errno import EADDRINUSE
 from typing import Any
 
 from gunicorn.app.base import BaseApplication
@@ -119,10 +120,10 @@ def open_files() -> int:
 
 
 def allow_open_files(settings: Settings) -> None:
-    """Raises the limit of open files to the hard limit: the usual soft one is for programs that
-    call select().
+    """Raises the limit of open files to the hard limit.
 
-    If even that is too low, stops.
+    The usual soft limit is for programs that call select(). If even the hard one is too
+    low, this process stops.
     """
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(), open_files()))
     # The master has a temporary file per worker, during a reload also one per new worker.
@@ -169,7 +170,8 @@ def on_starting(server: Arbiter) -> None:
                 tried.bind((host, port))
         except OSError as error:
             reason = (error.strerror or "").partition(" (")[0]
-            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
+            hint = "; expected a free port, such as --port 8001" * (error.errno == EADDRINUSE)
+            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}{hint}")
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:
@@ -188,8 +190,7 @@ def pre_exec(server: Arbiter) -> None:
 
 
 def hold_signals_while_forking() -> None:
-    """Holds signals to stop back until a new worker handles them: gunicorn would lose one that
-    comes before.
+    """Holds signals to stop back until a new worker handles them: gunicorn would lose early ones.
 
     A worker that misses a signal runs until the master kills it after `graceful_timeout`. For the
     master, so once.
@@ -201,8 +202,7 @@ def hold_signals_while_forking() -> None:
 
 
 class Log(Logger):  # type: ignore[misc]  # gunicorn has no types
-    """gunicorn's log, with at most one line of 200 characters per second and worker about malformed
-    requests.
+    """gunicorn's log, with at most one short line per second and worker about malformed requests.
 
     gunicorn logs each of them in full, before the rate limits apply, so one client could fill the
     disk.

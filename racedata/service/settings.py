@@ -29,9 +29,7 @@ Parse = Callable[[str], Any]
 
 
 class SettingError(ValueError):
-    """A setting that cannot be used: one line that names the variable, its value and what is
-    accepted.
-    """
+    """An unusable setting: one line names the variable, its value and what is expected."""
 
 
 def matching(pattern: str, accepted: str) -> Parse:
@@ -260,8 +258,9 @@ class Settings:
 
     @property
     def root_link(self) -> str:
-        """A link to the page and all else outside the base address: a URL if the settings imply
-        one, else a path.
+        """A link to the page and other addresses outside the base address.
+
+        It is a URL if the settings imply one, otherwise a path.
         """
         is_implied = self.base_url.endswith(self.base_address)
         return self.base_url.removesuffix(self.base_address) if is_implied else "/"
@@ -293,8 +292,9 @@ class Settings:
 
     @classmethod
     def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> "Settings":
-        """The settings in `environ`, and in options by the name of their field, which win. Raises
-        SettingError.
+        """The settings in `environ` and in options, which win. Raises SettingError.
+
+        Options go by the name of their field.
         """
         known = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:

@@ -1,5 +1,4 @@
-"""A snapshot of the database: the file, read once into memory, checked there, and queried from
-memory.
+"""A snapshot of the database: the file, read into memory once, checked and queried there.
 
 Later changes to the file cannot change an answer. The format of the file is in database.py, queries
 are in queries.py.
@@ -16,8 +15,7 @@ from racedata import database
 
 
 class Snapshot:
-    """The content of a database file, on one connection that threads share. Processes forked later
-    can share it too.
+    """The content of a database file, on one connection for all threads and forked processes.
 
     `checksum` is the SHA-256 of its bytes. If the file that is now at its `path` was rejected,
     `refused` says why.
@@ -51,9 +49,7 @@ class Snapshot:
         return self.rows(sql, values)[0]
 
     def build(self) -> sqlite3.Row:
-        """When the file was built, and whether it is the sample: `(schemaVersion, builtAt,
-        isSample)`.
-        """
+        """Facts about the file: `(schemaVersion, builtAt, isSample)`."""
         return self.row(
             "SELECT user_version AS schemaVersion, build.* FROM build, pragma_user_version"
         )
@@ -92,9 +88,7 @@ class Snapshot:
                 yield name.encode("utf-8", "replace").decode(), times
 
     def coverage(self) -> dict[str, dict[str, int]]:
-        """How complete each kind of records is, by its name in schema.sql: `first`, `last`,
-        `races`, `run`.
-        """
+        """How complete each kind of records is, by its name: `first`, `last`, `races`, `run`."""
         rows = self.rows("SELECT kind, first, last, races, run FROM coverage ORDER BY kind")
         return {
             kind: dict(zip(("first", "last", "races", "run"), numbers)) for kind, *numbers in rows
@@ -126,9 +120,7 @@ def is_time(text: object) -> bool:
 
 
 def public_name(name: str) -> str:
-    """The name of a source, for clients: the last part of a path, because its folder is private, or
-    a public URL.
-    """
+    """The name of a source for clients: a public URL, or a path without its private folder."""
     return public_url(name) or re.split(r"[\\/]", name.rstrip("\\/"))[-1]
 
 

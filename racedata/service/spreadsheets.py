@@ -1,5 +1,6 @@
-"""Spreadsheets: the records of an answer as CSV (RFC 4180), a line for each. The columns follow
-from openapi.json.
+"""Spreadsheets: the records of an answer as lines of CSV (RFC 4180).
+
+The columns follow from openapi.json.
 
 Values are those of the JSON, character for character, even if they begin with `+` or `-`, such as
 `+1 Lap`. Only the column `millis` of laps and pit stops is not in the JSON.
@@ -93,8 +94,9 @@ class Columns:
 
 
 class Spreadsheet:
-    """Writes the answers of an endpoint, by the schemas of a record and of the object that has it
-    under `key`.
+    """Writes the answers of an endpoint.
+
+    The schemas are those of a record and of the object that has it under `key`.
     """
 
     def __init__(self, schema: str, container: str, key: str) -> None:

@@ -166,9 +166,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     def wait(
         self, connection: Connection, event: int, proceed: Callable[[Connection], None]
     ) -> None:
-        """Proceeds when the client has sent or read something, and closes the connection after
-        `keepalive` seconds.
-        """
+        """Proceeds when the client is ready; closes the connection after `keepalive` seconds."""
         connection.proceed, connection.deadline = proceed, time.monotonic() + self.keepalive
         self.watch(connection, event)
 
@@ -291,9 +289,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         connection.unsent, connection.is_last = memoryview(b"".join(response.parts)), True
 
     def send(self, connection: Connection) -> None:
-        """Sends as much of the response as the kernel takes, and continues when the client has read
-        some of it.
-        """
+        """Sends as much of the response as the kernel takes, and the rest as the client reads."""
         try:
             connection.unsent = connection.unsent[connection.sock.send(connection.unsent) :]
         except BlockingIOError:

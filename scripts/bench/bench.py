@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Compares the service with a minimal app, the floor: `bench.py DATABASE [--rounds N] [--seconds S]
-[--json FILE]`.
+"""Compares the service with a minimal app, the floor.
+
+`bench.py DATABASE [--rounds N] [--seconds S] [--json FILE]`
 
 README.md in this folder describes the method and the figures. wrk sends the requests, directly and
 through nginx; both must be installed.
@@ -152,8 +153,7 @@ class Server(NamedTuple):
 
 @contextmanager
 def running(place: str, path: str, app: str = "", **environ: str) -> Iterator[Server]:
-    """The service, on its own (`direct`) once it answers `path`, or behind nginx with
-    deploy/nginx.conf.
+    """The service once it answers `path`: on its own (`direct`), or behind deploy/nginx.conf.
 
     `app` names a function here that makes another application to serve.
     """
@@ -216,9 +216,7 @@ def get(url: str, path: str, coding: str = "plain") -> tuple[int, bytes]:
 
 
 def wrk(url: str, seconds: int, paths: list[str] | None = None, coding: str = "plain") -> Figures:
-    """Requests `url` for `seconds`, or each of the paths once. Returns requests per second, p50 and
-    p99 in ms.
-    """
+    """Requests `url` for `seconds`, or each path once. Returns requests/s, p50 and p99 in ms."""
     header = "Accept-Encoding: {Accept-Encoding}".format_map(HEADERS[coding])
     with tempfile.TemporaryDirectory() as folder:
         script, file = Path(folder, "wrk.lua"), Path(folder, "paths")
@@ -271,9 +269,7 @@ def show(text: str) -> None:
 
 
 def addresses(database: str, per_shape: int) -> list[str]:
-    """The addresses that clients request, of all shapes and with pages of whole tables, that have
-    records.
-    """
+    """Addresses with records that clients request: of all shapes, and pages of whole tables."""
     data = Snapshot.read(database)
     app = create_app(Settings(cache_size=0), data)
     found = dict.fromkeys([*((path, "") for path in shapes(data, per_shape)), *pages(app)])
@@ -299,9 +295,7 @@ def one_per_endpoint(database: str) -> dict[str, str]:
 
 
 def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, Figures]:
-    """One address, requested again and again: direct and behind nginx, plain and gzip, each beside
-    its floor.
-    """
+    """One address again and again: direct and behind nginx, plain and gzip, with its floor."""
     with ExitStack() as servers:
         measures: dict[str, Measure] = {}
         sizes: Figures = {}
@@ -318,8 +312,7 @@ def bench_one(database: str, path: str, rounds: int, seconds: int) -> dict[str, 
 
 
 def bench_all(database: str, paths: list[str], rounds: int) -> dict[str, Any]:
-    """Every address of the mix in random order: the first pass after a start, and one after either
-    worker has had all.
+    """Every address of the mix in random order: after a start, and once each worker has had all.
 
     Measures a worker's memory too.
     """
@@ -404,9 +397,7 @@ def bench_pages(database: str, rounds: int, seconds: int) -> dict[str, Figures]:
 
 
 def share_by_worker(place: str, rounds: int) -> list[int]:
-    """The percentage of the requests of 16 connections that the busiest worker answered; one figure
-    per round.
-    """
+    """The busiest worker's percentage of the requests of 16 connections, per round."""
     shares = []
     for number in range(rounds):
         show(f"round {number + 1} of {rounds}: share by worker, {place}")

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Measures the local limit store as the number of clients grows: time per decision, and memory, per
-100,000 clients.
+"""Measures the local limit store for more and more clients: time per decision, and memory.
 
 .venv/bin/python scripts/bench/limits.py [CLIENTS]
 """

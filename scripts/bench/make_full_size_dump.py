@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes a full-size dump from one that lacks most lap times: `make_full_size_dump.py DUMP FOLDER
-[--races N]`.
+"""Makes a full-size dump from one that lacks most lap times.
+
+`make_full_size_dump.py DUMP FOLDER [--races N]`
 
 For benchmarks only. Every race since 1996 gets lap times that are invented from its results: each
 driver completes the laps of their result, with lap times around their average, and positions follow
@@ -61,8 +62,9 @@ def lap_times(results: list[Row], rng: random.Random) -> dict[str, list[int]]:
 def rows_of_race(
     race_id: str, results: list[Row], rng: random.Random
 ) -> Iterator[tuple[str, str, int, int, str, int]]:
-    """Rows of lap_times.csv: `(raceId, driverId, lap, position, time, milliseconds)`, by driver and
-    lap.
+    """Rows of lap_times.csv, by driver and lap.
+
+    `(raceId, driverId, lap, position, time, milliseconds)`
     """
     laps = lap_times(results, rng)
     finished = {driver: list(accumulate(times)) for driver, times in laps.items()}

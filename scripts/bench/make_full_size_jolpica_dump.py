@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Makes a full-size dump in Jolpica's layout from one with few rounds:
-`make_full_size_jolpica_dump.py DUMP FOLDER`.
+"""Makes a full-size dump in Jolpica's layout from one with few rounds.
+
+`make_full_size_jolpica_dump.py DUMP FOLDER`
 
 For benchmarks only. A round without results gets the entries, qualifying laps and standings of one
 that has them. Since 1996, every lap of a race is invented from its results, as

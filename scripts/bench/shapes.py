@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""How long answers take to make, by endpoint and by format: `shapes.py DATABASE [--per-shape N]
-[--seed S]`.
+"""How long answers take to make, by endpoint and by format.
+
+`shapes.py DATABASE [--per-shape N] [--seed S]`
 
 Requests the addresses that known clients request, in this process and without a cache, so that only
 the service is measured. Each address is requested three times, and the fastest counts. bench.py
@@ -101,9 +102,7 @@ TIMED_RACE = tuple(
 
 
 def shapes(data: Snapshot, number: int) -> Iterator[str]:
-    """Addresses behind the base address: each shape with `number` rows of results. Those with most
-    rows cost most.
-    """
+    """Addresses under the base address: each shape with values of `number` random results."""
 
     def rows(condition: str) -> list[Any]:
         found = data.rows(

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Checks that the service does not degrade under long load: `soak.py DATABASE [--requests N]
-[--step N]`.
+"""Checks that the service does not degrade under long load.
+
+`soak.py DATABASE [--requests N] [--step N]`
 
 Requests every address of the database in random order, again and again, and prints a row per step:
 memory, open files and threads of the workers. It takes some minutes and needs wrk. The tools are

@@ -105,7 +105,7 @@ def test_a_second_service_on_the_same_port_does_not_start(one_worker):
     assert second.returncode == 3
     line = (
         f"racedata: HOST=127.0.0.1 PORT={one_worker['PORT']}: cannot listen there: "
-        "Address already in use"
+        "Address already in use; expected a free port, such as --port 8001"
     )
     assert line in second.stderr.splitlines()
     # the others are gunicorn's "Starting", and that it is only a sample

@@ -1,6 +1,4 @@
-"""The application in this process, what it answers, and what the OpenAPI description says of an
-answer.
-"""
+"""The application in this process, its answers, and what its OpenAPI document says of them."""
 
 import json
 import re
@@ -41,17 +39,13 @@ def client(path: Path, **settings: object) -> webtest.TestApp:
 
 
 def bodies(path: Path, addresses: Iterable[str]) -> dict[str, bytes]:
-    """What the application over the database at `path` answers at each of the addresses, to a
-    client of localhost.
-    """
+    """The answers of the application over the database at `path` to a client of localhost."""
     app = client(path)
     return {address: app.get(address, headers={"Host": "localhost"}).body for address in addresses}
 
 
 def request(app: webtest.TestApp, **environ: Any) -> webtest.TestResponse:
-    """The answer to a request of any kind: webtest's own methods send no more than a decent client
-    would.
-    """
+    """The answer to any request, even one that webtest's own methods would not send."""
     return webtest.TestRequest.blank("/", environ=environ).get_response(app.app)
 
 
@@ -67,9 +61,7 @@ def links_of(html: str) -> list[str]:
 
 
 def differences(recorded: Any, ours: Any, place: str = "") -> Iterator[Difference]:
-    """(place, what was recorded, what we say) wherever two answers differ, the order of keys
-    included.
-    """
+    """(place, recorded value, our value) wherever two answers differ, even in the order of keys."""
     if isinstance(recorded, dict) and isinstance(ours, dict):
         both = [key for key in recorded if key in ours]
         if both != [key for key in ours if key in recorded]:
@@ -88,9 +80,7 @@ def by_place(found: Iterable[Difference]) -> list[Difference]:
 
 
 class Description:
-    """The document at `/openapi.json` of an application. Its `paths` are templates such as
-    `/{season}/{round}/laps`.
-    """
+    """The document at `/openapi.json`. Its `paths` are templates: `/{season}/{round}/laps`."""
 
     def __init__(self, app: webtest.TestApp) -> None:
         self.document = json.loads(app.get("/openapi.json").text)

@@ -1,6 +1,4 @@
-"""An API in Ergast's format, which counts requests and breaks answers, and a refresh from it that
-never waits.
-"""
+"""An API in Ergast's format that counts requests and breaks answers; a refresh without waiting."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -33,8 +31,7 @@ FAULTS: dict[str, Fault] = {
 
 
 class Server:
-    """An API at `url`: `answer(path)` says what it answers. `paths` has the paths of the requests,
-    without their base.
+    """An API at `url`: `answer(path)` makes its answers. `paths` collects the requested paths.
 
     `faults` has what breaks the n-th answer, by n from 0.
     """
@@ -128,9 +125,7 @@ def hurried(now: Callable[[], float] = time.time) -> Pace:
 def refreshed(
     database: Path, *addresses: str, season: int | None = None, now: float | None = None
 ) -> tuple[list[str], int]:
-    """Refreshes a database without any waiting. Returns what was said and the number of requests to
-    APIs.
-    """
+    """Refreshes a database without waiting. Returns its messages and the number of requests."""
     said: list[str] = []
     new_pace = partial(hurried, time.time if now is None else lambda: now)
     refresh = Refresh(

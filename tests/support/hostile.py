@@ -148,9 +148,7 @@ LENGTH = f"Content-Length: {len(INNER) + 5}"
 
 
 def smuggled(*fields: str, before: bytes = b"0\r\n\r\n", after: bytes = b"") -> bytes:
-    """A request with a second one inside: one server takes it for the body, another for the next
-    request.
-    """
+    """A request with a second one inside: its body for one server, the next request for another."""
     return keep_alive(request(RACE, *fields, method="POST", body=before + INNER + after))
 
 

@@ -1,6 +1,4 @@
-"""Rate limits: two limits, stores with a clock that a test moves, and a Redis that misbehaves as a
-test wants.
-"""
+"""Rate limits: two limits, stores with a clock that a test moves, and a Redis that misbehaves."""
 
 import socket
 import socketserver

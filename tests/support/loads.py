@@ -1,6 +1,4 @@
-"""Loads: the loader as a process, changes to a dump, what a load has built, and that it has changed
-nothing.
-"""
+"""Loads: the loader as a process, changes to a dump, the databases that it builds or keeps."""
 
 import csv
 import hashlib
@@ -44,9 +42,7 @@ def run_loader(
 def built(
     source: Path | str | Sequence[Path], database: Path, corrections: Path | None = CORRECTIONS
 ) -> Path:
-    """The path of a database that the loader has built from one source or several, in this process,
-    which is faster.
-    """
+    """The path of a database built from one source or several: in this process, which is faster."""
     sources = [source] if isinstance(source, Path | str) else source
     build.load([str(each) for each in sources], str(database), corrections, lambda text: None)
     return database
@@ -99,8 +95,9 @@ ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId
 
 
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but those about sources, without ROW_IDS: new rows have the next free
-    ones.
+    """All rows of each table except those about sources, without the resultId.
+
+    New results have the next free ones.
     """
     found = select(
         database,
@@ -125,8 +122,9 @@ REFERENCES = {
 
 
 def facts_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table but those about sources, with references in place of ids, which differ
-    by the loader.
+    """All rows of each table except those about sources, with references instead of ids.
+
+    The ids differ by loader.
     """
     facts = {}
     for (table,) in select(database, "SELECT name FROM sqlite_schema WHERE type = 'table'"):
@@ -175,9 +173,7 @@ def changed(database: Path, *statements: str) -> Path:
 
 
 def planted(name: str) -> list[tuple[str, str, str]]:
-    """From a file in tests/expected/: the beginning of a title, SQL that plants a fault, the row
-    that reports it.
-    """
+    """From a file in tests/expected/: a title's beginning, SQL that plants a fault, its report."""
     lines = (ROOT / "tests" / "expected" / name).read_text(encoding="utf-8").splitlines()
     return list(zip(*[iter(map(str.strip, lines))] * 3))
 
@@ -210,9 +206,7 @@ def refused(database: Path) -> Iterator[None]:
 
 
 def assert_refused(source: Path | str, database: Path, *said: str, **options: Any) -> None:
-    """Asserts that the loader refuses a source in one line, which has all these words, and changes
-    nothing.
-    """
+    """Asserts that the loader refuses a source in one line with these words, changing nothing."""
     with refused(database):
         run = run_loader(source, database, **options)
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
@@ -229,9 +223,7 @@ def csv_rows(folder: Path, table: str) -> list[Row]:
 
 
 def edited(source: Path, folder: Path, **edits: Edit) -> Path:
-    """A copy of a dump. The edit of a table changes each row; it may return None to leave the row
-    out.
-    """
+    """A copy of a dump. The edit of a table changes each row, or returns None to leave it out."""
     folder.mkdir()
     for file in source.iterdir():
         if file.stem not in edits:

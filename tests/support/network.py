@@ -13,8 +13,7 @@ libc = ctypes.CDLL(None, use_errno=True)
 
 @contextmanager
 def isolated() -> Iterator[Callable[[], int]]:
-    """A network with this machine only, for this thread and for the processes that it starts. Needs
-    root.
+    """A network with this machine only, for this thread and the processes it starts. Needs root.
 
     Linux refuses what is sent to other machines. Yields a function that counts such attempts.
     """

@@ -1,5 +1,4 @@
-"""A second, slow and obvious implementation of the interface, for comparison: lists and loops over
-the CSV files.
+"""A second, slow and obvious implementation of the interface: lists and loops over CSV files.
 
 It shares no code with the service. Every rule is written down once more, so one mistake cannot hide
 in both.
@@ -183,9 +182,7 @@ class Refused(Exception):
 
 
 def read(folder: Path, table: str) -> list[Row]:
-    """The rows of a file, a dict each, with the facts that are known. No rows if there is no such
-    file.
-    """
+    """The rows of a file as dicts of the facts that are known; no rows if the file is missing."""
     path = folder / f"{table}.csv"
     if not path.exists():
         return []
@@ -198,9 +195,7 @@ def read(folder: Path, table: str) -> list[Row]:
 
 
 def parse(path: str) -> tuple[list[str], str | None, str | None, Facts, str]:
-    """The segments of an address, and what it asks for: (segments, season, round, filters,
-    endpoint).
-    """
+    """The segments of an address, and its parts: (segments, season, round, filters, endpoint)."""
     if not path.isascii():
         raise Refused(404)
     path = path.lower()
@@ -375,9 +370,7 @@ class Oracle:
         }
 
     def read_rows(self, folder: Path, table: str, order: str, columns: str) -> list[Row]:
-        """The rows of a table, by race and then by the columns of `order`; a number that is missing
-        comes last.
-        """
+        """The rows of a table, by race and the columns of `order`; missing numbers come last."""
 
         def key(row: Row) -> tuple[tuple[int, int], list[int | str]]:
             facts = self.drivers[row["driverId"]] | row if "driverRef" in order else row
@@ -396,9 +389,7 @@ class Oracle:
         return rows
 
     def answer(self, path: str, limit: int = 100, offset: int = 0) -> tuple[int, Any]:
-        """(status, MRData) for a path under the base address, such as `/2023/18/results`; None if
-        it is refused.
-        """
+        """(status, MRData) for a path under the base address; None if it is refused."""
         try:
             segments, season, round, filters, endpoint = parse(path)
             season, round = self.numbers(
@@ -519,9 +510,7 @@ class Oracle:
         return self.rows_of[endpoint, wanted["season"], wanted.get("round")]
 
     def things(self, word: str, table: list[Row], wanted: Facts) -> list[Row]:
-        """The rows of a table of things; `word` is the fact by which rows of results and races name
-        such a thing.
-        """
+        """The rows of a table of things; `word` is their fact in rows of results and races."""
         if wanted.keys() & STANDINGS:
             found = self.in_standings(word, wanted)
         elif not wanted:
@@ -576,9 +565,7 @@ class Oracle:
     # How records look.
 
     def objects(self, endpoint: str, page: list[Row]) -> list[dict[str, Any]]:
-        """The list in a table: the objects of the page, under the races, laps or lists that have
-        one of them.
-        """
+        """The list in a table: the objects of the page, under their races, laps or lists."""
         makers = {
             "seasons": lambda row: pick(row, SEASON),
             "circuits": circuit_object,

@@ -1,5 +1,4 @@
-"""Real servers, each on a free port: gunicorn, the service, nginx and Redis; and what Linux knows
-about a process.
+"""Real servers on free ports: gunicorn, the service, nginx, Redis; Linux's view of a process.
 
 The benchmarks use it too.
 """
@@ -105,9 +104,7 @@ def listens(address: Address) -> bool:
 
 
 def open_files(process: int | str) -> list[str]:
-    """The names of the files that a process has open; of sockets and pipes, `socket:[…]` and
-    `pipe:[…]`.
-    """
+    """The names of the files that a process has open; for sockets and pipes, `socket:[…]`."""
     names = []
     for link in Path(f"/proc/{process}/fd").iterdir():
         with suppress(FileNotFoundError):  # closed meanwhile
@@ -121,17 +118,13 @@ def threads(process: int) -> int:
 
 
 def memory(process: int | str) -> float:
-    """The memory of a process in megabytes, with its share of the memory that it shares with others
-    (PSS).
-    """
+    """The memory of a process in megabytes, with its share of shared memory (PSS)."""
     lines = Path(f"/proc/{process}/smaps_rollup").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith("Pss:")) / 1024
 
 
 class Gunicorn:
-    """A running gunicorn. `process` is its master, `seconds` the time from its start until it was
-    ready.
-    """
+    """A running gunicorn: its master `process`, and the `seconds` from its start until ready."""
 
     def __init__(
         self, process: "subprocess.Popen[bytes]", address: Address, seconds: float
@@ -156,8 +149,9 @@ def gunicorn(
     output: IO[str] | None = None,
     command: Sequence[str] = SERVE,
 ) -> Iterator[Gunicorn]:
-    """`racedata serve` with these options of gunicorn, on a free port or on unix sockets. It ends
-    with the block.
+    """`racedata serve` with these options of gunicorn during the block.
+
+    It listens on a free port or on unix sockets.
 
     Enters the block once `ready` is true of its address. Raises RuntimeError if it ends before
     that.
@@ -189,9 +183,7 @@ def gunicorn(
 def service(
     database: Path, log: Path, sockets: Sequence[Path] = (), **settings: str
 ) -> Iterator[Gunicorn]:
-    """The service over `database`, on a free port or on unix sockets, with its output in the file
-    `log`.
-    """
+    """The service over `database`, on a free port or unix sockets, with its output in `log`."""
     environ = {"RACEDATA_DATABASE": str(database), **settings}
     with (
         open(log, "w") as output,
@@ -247,8 +239,9 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
 def site_with_nginx(
     database: Path, folder: Path, **settings: str
 ) -> Iterator[tuple[Site, Gunicorn]]:
-    """The service behind nginx with deploy/nginx.conf. Logs are in the folder: `log`, `access.log`,
-    `error.log`.
+    """The service behind nginx with deploy/nginx.conf.
+
+    The folder has its logs: `log`, `access.log`, `error.log`.
     """
     settings = {"RACEDATA_TRUSTED_PROXIES": "unix", **settings}
     with (

@@ -1,5 +1,4 @@
-"""A season that is played in simulated time: its sources publish late, correct, fail and move
-races.
+"""A season played in simulated time: its sources publish late, correct, fail and move races.
 
 Or with the real client of an API, which asks a real server.
 """
@@ -47,9 +46,7 @@ class Season:
     def __init__(
         self, database: Path, year: int, moves: Mapping[int, tuple[timedelta, timedelta]]
     ) -> None:
-        """`moves` has, by round, how long before the race it is announced that it is moved, and by
-        how much.
-        """
+        """`moves` says by round how long before the race it is moved, and by how much."""
         self.year, self.now = year, datetime(year, 1, 1, tzinfo=UTC)
         self.db = sqlite3.connect(":memory:")
         with closing(open_read_only(database)) as whole:
@@ -195,9 +192,7 @@ class SimulatedSource:
 
 
 class SimulatedApi(SimulatedSource):
-    """Publishes each kind on its own; laps within a day, and everything of `late` rounds ten hours
-    later.
-    """
+    """Publishes each kind on its own: laps within a day, and `late` rounds ten hours later."""
 
     def __init__(
         self, season: Season, outages: Sequence[tuple[datetime, datetime]], late: Collection[int]
@@ -237,9 +232,7 @@ class SimulatedApi(SimulatedSource):
         return changed
 
     def cost(self, new: Collection[Key]) -> int:
-        """Requests: calendar and lists of the season, in pages of 100; stops, laps, standings of
-        races with news.
-        """
+        """Requests: calendar, lists in pages of 100; stops, laps, standings of new races."""
         rows = Counter(key[2] for key, fetched in self.fetched.items() if fetched)
         lists = sum(ceil((20 * rows[kind] + 1) / 100) for kind in CLASSIFICATIONS)
         return (
@@ -251,9 +244,7 @@ class SimulatedApi(SimulatedSource):
 
 
 class SimulatedF1db(SimulatedSource):
-    """Has a release two to six hours after each race, with all of the weekend, and another two days
-    later.
-    """
+    """Has a release of a weekend two to six hours after the race; another two days later."""
 
     def __init__(self, season: Season) -> None:
         super().__init__(season, F1DB_KINDS, [])
@@ -274,9 +265,7 @@ class SimulatedF1db(SimulatedSource):
 
 
 class SimulatedTime:
-    """Clocks, in UTC, that pass only by waiting, and by each question. At the end, it raises
-    SeasonOver.
-    """
+    """Clocks, in UTC, that only waits and questions move. At the end, they raise SeasonOver."""
 
     def __init__(self, now: datetime, end: datetime) -> None:
         self.now, self.end = now, end
@@ -302,9 +291,7 @@ class Answered(NamedTuple):
 
 
 class LimitedApi:
-    """An API with limits, by default those of Jolpica-F1. `answer` is for `served`, `published` its
-    data.
-    """
+    """An API with Jolpica-F1's limits or others. `answer` is for `served`, `published` its data."""
 
     def __init__(
         self,

@@ -1,5 +1,4 @@
-"""Clients of a real service: many connections at once, each sending its next request at once or
-after a pause.
+"""Clients of a real service: many connections, each sending at once or after a pause.
 
 The environment variable SERVICE_SECONDS makes the tests with many clients longer.
 """
@@ -24,8 +23,7 @@ Headers = Iterable[tuple[str, str]]
 
 
 class Client:
-    """One client that requests `path` over several connections at once, for some seconds or a
-    number of requests.
+    """One client with several connections to `path`, for some seconds or a number of requests.
 
     `headers` are pairs, or a function that makes new ones for each request. After `run`: `statuses`
     counts the answers by status, `bodies` has each different body, `broken` counts connections that
@@ -119,9 +117,7 @@ def run(address: Address, *clients: Client) -> None:
 
 @contextmanager
 def traffic(address: Address, *clients: Client) -> Iterator[threading.Event]:
-    """The clients send requests while the block runs; yields an Event that is set when they have
-    ended.
-    """
+    """The clients send requests during the block; yields an Event, set when they have ended."""
     ended = threading.Event()
 
     def send() -> None:
@@ -144,8 +140,9 @@ def assert_served(*clients: Client) -> None:
 
 
 def assert_limited(*clients: Client, quota: int, per_second: float, lost: int = 0) -> None:
-    """Asserts that clients that were refused all the time got as many 200s as one limit allows, but
-    for `lost` ones.
+    """Asserts that clients that were always refused got as many 200s as one limit allows.
+
+    `lost` ones may be missing.
 
     The service decides later than a request is sent, and earlier than its answer comes. So the
     times between which tokens came back are known only within bounds, which are wide on a busy

@@ -1,3 +1,1 @@
-"""Rate limits: the token bucket, the stores that hold buckets, which client sent a request, and the
-middleware.
-"""
+"""Rate limits: the token bucket, stores of buckets, which client asks, and the middleware."""

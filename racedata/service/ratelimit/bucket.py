@@ -7,8 +7,7 @@ WINDOWS = {"second": 1, "minute": 60, "hour": 3600, "day": 86400}  # seconds
 
 
 class Limit:
-    """`quota` requests in `window` seconds, as a token bucket that starts full and refills
-    continuously.
+    """`quota` requests in `window` seconds: a token bucket that starts full and keeps refilling.
 
     The state of a bucket is one number: the moment at which it is full again. Taking a token moves
     that moment one `interval` into the future. There is a token if the moment is then at most

@@ -1,6 +1,4 @@
-"""Which client a request comes from: its IP address, also behind trusted proxies, and the key of
-its bucket.
-"""
+"""Which client sent a request: its IP address, even behind trusted proxies; its bucket's key."""
 
 import ipaddress
 from collections.abc import Sequence
@@ -48,8 +46,9 @@ class TrustedProxies(NamedTuple):
 
 @lru_cache(maxsize=4096)
 def parse_ip(text: str) -> IP | None:
-    """The IP address in `text`, with or without a port; None if there is none. IPv4 mapped into
-    IPv6 becomes IPv4.
+    """The IP address in `text`, with or without a port; None if it has none.
+
+    An IPv4 address mapped into IPv6 becomes IPv4.
     """
     text = text.strip()
     if text.startswith("["):
@@ -64,9 +63,7 @@ def parse_ip(text: str) -> IP | None:
 
 
 def bucket_key(client: IP | None) -> bytes:
-    """The key of a client's bucket. An IPv6 client is its /64, because one host can use every
-    address in it.
-    """
+    """The key of a client's bucket: for IPv6 its /64, because one host can use all of it."""
     if client is None:
         return b"unix"
     return b"6" + client.packed[:8] if client.version == 6 else b"4" + client.packed

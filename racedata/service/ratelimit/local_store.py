@@ -1,6 +1,4 @@
-"""The limit store for one machine: buckets in memory that all worker processes share, and the locks
-for it.
-"""
+"""The limit store for one machine: buckets in memory that all workers share, and their locks."""
 
 import fcntl
 import hashlib
@@ -21,8 +19,7 @@ def monotonic_microseconds() -> int:
 
 
 class LocalStore:
-    """The buckets of up to `clients` clients, in memory shared with all processes forked after it
-    is made.
+    """The buckets of up to `clients` clients, in memory shared with processes forked later.
 
     Counts are exact with any number of processes and threads. `clock` returns microseconds.
 

@@ -1,5 +1,6 @@
-"""The Falcon middleware: which requests count, the RateLimit headers, and 429. Only this module
-knows HTTP.
+"""The Falcon middleware: which requests count, the RateLimit headers, and 429.
+
+No other module of the rate limits knows HTTP.
 """
 
 from functools import lru_cache
@@ -16,8 +17,7 @@ FORWARDED_CHARACTERS = 500  # how much of X-Forwarded-For is read: enough for ab
 
 
 class RateLimits:
-    """Middleware: counts each request under the base address, sets the RateLimit headers, and
-    refuses with 429.
+    """Counts requests under the base address, sets the RateLimit headers, and refuses with 429.
 
     The headers are those of the IETF draft "RateLimit header fields for HTTP"
     (draft-ietf-httpapi-ratelimit-headers).
@@ -49,9 +49,7 @@ class RateLimits:
             )
 
     def take(self, env: dict[str, Any]) -> tuple[Decision, list[tuple[str, str]]]:
-        """Takes a token for the client, or none if a limit is reached. Returns the RateLimit
-        headers too.
-        """
+        """Takes a token for the client, if one is left. Returns the RateLimit headers too."""
         # Only the end, which trusted proxies have written. Before it, a client can send anything of
         # any length.
         via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]

@@ -144,9 +144,7 @@ class RedisStore:
         return take(self.limits, full_at, now)[0]
 
     def _run_script(self, client: bytes) -> list[int]:
-        """The reply of SCRIPT. Raises any Exception, TimeoutError among them, if there is none
-        within TIMEOUT.
-        """
+        """The reply of SCRIPT. Raises any Exception, or TimeoutError after TIMEOUT."""
         call = self._executor.submit(
             self._redis.eval, SCRIPT, 1, b"racedata:" + client, *self._arguments
         )
@@ -164,9 +162,7 @@ class RedisStore:
         return reply
 
     def _retry_is_due(self) -> bool:
-        """Whether this thread should try Redis again: during an outage, one thread per RETRY
-        seconds; after it, all.
-        """
+        """Whether this thread should try Redis: in an outage, only one per RETRY seconds."""
         with self._lock:
             if self._retry_at is None:  # another thread has just ended the outage
                 return True

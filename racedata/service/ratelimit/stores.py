@@ -11,9 +11,7 @@ from racedata.service.settings import SettingError, Settings
 
 
 class LimitStore(Protocol):
-    """Holds the buckets of all clients. `take` may be called by several threads and processes at
-    once.
-    """
+    """Holds the buckets of all clients. Threads and processes may call `take` at the same time."""
 
     @property
     def limits(self) -> Sequence[Limit]: ...
