@@ -177,6 +177,13 @@ def test_a_wrong_answer_is_refused_by_one_line_that_names_the_address(body, said
     assert message.startswith("seasons.json?limit=2000&offset=0: ") and said in message
 
 
+def test_an_answer_that_ends_too_early_is_refused_even_if_it_is_json():
+    with served(always(envelope(SEASONS) + b" " * 20)) as server:
+        server.faults[0] = lambda body: body[:-15]
+        with pytest.raises(LoadError, match="the connection ended 15 bytes before the answer did"):
+            Time().api(server.url).records("seasons")
+
+
 def test_an_answer_about_another_round_is_refused():
     races = {"table": "RaceTable", "name": "Races", "season": "2023", "round": "5"}
     with served(always(envelope([], **races))) as server:

@@ -390,6 +390,15 @@ def test_standings_have_the_wins_so_far_and_those_without_points_as_well(cut_dat
     }
 
 
+def test_standings_do_not_have_the_wins_of_later_races(cut_database):
+    columns, where = "driverRef, round, wins", "year = 2023 AND driverRef = 'max_verstappen'"
+    found = select(cut_database, rows("driver_standings", columns, where))
+    assert [wins for *_, wins in found] == [1, 2]
+    columns, where = "constructorRef, round, wins", "year = 2023 AND constructorRef = 'red_bull'"
+    found = select(cut_database, rows("constructor_standings", columns, where))
+    assert [wins for *_, wins in found] == [1, 2]
+
+
 def test_constructors_with_several_engines_are_one_in_standings_at_the_place_of_their_points(
     release,
 ):

@@ -25,11 +25,17 @@ waiter = Waiter()
 children = Children([("one", lambda sleep: WORK), ("two", lambda sleep: sleep(600))], complain)
 while len(said) < 3:
     children.start()
+    children.children[0].start -= AGE  # seconds for which the first has run already
     waiter.wait(600)
     children.collect()
 children.end()
 print(*said, sep="; ")
 """
+
+
+def run(work, age=0):
+    command = [sys.executable, "-c", PROGRAM.replace("WORK", work).replace("AGE", str(age))]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -42,13 +48,18 @@ print(*said, sep="; ")
     ],
 )
 def test_a_process_that_ends_is_started_again(work, how):
-    command = [sys.executable, "-c", PROGRAM.replace("WORK", work)]
-    ended = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    ended = run(work)
     assert ended.stdout == "; ".join(f"one {how}, {number} in a row" for number in (1, 2, 3)) + "\n"
     assert ended.stderr.count("ZeroDivisionError: division by zero\n") == (
         3 if work == "1 / 0" else 0
     )
     assert ended.returncode == 0
+
+
+def test_the_failures_of_a_process_that_has_run_for_an_hour_are_forgotten():
+    for age, failures in ((3500, (1, 2, 3)), (3601, (1, 1, 1))):
+        said = (f"one has ended with status 3, {number} in a row" for number in failures)
+        assert run("os._exit(3)", age).stdout == "; ".join(said) + "\n"
 
 
 @pytest.fixture

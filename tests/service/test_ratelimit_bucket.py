@@ -66,6 +66,15 @@ def test_a_request_is_allowed_after_the_wait_in_whole_seconds_and_refused_a_seco
             assert take(limits, full_at, now + (wait - 1) * SECOND)[0].refused_by is not None
 
 
+@given(LIMITS)
+def test_an_empty_bucket_needs_its_window_to_fill_or_up_to_a_microsecond_per_token_more(limit):
+    full_at = [0]
+    for _ in range(limit.quota):
+        decision, full_at = take([limit], full_at, NOW)
+    assert decision.refused_by is None
+    assert 0 <= decision.reset[0] - limit.window * SECOND < limit.quota
+
+
 def test_a_state_stored_under_a_larger_limit_does_not_lock_a_client_out():
     decision, _ = take([BURST], [NOW + 86400 * SECOND], NOW)
     assert decision.wait == SECOND // 4

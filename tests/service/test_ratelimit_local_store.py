@@ -76,6 +76,27 @@ print([sum(each) for each in zip(*counts)])
 """) == [40, 40]
 
 
+def test_a_process_waits_while_another_one_decides_about_the_same_client():
+    # The clock is read in the middle of a decision. Then a rival, in a process of its own, asks for
+    # the same client; it waits until the alarm ends it.
+    assert run("""
+import threading
+def clock():
+    global rival_waits
+    rival = os.fork()
+    if not rival:
+        # the lock of this process's threads, which the decision above holds
+        store._threads, store.clock = threading.Lock(), lambda: 10**12
+        signal.setitimer(signal.ITIMER_REAL, 0.2)
+        store.take(b"a")
+        os._exit(0)
+    rival_waits = os.WIFSIGNALED(os.waitpid(rival, 0)[1])
+    return 10**12
+store.clock = clock
+print([rival_waits for _ in range(2) if store.take(b"a").refused_by is None])
+""") == [True, True]
+
+
 def test_a_process_killed_at_any_step_blocks_nobody_and_takes_from_both_buckets_or_from_neither():
     # The child dies at its nth access to the shared memory, for each possible n, while it holds the
     # mutex.

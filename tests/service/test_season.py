@@ -156,6 +156,20 @@ def test_times_on_the_pages_are_in_an_element_that_the_script_changes(sample):
     assert "<script>" in html
 
 
+def test_a_round_that_is_missing_between_others_is_404_and_no_page_links_to_it(database):
+    app = client(
+        changed(
+            database,
+            "DELETE FROM sessions WHERE RACE(2023/5)",
+            "DELETE FROM races WHERE year = 2023 AND round = 5",
+        )
+    )
+    said = app.get("/2023/5", status=404).json["detail"]
+    assert said.startswith("Season 2023 has no round 5. ")
+    assert {"3", "6"} <= {*links_of(app.get("/2023/4").text)}
+    assert {"21"} <= {*links_of(app.get("/2023/22").text)}
+
+
 def test_names_cannot_change_the_page(database):
     quoted = HOSTILE.replace("'", "''")
     app = client(

@@ -26,14 +26,14 @@ def test_every_default_is_a_value_its_own_setting_accepts():
 
 TAKEN = {
     "HOST": ["::1", "localhost"],
-    "PORT": [80],
+    "PORT": [1, 80, 65535],
     "WEB_CONCURRENCY": [12],
     "RACEDATA_DATABASE": ["/srv/race data.db"],
     "RACEDATA_BASE_PATH": ["", "/api/v1"],
     "RACEDATA_SERIES": ["f2"],
     "RACEDATA_BASE_URL": ["https://example.org:8443/x/f1"],
     "RACEDATA_FINISH_TIMES": ["gap"],
-    "RACEDATA_MAX_LIMIT": [30],
+    "RACEDATA_MAX_LIMIT": [1, 30, 100_000],
     "RACEDATA_LIMIT_STORE": ["redis://:secret@10.0.0.1:6379/2"],
 }
 WRONG = {
