@@ -551,3 +551,21 @@ def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(
         assert row["constructors"] == " ".join(dict.fromkeys(constructors))
         several += " " in row["constructors"]
     assert several >= least
+
+
+def test_a_constructor_that_only_entered_a_driver_comes_after_that_of_the_result(source, tmp_path):
+    result = next(
+        row
+        for row in csv_rows_of(source, "results")
+        if (row["year"], row["round"]) == (2023, 9) and row["constructorId"] > 1
+    )
+    race, driver, constructor = (result[id] for id in ("raceId", "driverId", "constructorId"))
+    text = f"raceId,driverId,constructorId\n{race},{driver},1\n"
+    (source / "entries.csv").write_text(text, encoding="utf-8")
+    standings = ordered_rows(built(source, tmp_path / "x.db"), "driver_standings")
+    (found,) = (
+        row["constructors"]
+        for row in standings
+        if (row["year"], row["round"], row["driverId"]) == (2023, 9, driver)
+    )
+    assert found == f"{constructor} 1"

@@ -163,6 +163,21 @@ def test_questions_do_not_delay_the_daily_refresh():
     assert lines == ["12:00 first", "12:00 second"]
 
 
+def test_a_source_is_refreshed_at_once_if_the_clock_is_set_back_while_it_waits():
+    clock, lines, jumps = Clock(24), [], iter([30 * DAY])
+
+    def wait(seconds):
+        clock.now -= next(jumps, timedelta())
+        clock.wait(seconds)
+
+    def say(text):
+        lines.append(f"{clock.now:%d %b %H:%M} {text}")
+
+    with pytest.raises(KeyboardInterrupt):
+        Loop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
+    assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:10 new", "03 Dec 12:10 new"]
+
+
 def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     asked = []
     one = source(lambda: "", "results", "pit_stops", has_news=lambda each: asked.append([*each]))

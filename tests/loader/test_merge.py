@@ -14,6 +14,7 @@ from support.apis import answers_of, refreshed, served
 from support.loads import (
     RECORDS,
     built,
+    changed,
     csv_rows,
     edit,
     edited,
@@ -404,6 +405,16 @@ def test_a_load_of_an_older_dump_keeps_what_a_refresh_has_brought(
     sources = select(refreshed_database, "SELECT name, isLoaded FROM sources ORDER BY sourceId")
     assert [is_loaded for _, is_loaded in sources] == [1, 0]
     assert sources[1][0].startswith("http://127.0.0.1:")
+
+
+def test_a_source_that_a_refresh_has_asked_before_is_read_at_the_time_of_the_load(tmp_path):
+    source = edited(SAMPLE, tmp_path / "source")
+    database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "x.db")
+    refreshed(database, str(source))
+    changed(database, "UPDATE sources SET readAt = '2023-10-23T06:00:00Z'")
+    load(database, source)
+    ((address, read_at),) = select(database, "SELECT address, readAt FROM sources")
+    assert address == str(source) and read_at > "2023-10-23T06:00:00Z"
 
 
 def test_a_load_of_a_newer_dump_keeps_only_what_that_lacks(refreshed_database, tmp_path):

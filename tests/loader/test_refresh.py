@@ -1103,6 +1103,14 @@ def test_the_sources_that_are_followed_are_noted_with_the_time_since_when(behind
     assert since <= found[one] < "2099" and found[two] is None
 
 
+def test_a_refresh_with_new_data_keeps_since_when_its_source_is_followed(api, behind, complete):
+    since = "2023-10-22T20:30:00Z"
+    refreshes_path(behind).write_text(json.dumps({api.url: {"followedSince": since}}))
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+    assert read_refreshes(behind)[api.url]["followedSince"] == since
+
+
 def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
     (tmp_path / "elsewhere").mkdir()
     link = tmp_path / "elsewhere" / "link.db"
