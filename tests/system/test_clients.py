@@ -9,6 +9,7 @@ import os
 import re
 import warnings
 from collections import Counter
+from textwrap import dedent
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
@@ -219,8 +220,8 @@ def ergast_py_asks(url, selectors_of, monkeypatch):
     """Returns the list that ergast-py makes of a call, with the host changed as in README.md."""
     # restored after the test
     monkeypatch.setattr(ergast_py.requester, "URITemplate", ergast_py.requester.URITemplate)
-    lines = re.findall("^    (.*requester.*)$", README, re.MULTILINE)
-    exec("\n".join(lines).replace(HOST, url.removesuffix("/ergast/f1")), {})
+    (block,) = re.findall("    from ergast_py import requester\n(?:    .*\n)+", README)
+    exec(dedent(block).replace(HOST, url.removesuffix("/ergast/f1")), {})
 
     def ask(call, **options):
         client = ergast_py.Ergast()

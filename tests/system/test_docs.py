@@ -190,7 +190,7 @@ def results_of_alonso(base):
 
 
 def test_the_generated_client_for_python_finds_the_results_of_a_driver(base, tmp_path):
-    (command,) = re.findall("^    (openapi-python-client .*)$", CLIENTS, re.MULTILINE)
+    (command,) = re.findall(r"^    (openapi-python-client .*\n.*)$", CLIENTS, re.MULTILINE)
     _, script = code(CLIENTS, "python")
     # As in an activated virtual environment: the generator also runs ruff.
     environ = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
