@@ -33,12 +33,13 @@ def exported(database, target):
 
 
 def tables_of(database):
-    """All rows of all tables but those about the load, with all ids."""
+    """All rows of all tables but those about the load and its corrections, with all ids."""
     tables = select(database, "SELECT name FROM sqlite_schema WHERE type = 'table'")
     return {
         name: select(database, f"SELECT * FROM {name}")
         for (name,) in tables
-        if name not in ("build", "sources", "origins") and not name.startswith("sqlite_")
+        if name not in ("build", "sources", "origins", "corrections")
+        and not name.startswith("sqlite_")
     }
 
 

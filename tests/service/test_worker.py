@@ -266,6 +266,14 @@ def test_a_stop_answers_all_requests_that_have_arrived(one_worker, tmp_path):
         assert [client.recv(15) for client in clients] == [ANSWERED] * 100
 
 
+def is_closed(client):
+    """Whether the server has closed a connection without an answer."""
+    try:
+        return client.recv(15) == b""
+    except ConnectionResetError:  # it had not read the request
+        return True
+
+
 def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path):
     lock = tmp_path / "lock"
     (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
@@ -285,8 +293,7 @@ def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path):
         until(lambda: not listens(running.address))
         fcntl.flock(locked, fcntl.LOCK_UN)
         running.process.wait(timeout=20)
-        received = [client.recv(15) for client in clients]
-        assert received.count(b"") >= 18  # but for the answer that was being made
+        assert sum(map(is_closed, clients)) >= 18  # but for the answer that was being made
 
 
 def test_clients_that_do_not_close_their_connection_do_not_delay_others(
