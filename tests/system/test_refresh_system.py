@@ -22,6 +22,7 @@ from support.answers import client
 from support.apis import answers_of, hanging, refreshed, served
 from support.loads import (
     RECORDS,
+    ROW_IDS,
     built,
     csv_rows,
     edited,
@@ -251,7 +252,6 @@ F1DB_DIFFERENCES = {
     ("results", "grid"): {18: 2, 21: 2},  # 0 of who started in the pit lane
     ("results", "fastestLap"): {18: 7, 20: 2, 21: 1},  # later by one
     ("results", "statusId"): {21: 2},  # Collision and Accident
-    ("qualifying", "position"): {18: 2},  # of those who were disqualified
     ("sprint_results", "statusId"): {21: 1},  # Finished although he retired
     ("sprint_results", "milliseconds"): {21: 1},  # of the same driver
     # none
@@ -277,9 +277,7 @@ def differences(database, complete):
                 name
                 for (name,) in select(database, f"SELECT name FROM pragma_table_info('{table}')")
             ]
-            columns = [
-                name for name in columns if name not in ("record", "resultId", "constructors")
-            ]
+            columns = [name for name in columns if name not in (*ROW_IDS, "record", "constructors")]
             for column in [*columns, "row"]:
                 differs = (
                     "new.raceId IS NULL" if column == "row" else f"new.{column} IS NOT old.{column}"
