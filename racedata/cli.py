@@ -1,7 +1,7 @@
 """The command `racedata`: one function per subcommand, which imports only its half of the package.
 
-`serve` needs the installed packages, and the other half too if it builds the sample. All other
-subcommands need only Python.
+`serve` needs the installed packages, and the other half too if it builds a database or follows
+sources. All other subcommands need only Python.
 """
 
 import argparse
@@ -177,7 +177,7 @@ def write(text: str = "") -> None:
 
 COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
     "load": (load, "build the database from a dump"),
-    "refresh": (refresh, "bring the database up to date from an API"),
+    "refresh": (refresh, "bring the database up to date from its sources"),
     "check": (check, "report facts in the database that contradict each other"),
     "export": (export, "write the data as files, for other programs"),
     "serve": (serve, "serve the database over HTTP"),

@@ -1,8 +1,8 @@
 """Builds the database from its sources: `racedata load`.
 
-A source (sources/) fills a Stage (stage.py). The first source is the base; what further ones add to
-it is decided in merge.py. Here, the Stage becomes a database, with the tables of schema.sql, in a
-new file that replaces the old one at the very end.
+A source (sources/) fills a Stage (stage.py). The first source is the base; merge.py adds the
+further ones. Here, the Stage becomes a database, with the tables of schema.sql, in a new file that
+replaces the old one at the very end.
 
 What refreshes have added to the old database stays, unless the base is newer. Without an argument,
 the sources are those of the old database. If they fail, and an earlier version of racedata built

@@ -1,7 +1,7 @@
 """Merges an addition into a stage: the records of a further source, a refresh or the old database.
 
 Here is the SQL. matching.py says which race and driver is which, rules.py which record wins.
-Sessions are from the source of the race, or from another if that has none.
+Sessions are from the source of the race, or from another source if it has no dates of them.
 """
 
 import sqlite3
@@ -30,7 +30,7 @@ from racedata.loader.stage import Stage, of_kind
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 from racedata.loader.temporary import temporary_folder
 
-WEEKEND = 4  # days that a session is away from the race, at most
+DAYS_FROM_RACE = 4  # that a session is away from the race, at most
 
 
 class Addition(NamedTuple):
@@ -297,7 +297,7 @@ class Merge:
                 WHERE added NOT IN (SELECT added FROM ids.parts WHERE kind = 'races')
                     AND (ifnull((SELECT max(abs(julianday(there.date) - julianday(here.date)))
                                  FROM addition.sessions AS there
-                                 WHERE there.raceId = matched.added) > {WEEKEND}, 1)
+                                 WHERE there.raceId = matched.added) > {DAYS_FROM_RACE}, 1)
                         OR (id IN (SELECT raceId FROM stage.sessions WHERE date NOT NULL)
                             AND id NOT IN (
                                 SELECT raceId FROM stage.origins WHERE kind = 'sessions')))"""

@@ -2,8 +2,8 @@
 
 It brings every season from the first that is unfinished here up to the latest. A new database,
 built from the old one's own tables and what a source brings, replaces the old one. If nothing has
-changed, the old one stays. Which source is preferred, and what it may replace, is decided here;
-what to ask it for, in sources/.
+changed, the old one stays. The order of the sources is decided here, what to ask each one for in
+sources/, and which record wins in rules.py.
 """
 
 import argparse

@@ -24,7 +24,7 @@ OUT_OF_SEASON = """
 
 
 # No season has had two races with the same name, or at one circuit on one day.
-SAME_RACES = """
+RACES_GIVEN_TWICE = """
     SELECT year, min(round), max(round), 'name' FROM stage.races
     GROUP BY year, name HAVING count(*) > 1
     UNION ALL
@@ -123,7 +123,7 @@ class Stage:
                 f"{self.place}: the date of {what}{year}/{round} {name} is {date!r}; "
                 f"expected a day of its season, {year}"
             )
-        if self.place and (found := self.db.execute(SAME_RACES).fetchone()):
+        if self.place and (found := self.db.execute(RACES_GIVEN_TWICE).fetchone()):
             year, first, last, what = found
             races = f"{year}/{first} and {year}/{last}"
             raise LoadError(f"{self.place}: {races} have the same {what}; expected no two")

@@ -90,7 +90,7 @@ def return_large_blocks() -> None:
 
 def free_memory() -> None:
     """Frees the memory of the previous application immediately."""
-    gc.unfreeze()  # the objects that get_app() has frozen
+    gc.unfreeze()  # the objects that app.application() has frozen
     gc.collect()
     # glibc keeps small blocks that were freed, some megabytes.
     with suppress(AttributeError):  # other C libraries do not have it
