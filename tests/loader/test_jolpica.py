@@ -516,6 +516,10 @@ DIFFERENCES = {
     "1958/1/results.json?limit=20": [
         ("/MRData/RaceTable/Races/0/Results/2/Time/millis", "8386299", "8386300")
     ],
+    # A correction: his 31 laps are those of the winner.
+    "2009/drivers/alonso/results.json?limit=2": [
+        ("/MRData/RaceTable/Races/1/Results/0/status", "+1 Lap", "Finished")
+    ],
 }
 # Lists of things go by entries to a race, and the dump has those of nine seasons only. Jolpica's go
 # by entries to a season, which the dump has of all: `{path: (list, id, what we have of it)}`.
