@@ -520,6 +520,10 @@ DIFFERENCES = {
     "2009/drivers/alonso/results.json?limit=2": [
         ("/MRData/RaceTable/Races/1/Results/0/status", "+1 Lap", "Finished")
     ],
+    "drivers/alonso/status.json?limit=3": [
+        ("/MRData/StatusTable/Status/0/count", "61", "62"),
+        ("/MRData/StatusTable/Status/1/count", "4", "3"),
+    ],
 }
 # Lists of things go by entries to a race, and the dump has those of nine seasons only. Jolpica's go
 # by entries to a season, which the dump has of all: `{path: (list, id, what we have of it)}`.
