@@ -898,3 +898,48 @@ def test_a_wrong_value_of_one_race_does_not_keep_the_others_from_being_stored(
 def test_load_refuses_it(tmp_path):
     with pytest.raises(LoadError, match="openf1: it has no calendar and no history; expected"):
         load(["openf1"], str(tmp_path / "racedata.db"), None, lambda text: None)
+
+
+def twice(results):
+    results[1]["driver_number"] = results[0]["driver_number"]
+
+
+def with_a_hole(results):
+    results[0]["position"] = 30
+
+
+def of_an_unknown_driver(results):
+    results[0]["driver_number"] = 98
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (twice, "a driver twice"),
+        (with_a_hole, "places 2, 3"),
+        (of_an_unknown_driver, "no driver here for number 98"),
+    ],
+)
+def test_a_classification_that_contradicts_itself_is_left_out(openf1, rows, lacking, change, why):
+    change([row for row in rows["session_result"] if row["session_key"] == RACE])
+    said = "\n".join(refresh(lacking, openf1))
+    assert f"United States Grand Prix, results (race) left out: {why}" in said
+    assert facts(lacking, "results", "classified.number", 18) == []
+    assert facts(lacking, "qualifying", "classified.number", 18) != []
+
+
+def test_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    last = max((row for row in results if row["position"]), key=lambda row: row["position"])
+    last.update(gap_to_leader="+2 LAPS", duration=None)
+    retired = next(row for row in results if row["dnf"])
+    retired.update(dnf=False, dns=True)
+    refresh(lacking, openf1)
+    statuses = [status for _, status in facts(lacking, "results", "status.status", 18)]
+    assert "+2 Laps" in statuses and "Did not start" in statuses
+
+
+def test_an_answer_that_is_not_a_list_of_objects_is_one_line(lacking):
+    said = pytest.raises(LoadError, match=r"expected a list of objects")
+    with served(lambda path: (200, {}, b'["Austin"]')) as server, said:
+        refresh(lacking, server)

@@ -17,18 +17,49 @@ Json = dict[str, Any]
 
 # The circuits as OpenF1 numbers them. Its names of places change; these keys do not.
 CIRCUITS = {
-    2: "silverstone", 4: "hungaroring", 6: "imola", 7: "spa", 9: "americas", 10: "albert_park",
-    14: "interlagos", 15: "catalunya", 19: "red_bull_ring", 22: "monaco", 23: "villeneuve",
-    39: "monza", 46: "suzuka", 49: "shanghai", 55: "zandvoort", 61: "marina_bay", 63: "bahrain",
-    65: "rodriguez", 70: "yas_marina", 144: "baku", 149: "jeddah", 150: "losail", 151: "miami",
-    152: "vegas", 153: "madring",
-}  # fmt: skip
+    2: "silverstone",
+    4: "hungaroring",
+    6: "imola",
+    7: "spa",
+    9: "americas",
+    10: "albert_park",
+    14: "interlagos",
+    15: "catalunya",
+    19: "red_bull_ring",
+    22: "monaco",
+    23: "villeneuve",
+    39: "monza",
+    46: "suzuka",
+    49: "shanghai",
+    55: "zandvoort",
+    61: "marina_bay",
+    63: "bahrain",
+    65: "rodriguez",
+    70: "yas_marina",
+    144: "baku",
+    149: "jeddah",
+    150: "losail",
+    151: "miami",
+    152: "vegas",
+    153: "madring",
+}
 CONSTRUCTORS = {
-    "Alfa Romeo": "alfa", "AlphaTauri": "alphatauri", "Alpine": "alpine",
-    "Aston Martin": "aston_martin", "Audi": "audi", "Cadillac": "cadillac", "Ferrari": "ferrari",
-    "Haas F1 Team": "haas", "Kick Sauber": "sauber", "McLaren": "mclaren", "Mercedes": "mercedes",
-    "RB": "rb", "Racing Bulls": "rb", "Red Bull Racing": "red_bull", "Williams": "williams",
-}  # fmt: skip
+    "Alfa Romeo": "alfa",
+    "AlphaTauri": "alphatauri",
+    "Alpine": "alpine",
+    "Aston Martin": "aston_martin",
+    "Audi": "audi",
+    "Cadillac": "cadillac",
+    "Ferrari": "ferrari",
+    "Haas F1 Team": "haas",
+    "Kick Sauber": "sauber",
+    "McLaren": "mclaren",
+    "Mercedes": "mercedes",
+    "RB": "rb",
+    "Racing Bulls": "rb",
+    "Red Bull Racing": "red_bull",
+    "Williams": "williams",
+}
 
 POINTS = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 SPRINT_POINTS = (8, 7, 6, 5, 4, 3, 2, 1)
@@ -343,9 +374,10 @@ def are_times_right(rows: Sequence[Json], place: str) -> bool:
     timed = [
         (row["duration"], row["gap_to_leader"])
         for row in rows
-        if whole(row, "position", place) and isinstance(row.get("duration"), (int, float))
+        if whole(row, "position", place)
+        and isinstance(row.get("duration"), (int, float))
         and isinstance(row.get("gap_to_leader"), (int, float))
-    ]  # fmt: skip
+    ]
     if not timed:
         return True
     first = min(duration for duration, _ in timed)
