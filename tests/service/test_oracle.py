@@ -348,7 +348,7 @@ def test_random_addresses_over_a_random_part_of_the_sample_have_the_same_answers
     finish_times, tmp_path
 ):
     folder = part_of_the_sample(tmp_path / "part")
-    pair = Pair(built(folder, tmp_path / "racedata.db"), folder, finish_times)
+    pair = Pair(built(folder, tmp_path / "racedata.db", None), folder, finish_times)
     compare_random_addresses(pair, 200)
     for path in ("/races", "/results", "/sprint", "/driverstandings", "/constructorstandings"):
         pair.answer(path, 1000)
