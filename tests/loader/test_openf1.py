@@ -29,8 +29,8 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
 from racedata.loader.follow import Following, Loop
 from racedata.loader.refresh import Refresh, followed
-from racedata.loader.schedule import expected_records
-from racedata.loader.sources import Pace
+from racedata.loader.schedule import Expected, expected_records
+from racedata.loader.sources import Known, Pace, source_at
 from racedata.loader.sources.openf1 import LIMITS
 from racedata.loader.sources.openf1_laps import stop_rows
 from racedata.loader.sources.openf1_rows import Entry, grid_of
@@ -942,4 +942,31 @@ def test_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):
 def test_an_answer_that_is_not_a_list_of_objects_is_one_line(lacking):
     said = pytest.raises(LoadError, match=r"expected a list of objects")
     with served(lambda path: (200, {}, b'["Austin"]')) as server, said:
+        refresh(lacking, server)
+
+
+@pytest.mark.parametrize(
+    ("round", "kind", "table"),
+    [(18, "lap_times", "laps"), (18, "pit_stops", "pit"), (18, "results", "session_result")],
+)
+def test_records_are_news_as_soon_as_they_are_published(openf1, rows, lacking, round, kind, table):
+    source = source_at(f"openf1:{openf1.url}", Pace(lambda: SUNDAY, lambda seconds: None))
+    known = Known(Path(lacking), source.name)
+    start = datetime(2023, 10, 22, 19, tzinfo=UTC)
+    asked = [Expected(2023, each, "race", kind, start, False) for each in (99, round)]
+
+    def has_news():
+        return source.has_news(asked, known, lambda text: None)
+
+    assert has_news()  # the sessions of the season, at first
+    source.sessions_of(source.client(lambda text: None), 2023)
+    published, rows[table] = rows[table], []
+    assert not has_news()
+    rows[table] = published
+    assert has_news()
+
+
+def test_a_session_of_another_season_is_refused(lacking):
+    said = pytest.raises(LoadError, match="a session of another season; expected 2023")
+    with served(lambda path: (200, {}, b'[{"year": 2022}]')) as server, said:
         refresh(lacking, server)
