@@ -124,9 +124,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata healthcheck",
         description="Ask a running service whether it answers, and which data it has.",
-        epilog="Exit status: 0 if it answers, also if it has refused a new database file and still "
-        "serves the data "
-        "from before: a restart would not help. Else 1.",
+        epilog="Exit status: 0 if it answers, else 1. A service that has refused a new database "
+        "file still serves the old data. This counts as an answer: a restart would not help.",
     )
     parser.add_argument(
         "--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)"

@@ -222,9 +222,7 @@ def test_every_command_that_a_document_shows_exists_with_its_options(document):
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
-def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(
-    document,
-):
+def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(document):
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     for text in re.findall(
         r"(?:`|^ +(?:\w+=\S+ )?(?:sudo )?(?:--\S+ )?)make ([a-z][^`#\n]*)",

@@ -109,8 +109,7 @@ DOUBTS = (
     ),
     Group(
         "A race or session has another date or time.",
-        "One of the two is wrong. "
-        "Dates are in UTC: one that is a day earlier or later may be that of the place.",
+        "One of the two is wrong. Dates are in UTC. If one is a day off, it may be the local date.",
         ("races", "sessions"),
         ("date", "time"),
     ),

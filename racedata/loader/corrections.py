@@ -1,11 +1,13 @@
-"""Applies corrections.csv, which lists known errors of dumps, to a Stage, and keeps the table
-`corrections`, which lists those that were applied. data/README.md describes the file.
+"""Applies corrections.csv, the known errors of dumps, to a Stage; notes which were applied.
+
+data/README.md describes the file. The table `corrections` has what was applied.
 """
 
 import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -35,9 +37,8 @@ FIELDS = [
 ]
 HEADER = ",".join(field.name for field in FIELDS)
 
-
-# Columns of ids, which differ between dumps: the table that has the ids, and its column whose text
-# stands for an id in the file.
+# Ids differ between dumps, so the file has a text instead: in which column the id is, which table
+# has the ids, and which column of that table has the text.
 REFERENCES = {
     "constructor": ("constructorId", "constructors", "constructorRef"),
     "status": ("statusId", "status", "status"),
@@ -50,6 +51,7 @@ KIND = f"""
 # The columns of the table `corrections` that other tables have too.
 ABOUT = ("year", "raceId", "driverId", "constructorId")
 FACTS = "tableName, key, columnName, sourceValue, value, witnesses"
+COLUMNS = f"{FACTS}, {', '.join(ABOUT)}"
 
 
 class Correction(NamedTuple):
@@ -76,8 +78,9 @@ class Corrected(NamedTuple):
 
 
 def add_corrections_argument(parser: ArgumentParser) -> None:
-    """Adds `--corrections`: a path, or None for `none`. Empty, as `make` passes it: the project's
-    own file.
+    """Adds `--corrections`: a path, or None for `none`.
+
+    Empty, as `make` passes it, it is the project's own file.
     """
     parser.add_argument(
         "--corrections",
@@ -91,9 +94,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
 def corrected(
     fill: Callable[[Stage], list[str]], path: Path | None
 ) -> Callable[[Stage], list[str]]:
-    """A function that does what `fill` does, and then applies the corrections in the file at
-    `path`, if any.
-    """
+    """A function that does what `fill` does, and then applies the corrections in a file, if any."""
 
     def fill_and_correct(stage: Stage) -> list[str]:
         lines = fill(stage)
@@ -106,9 +107,9 @@ def corrected(
 
 
 def apply_corrections(stage: Stage, path: Path) -> list[str]:
-    """Applies the corrections in the file at `path`, and notes them in the table `corrections`.
-    Returns lines for the report: how many, and which do not fit.
+    """Applies and notes the corrections in a file.
 
+    Returns lines for the report: how many were applied, and which do not fit.
     Raises LoadError for a file that is not such a list.
     """
     if not path.is_file():
@@ -133,7 +134,7 @@ def apply(stage: Stage, path: Path, correction: Correction) -> tuple[int, str]:
     Returns how many rows have changed, and a line for the report if the correction does not fit.
     """
     db, table, place = stage.db, BY_NAME[correction.table], f"{path.name}: {correction}"
-    columns = columns_of(table)
+    columns = columns_of(table.name)
     if correction.column not in columns:
         raise LoadError(f"{place}: no such column; expected one of {', '.join(columns)}")
     column = columns[correction.column]
@@ -181,7 +182,7 @@ def apply(stage: Stage, path: Path, correction: Correction) -> tuple[int, str]:
         raise LoadError(f"{place}: {spelt[1]!r}; it {what}") from None
     values_and_witnesses = [in_words(found), in_words(new), correction.witnesses]
     db.execute(
-        f"""INSERT INTO stage.corrections ({FACTS}, {", ".join(ABOUT)})
+        f"""INSERT INTO stage.corrections ({COLUMNS})
             VALUES ({", ".join("?" * (6 + len(ABOUT)))})
             ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
         [*correction[:3], *values_and_witnesses, *about],
@@ -193,9 +194,10 @@ def in_words(value: Value) -> str | None:
     return None if value is None else str(value)
 
 
-def columns_of(table: Table) -> dict[str, Corrected]:
+@cache  # more than a thousand corrections ask for those of a few tables
+def columns_of(name: str) -> dict[str, Corrected]:
     """The columns of a table that can be corrected, by their names in the file."""
-    found = {}
+    table, found = BY_NAME[name], {}
     for column in table.columns:
         if not column.name.endswith("Id"):
             # Some sources write 205.460, and some 205.46.
@@ -203,28 +205,27 @@ def columns_of(table: Table) -> dict[str, Corrected]:
             found[column.name] = Corrected(
                 column.name, column.parse, column.name, same.format(column.name)
             )
-    for name, (id, parent, words) in REFERENCES.items():
+    for column_name, (id, parent, words) in REFERENCES.items():
         if id in table.names and id not in (*table.key, table.names[0]):
             shown = (
                 f"(SELECT {words} FROM stage.{parent} AS other WHERE other.{id} = corrected.{id})"
             )
             parse = reference if parent == "constructors" else plain_text
-            found[name] = Corrected(id, parse, shown, f"{shown} COLLATE NOCASE IS ?")
+            found[column_name] = Corrected(id, parse, shown, f"{shown} COLLATE NOCASE IS ?")
     return found
 
 
 def lengths_of_key(table: Table) -> list[int]:
-    """How many parts a key may have. A driver may have two rows, with two cars: then the number of
-    the car is the last part.
+    """How many parts a key may have.
+
+    If a driver has two rows, with two cars, the number of the car is the last part.
     """
     parts = sum(IN_KEY.get(name, "?").count("?") for name in table.key)
     return [parts] if table.unique == table.key else [parts, parts + 1]
 
 
 def condition(table: Table, key: str) -> tuple[str, list[str]]:
-    """The condition for the rows with a key, and the values for its question marks: the parts of
-    the key.
-    """
+    """The condition for the rows with a key, and the parts of the key: the values that it needs."""
     parts = key.split("/")
     terms = [IN_KEY.get(name, f"{name} = ?") for name in table.key]
     if len(parts) == lengths_of_key(table)[-1]:
@@ -242,8 +243,9 @@ def of_row_in(table: Table, name: str) -> str:
 
 
 def id_of(db: sqlite3.Connection, column: str, text: str) -> int | None:
-    """The id that a text in the file stands for. A new status is added; a constructor has more
-    facts, so it must be known.
+    """The id of a status or constructor that the file names. None if the constructor is unknown.
+
+    An unknown status is added. A constructor has more facts, so it cannot be added.
     """
     id, parent, name = REFERENCES[column]
     sql = f"SELECT min({id}) FROM stage.{parent} WHERE {name} = ? COLLATE NOCASE"
@@ -261,16 +263,14 @@ def id_of(db: sqlite3.Connection, column: str, text: str) -> int | None:
 
 
 def merge_corrections(db: sqlite3.Connection) -> None:
-    """For merge.py, which has replaced the parts in `ids.parts`: the corrections of the new records
-    replace those of the old ones.
-    """
+    """Replaces the corrections of the parts in `ids.parts`, whose records merge.py has replaced."""
     db.execute(
         f"""DELETE FROM stage.corrections
             WHERE raceId NOT IN (SELECT raceId FROM stage.races)
                 OR ({KIND}, raceId) IN (SELECT kind, id FROM ids.parts)"""
     )
     db.execute(
-        f"""INSERT OR REPLACE INTO stage.corrections ({FACTS}, {", ".join(ABOUT)})
+        f"""INSERT OR REPLACE INTO stage.corrections ({COLUMNS})
             SELECT {FACTS}, year, parts.id, drivers.id, constructors.id
             FROM addition.corrections
             JOIN ids.parts ON parts.kind = {KIND} AND parts.added = raceId
@@ -282,7 +282,7 @@ def merge_corrections(db: sqlite3.Connection) -> None:
 def merge_corrections_of_list(
     db: sqlite3.Connection, table: str, key: Value, id: int, columns: Collection[str]
 ) -> None:
-    """For merge.py, which has taken these columns of a row of a list. Here, the row has this id."""
+    """Replaces the corrections of columns that merge.py has taken for the row with this id."""
     taken = ", ".join("?" * len(columns))
     of_row = f"tableName = ? AND key = ? COLLATE NOCASE AND columnName IN ({taken})"
     values = (table, key, *columns)
@@ -297,8 +297,9 @@ def merge_corrections_of_list(
 
 
 def store_corrections(stage: Stage) -> None:
-    """Copies the table into the database, in the order of answers. Leaves out what a merge has
-    replaced by another value.
+    """Copies the table into the database, in the order of answers.
+
+    Leaves out corrections whose value a merge has replaced with another one.
     """
     db = stage.db
     rows = db.execute(
@@ -308,10 +309,9 @@ def store_corrections(stage: Stage) -> None:
     for record, table, key, column, value, *about in rows:
         if not has_value(db, BY_NAME[table], key, column, value, dict(zip(ABOUT, about))):
             db.execute("DELETE FROM stage.corrections WHERE record = ?", (record,))
-    columns = f"{FACTS}, {', '.join(ABOUT)}"
     db.execute(
-        f"""INSERT INTO corrections ({columns})
-            SELECT {columns} FROM stage.corrections
+        f"""INSERT INTO corrections ({COLUMNS})
+            SELECT {COLUMNS} FROM stage.corrections
             LEFT JOIN (SELECT raceId, round FROM races) USING (raceId)
             ORDER BY year, round, tableName, key, columnName"""
     )
@@ -325,8 +325,9 @@ def has_value(
     value: str | None,
     about: Mapping[str, int | None],
 ) -> bool:
-    """Whether a row that a correction is about has the corrected value. Ids name it: a merge may
-    have matched a race with another round, or a driver with another reference.
+    """Whether the row of a correction still has the corrected value.
+
+    Ids name the row: a merge may have given a race another round, or a driver another reference.
     """
     terms, values, parts = [], list[Value](), key.split("/")
     own = table.names[0]
@@ -335,7 +336,7 @@ def has_value(
         terms.append(f"{name} = ?")
         values.append(about[name] if name in IN_KEY else parts[0])
         parts = parts[length:]
-    found = columns_of(table)[column]
+    found = columns_of(table.name)[column]
     new = None if value is None else found.parse(value)
     where = " AND ".join([*terms, found.same])
     sql = f"SELECT 1 FROM stage.{table.name} AS corrected WHERE {where}"

@@ -100,8 +100,8 @@ class ExistingDatabase:
         correct_future_times(stage.db)
         return []
 
-    def copy(self, sql: str, stage: Stage, table: str, names: list[str]) -> None:
-        """Inserts the rows of a query."""
+    def copy(self, sql: str, stage: Stage, table: str, names: Sequence[str]) -> None:
+        """Inserts the rows of a query into the stage."""
         found = self.db.execute(sql)
         stage.insert(table, names, [])
         while rows := found.fetchmany(BATCH):

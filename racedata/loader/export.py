@@ -1,7 +1,7 @@
 """Writes the database as files for other programs: `racedata export FILE`.
 
-A dump, as a zip or a folder, or a copy of the database: whole or not at all. What is in the files
-of a dump is in sources/.
+It writes a dump, as a zip or a folder, or a copy of the database: whole or not at all. A module in
+sources/ makes the files of the dump.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from racedata.loader.replacement import add_database_argument, copy_attributes, 
 from racedata.loader.sources import EXPORT_FILES, EXPORT_LAYOUT, EXPORT_TITLE, write_dump
 from racedata.loader.temporary import temporary_folder
 
-SUFFIXES = (".zip", ".db")  # of a file; any other name is that of a folder
+SUFFIXES = (".zip", ".db")  # a target with another suffix is a folder
 
 
 def is_export(folder: AnyPath) -> bool:

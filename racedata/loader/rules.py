@@ -53,10 +53,10 @@ def is_fresher(new: Part, old: Part) -> bool:
 
 
 def is_preferred(order: Sequence[str], source: str, replaces_others: bool, other: str) -> bool:
-    """Whether a source of a refresh is preferred to another source, which may be that of a load.
+    """Whether a source of a refresh is preferred to another one.
 
-    `order` has the sources of the refresh, the preferred one first. `replaces_others` says whether
-    the source is also preferred to those that are not among them.
+    `order` has the sources of the refresh, the preferred one first. If `other` is not in it, a load
+    has read that source. Then `replaces_others` decides.
     """
     if other in order:
         return order.index(source) < order.index(other)

@@ -177,9 +177,7 @@ def test_a_further_file_without_rows_is_left_out(tmp_path):
     assert "practice.csv" not in (folder / "README.txt").read_text(encoding="utf-8")
 
 
-def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(
-    tmp_path,
-):
+def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(tmp_path):
     database = changed(
         built([SAMPLE, F1DB], tmp_path / "racedata.db"),
         "UPDATE sources SET address = 'https://example.org/f1db.zip?key=1' WHERE name = 'f1db'",

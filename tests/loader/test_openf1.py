@@ -247,14 +247,7 @@ def test_fastest_laps_are_those_from_the_second_lap_on(openf1, rows, lacking, sa
         (("driver_number", 99), "laps of number 99, which has no result"),
     ],
 )
-def test_a_race_with_a_wrong_lap_has_no_laps(
-    openf1,
-    rows,
-    lacking,
-    sample_database,
-    change,
-    why,
-):
+def test_a_race_with_a_wrong_lap_has_no_laps(openf1, rows, lacking, sample_database, change, why):
     rows["position"] = []
     repair(rows, sample_database)
     lap = next(row for row in rows["laps"] if row["driver_number"] == 1 and row["lap_number"] == 30)
@@ -649,9 +642,7 @@ def test_a_weekend_of_three_sources_is_known_within_half_an_hour_and_ends_with_t
     assert len(weekend.jolpica.answered) <= 300
 
 
-def test_401_for_a_day_is_one_line_and_asked_again_every_quarter_of_an_hour(
-    weekend,
-):
+def test_401_for_a_day_is_one_line_and_asked_again_every_quarter_of_an_hour(weekend):
     weekend.time.end = weekend.time.now + timedelta(days=1)
     weekend.is_live = lambda: True  # type: ignore[method-assign]
     refuse = LimitedApi(weekend.time, OpenF1Server({}, weekend.is_live).answer, LIMITS)

@@ -108,9 +108,7 @@ def test_a_part_with_fewer_drivers_is_too_small_except_fastest_laps_that_come_wi
 
 
 @pytest.mark.parametrize("order", [["api", "f1db"], ["f1db"], ["f1db", "openf1"]])
-def test_what_is_provisional_gives_way_to_every_source_that_is_not_less_preferred(
-    order,
-):
+def test_what_is_provisional_gives_way_to_every_source_that_is_not_less_preferred(order):
     old = fetched("openf1")._replace(is_provisional=True)
     assert by_preference(order, "f1db", replaces_others=False)(fetched("f1db"), old)
     assert not by_preference(["openf1"], "openf1", replaces_others=False)(old, loaded("f1db"))

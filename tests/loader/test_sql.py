@@ -19,9 +19,7 @@ def rows(db):
     return db.execute("SELECT * FROM drivers ORDER BY driverId").fetchall()
 
 
-def test_rows_are_inserted_with_all_columns_or_with_those_that_are_named(
-    db,
-):
+def test_rows_are_inserted_with_all_columns_or_with_those_that_are_named(db):
     db.execute(insertion("drivers", 3), (1, "ALO", "1981-07-29"))
     db.execute(insertion("drivers", ("driverId", "code"), rows=2), (2, "VER", 3, "STR"))
     assert rows(db) == [(1, "ALO", "1981-07-29"), (2, "VER", None), (3, "STR", None)]

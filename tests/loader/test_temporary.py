@@ -39,9 +39,7 @@ def working(folder):
             process.kill()
 
 
-def test_the_folder_of_a_killed_program_is_removed_and_that_of_a_running_one_stays(
-    tmp_path,
-):
+def test_the_folder_of_a_killed_program_is_removed_and_that_of_a_running_one_stays(tmp_path):
     with working(tmp_path) as (_, running), working(tmp_path) as (process, killed):
         process.send_signal(signal.SIGKILL)
         process.wait()

@@ -94,9 +94,7 @@ def test_clients_that_do_not_read_their_answers_do_not_delay_others(one_worker):
             assert list(answers(connection)) == [expected] * 100
 
 
-def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(
-    one_worker,
-):
+def test_clients_that_have_sent_a_part_of_a_request_do_not_delay_others(one_worker):
     health = request("/healthz")
     long = request("/healthz", "A: " + "x" * 8000, "B: " + "y" * 300)
     parts = [(health, size) for size in (0, 1, 20, -3, -2, -1)] + [
@@ -296,9 +294,7 @@ def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path):
         assert sum(map(is_closed, clients)) >= 18  # but for the answer that was being made
 
 
-def test_clients_that_do_not_close_their_connection_do_not_delay_others(
-    one_worker,
-):
+def test_clients_that_do_not_close_their_connection_do_not_delay_others(one_worker):
     health = request("/healthz")
     last = [
         request("/healthz", "Connection: close"),

@@ -27,7 +27,7 @@ CHECKS = (
     ),
     Check(
         "The qualifying of a weekend without a sprint is more than 30 hours before the race.",
-        "Times are in UTC: the date of one of the two may be that of the place.",
+        "Times are in UTC. One of the two may have the local date.",
         QUALIFYING,
         f"""
         SELECT race, sessions.date || ' ' || sessions.time AS "qualifying at",

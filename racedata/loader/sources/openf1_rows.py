@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, plural
 from racedata.loader.values import Value
 
 Json = dict[str, Any]
@@ -343,7 +343,7 @@ def status_of(row: Json) -> str | None:
     if isinstance(gap, str):
         laps = gap.removeprefix("+").split(" ")[0]
         if laps.isdecimal() and gap.upper().split(" ")[1:] in (["LAP"], ["LAPS"]):
-            return f"+{laps} Lap{'s' * (laps != '1')}"
+            return f"+{laps} {plural('Lap', int(laps))}"
     return None
 
 

@@ -189,7 +189,7 @@ class Weekend:
 def fill_stage(stage: Stage, old: ExistingDatabase, found: Sequence[tuple[Race, Rows]]) -> None:
     """Fills a stage with the races, and the lists that their records refer to."""
     for name in ("circuits", "constructors", "drivers"):
-        copy(stage, old, name, "")
+        copy(stage, old, name)
     insert_statuses(stage, "SELECT '', 0 WHERE 0")
     statuses = {
         status: id for id, status in stage.db.execute("SELECT statusId, status FROM stage.status")
@@ -210,7 +210,7 @@ def fill_stage(stage: Stage, old: ExistingDatabase, found: Sequence[tuple[Race, 
         stage.insert(table.name, names, [[row.get(name) for row in made] for name in names])
 
 
-def copy(stage: Stage, old: ExistingDatabase, name: str, condition: str) -> None:
+def copy(stage: Stage, old: ExistingDatabase, name: str, condition: str = "") -> None:
+    """Copies the rows of a table that fulfil a condition."""
     columns = BY_NAME[name].names
-    rows = old.db.execute(f"SELECT {', '.join(columns)} FROM {name} {condition}").fetchall()
-    stage.insert(name, columns, list(zip(*rows)))
+    old.copy(f"SELECT {', '.join(columns)} FROM {name} {condition}", stage, name, columns)
