@@ -63,6 +63,13 @@ def host_name(text: str) -> str:
         return name
 
 
+def on_or_off(text: str) -> bool:
+    """Parses `on` and `off`."""
+    if text not in ("on", "off"):
+        raise ValueError("on or off")
+    return text == "on"
+
+
 def proxies(text: str) -> TrustedProxies:
     """Parses comma-separated addresses and networks."""
     try:
@@ -88,7 +95,7 @@ def rate(name: str) -> Parse:
     return parse
 
 
-Affected = Literal["every answer", "the page", "no answer"]
+Affected = Literal["every answer", "the page", "the description", "no answer"]
 
 
 def setting(
@@ -238,6 +245,15 @@ class Settings:
         "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
         "separated by commas",
         affects="no answer",
+    )
+
+    download: bool = setting(
+        "RACEDATA_DOWNLOAD",
+        on_or_off,
+        "off",
+        "on|off",
+        "whether clients may download the database, from /racedata.db",
+        affects="the description",
     )
 
     @property
