@@ -17,7 +17,7 @@ import falcon
 from racedata.database import OpenFile
 from racedata.service.caching import Validators
 from racedata.service.ratelimit.clients import TrustedProxies
-from racedata.service.ratelimit.middleware import RateLimits, is_of_proxy
+from racedata.service.ratelimit.middleware import RateLimits, is_from_proxy
 from racedata.service.snapshot import Snapshot
 
 PATH = "/racedata.db"
@@ -93,22 +93,57 @@ class Download:
         ]
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        file, is_sent = self.data.file, False
-        status = self.precondition(req)
-        wanted = (0, file.size) if status else self.wanted(req, file.size)
-        if not status and wanted:
-            status = falcon.HTTP_200 if wanted == (0, file.size) else falcon.HTTP_206
-            is_sent = req.method == "GET"
-        # What nginx fetches for itself is not a client's.
-        if self.limits and not is_of_proxy(req.env, self.proxies):
-            self.limits.count(req, resp, tokens_of(wanted) if is_sent and wanted else 1)
+        file = self.data.file
+        status, (start, end) = self.selected(req, file.size)
+        is_sent = req.method == "GET" and status in (falcon.HTTP_200, falcon.HTTP_206)
+        self.count(req, resp, end - start if is_sent else 0)
+        self.refuse(req, status, file)
+        if is_sent and self.can_redirect(req):
+            resp.set_headers([("x-accel-redirect", IN_NGINX), ("etag", self.etag.dumps())])
+            return
+        resp.status = status
+        resp.set_headers(self.headers)
+        if status == falcon.HTTP_304:
+            return
+        resp.content_type = CONTENT_TYPE
+        if status == falcon.HTTP_206:
+            resp.set_header("content-range", f"bytes {start}-{end - 1}/{file.size}")
+        resp.content_length = end - start
+        if is_sent:
+            resp.stream = FilePart(file, start, end - start)
+
+    on_head = on_get
+
+    def selected(self, req: falcon.Request, size: int) -> tuple[str, Bounds]:
+        """The status that a request asks for: 200, 206, 304, 412 or 416; and the bytes to send."""
+        if status := self.precondition(req):
+            return status, (0, 0)
+        # A date is no strong validator: two files may have been built in the same second.
+        is_ours = req.get_header("If-Range") in (None, self.etag.dumps())
+        field = req.get_header("Range")
+        if not field or not is_ours or req.method != "GET":
+            return falcon.HTTP_200, (0, size)
+        bounds = range_of(field, size)
+        if not bounds:
+            return falcon.HTTP_416, (0, 0)
+        return falcon.HTTP_200 if bounds == (0, size) else falcon.HTTP_206, bounds
+
+    def count(self, req: falcon.Request, resp: falcon.Response, size: int) -> None:
+        """Counts a request that gets so many bytes. Raises HTTPTooManyRequests."""
+        # If nginx names no client, it fetches the file for all of them.
+        is_for_all = "HTTP_X_FORWARDED_FOR" not in req.env and is_from_proxy(req.env, self.proxies)
+        if self.limits and not is_for_all:
+            self.limits.count(req, resp, max(1, -(-size // BYTES_PER_TOKEN)))
+
+    def refuse(self, req: falcon.Request, status: str, file: OpenFile) -> None:
+        """Raises an HTTPError if the client gets neither the file nor a 304."""
         if status == falcon.HTTP_412:
             raise falcon.HTTPPreconditionFailed(
                 description="The database is not the one that If-Match or If-Unmodified-Since "
                 "expects; to get the whole new one, leave them out.",
                 headers=self.headers[:1],
             )
-        if not wanted:
+        if status == falcon.HTTP_416:
             raise falcon.HTTPRangeNotSatisfiable(
                 file.size,
                 description=f"Range is {req.get_header('Range', default='')[:50]!r}; expected one "
@@ -120,23 +155,6 @@ class Download:
                 "replaces it.",
                 retry_after=1,
             )
-        asks_for_redirect = req.get_header("X-Sendfile-Type") == "X-Accel-Redirect"
-        if is_sent and asks_for_redirect and self.is_for_nginx(req):
-            resp.set_headers([("x-accel-redirect", IN_NGINX), ("etag", self.etag.dumps())])
-            return
-        resp.status = status
-        resp.set_headers(self.headers)
-        if status == falcon.HTTP_304:
-            return
-        resp.content_type = CONTENT_TYPE
-        start, end = wanted
-        if status == falcon.HTTP_206:
-            resp.set_header("content-range", f"bytes {start}-{end - 1}/{file.size}")
-        resp.content_length = end - start
-        if is_sent:
-            resp.stream = FilePart(file, start, end - start)
-
-    on_head = on_get
 
     def precondition(self, req: falcon.Request) -> str:
         """The status 304 or 412 if a condition of the request demands it; else nothing."""
@@ -151,13 +169,15 @@ class Download:
             is_known = req.get_header("If-Modified-Since") == self.last_modified
         return falcon.HTTP_304 if is_known else ""
 
-    def is_for_nginx(self, req: falcon.Request) -> bool:
-        """Whether nginx reads the conditions of a request as they are read here.
+    def can_redirect(self, req: falcon.Request) -> bool:
+        """Whether nginx is ready to send the file, and reads the conditions as they are read here.
 
         It trusts a date in If-Range, and does not ignore an invalid If-Unmodified-Since.
         """
         return (
-            req.get_header("If-Match") in (None, self.etag.dumps())
+            req.get_header("X-Sendfile-Type") == "X-Accel-Redirect"
+            and is_from_proxy(req.env, self.proxies)
+            and req.get_header("If-Match") in (None, self.etag.dumps())
             and req.get_header("If-Unmodified-Since") is None
             and (req.get_header("If-Range") or '"').endswith('"')
         )
@@ -167,18 +187,6 @@ class Download:
         return any(
             tag == "*" or (tag == self.etag and not (is_strong and tag.is_weak)) for tag in tags
         )
-
-    def wanted(self, req: falcon.Request, size: int) -> Bounds | None:
-        """The bytes that a request wants; None if the file does not have them."""
-        # A date is no strong validator: two files may have been built in the same second.
-        is_ours = req.get_header("If-Range") in (None, self.etag.dumps())
-        field = req.get_header("Range")
-        return range_of(field, size) if field and is_ours and req.method == "GET" else (0, size)
-
-
-def tokens_of(wanted: Bounds) -> int:
-    """As how many requests the rate limits count a download."""
-    return -(-(wanted[1] - wanted[0]) // BYTES_PER_TOKEN)
 
 
 def is_before(field: str | None, time: datetime) -> bool:

@@ -58,10 +58,11 @@ def serving(front, database, folder, **settings):
 FRONTS = ["gunicorn", "nginx"]
 
 
-@pytest.fixture(scope="module", params=FRONTS)
+@pytest.fixture(scope="module", params=[*FRONTS, "threads"])
 def site(request, large, tmp_path_factory):
     """A service without rate limits that offers its database."""
-    with serving(request.param, large, tmp_path_factory.mktemp("site"), **OFF) as (address, _):
+    settings = {**OFF, "GUNICORN_CMD_ARGS": "--threads=4" if request.param == "threads" else ""}
+    with serving(request.param, large, tmp_path_factory.mktemp("site"), **settings) as (address, _):
         yield address
 
 
@@ -309,6 +310,11 @@ def test_nginx_sends_no_other_file_than_the_one_that_was_checked(large, tmp_path
         assert response.status == 503
         assert response.headers["Retry-After"] == "10"
         assert response.headers["Content-Type"] == "application/problem+json"
+
+
+def test_a_client_cannot_pretend_to_be_nginx(site, large):
+    response, body = get(site, X_Sendfile_Type="X-Accel-Redirect")
+    assert (response.status, len(body)) == (200, large.stat().st_size)
 
 
 def test_a_client_cannot_reach_what_nginx_fetches(site):

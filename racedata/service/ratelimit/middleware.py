@@ -67,9 +67,9 @@ class RateLimits:
         ]
 
 
-def is_of_proxy(env: dict[str, Any], proxies: TrustedProxies) -> bool:
-    """Whether a trusted proxy has sent this request for itself: it names no client."""
-    return "HTTP_X_FORWARDED_FOR" not in env and proxies.trusts(parse_ip(env["REMOTE_ADDR"]))
+def is_from_proxy(env: dict[str, Any], proxies: TrustedProxies) -> bool:
+    """Whether a trusted proxy has sent this request."""
+    return proxies.trusts(parse_ip(env.get("REMOTE_ADDR", "")))
 
 
 def is_preflight(env: dict[str, Any]) -> bool:
