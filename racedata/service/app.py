@@ -24,7 +24,7 @@ from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
-from racedata.service.requested import METHODS, RequestParser
+from racedata.service.request import METHODS, RequestParser
 from racedata.service.settings import Affected, Settings
 from racedata.service.snapshot import Snapshot
 
@@ -147,7 +147,7 @@ def application(settings: Settings) -> ReloadingApp:
     app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := app.data.sample_notice():
         log.warning(notice)
-    # gunicorn forks its workers from this process. It looks for a new file before each fork, so a
+    # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)
     # Objects made at start are never freed, so the garbage collector can skip them, and workers

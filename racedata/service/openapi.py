@@ -16,7 +16,7 @@ from racedata import __version__
 from racedata.service import download, queries
 from racedata.service.addresses import CSV, FILTERS, ICS, JSON, Grammar
 from racedata.service.endpoint import Endpoint
-from racedata.service.requested import ACCEPTED, Requested
+from racedata.service.request import ACCEPTED, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, named
 from racedata.service.serializers import ECHO
 from racedata.service.settings import Settings
@@ -133,7 +133,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
 def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
     """The 200 response of an endpoint, with the real answer at `address` as its example."""
     answer = endpoint.answer(
-        Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base)
+        ParsedRequest(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base)
     )
     return response(
         endpoint.summary + ".",

@@ -236,7 +236,7 @@ def large_database(sample_database, tmp_path):
     return path
 
 
-def test_a_file_for_which_there_is_no_memory_now_is_served_when_there_is(
+def test_a_file_that_needs_too_much_memory_is_served_once_memory_is_free(
     service, path, large_database, caplog
 ):
     before = town(service)
