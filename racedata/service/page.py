@@ -32,8 +32,6 @@ LAYOUT, BODY = (
 )
 Asked = Mapping[str, str]  # when a refresh last asked each source
 CONTENT_TYPE = "text/html; charset=utf-8"
-# The script fills it with how long ago that was.
-AGO = '<span class="ago" data-since="{}"></span>'
 # their places on the page; no text has these, because texts are escaped
 CHECKED, SOURCES = "<!--checked-->", "<!--sources-->"
 
@@ -83,7 +81,7 @@ class Page:
         """The page for the times at which refreshes last asked: these times, and a Document."""
         text, checked = "", max(asked.values(), default="")
         if checked > self.built:  # else it is clear
-            text = f" Sources last checked {in_zone(checked)}{AGO.format(checked)}."
+            text = f" Sources last checked {ago(checked)}."
         items = source_items(self.sources, self.newest, asked)
         html = self.html.replace(CHECKED, text).replace(SOURCES, "\n".join(items))
         return asked, Document(self.validators(asked), html, CONTENT_TYPE, HEADERS)
@@ -131,6 +129,11 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
 def in_zone(written: str) -> str:
     """A time with its time zone, which the script of the page changes to the reader's."""
     return f'{latest.moment(written)} <span class="zone">UTC</span>'
+
+
+def ago(written: str) -> str:
+    """A past time, which the script of the page changes to how long ago that was."""
+    return f'<span class="ago" data-since="{written}">{in_zone(written)}</span>'
 
 
 def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
@@ -202,7 +205,7 @@ def newest_in_words(newest: Row) -> str:
 def freshness(read: str, asked: str) -> str:
     """A sentence that says when a source was last read, or since then asked for news."""
     verb, at = ("Asked for news", asked) if asked > read else ("Read", read)
-    return f"{verb} {in_zone(at)}{AGO.format(at)}."
+    return f"{verb} {ago(at)}."
 
 
 def with_link(text: str, url: str | None) -> str:

@@ -196,13 +196,14 @@ def test_the_page_says_how_long_ago_a_source_was_read_in_the_largest_unit(browse
         Date.now = now
         return said"""
     )
-    assert said == [
-        "",
-        " (0 minutes ago)",
-        " (1 minute ago)",
-        " (59 minutes ago)",
-        " (2 hours ago)",
-        " (3 days ago)",
+    at, *others = said
+    assert re.search(r" 20\d\d, ", at)  # a clock that is behind
+    assert others == [
+        "0 minutes ago",
+        "1 minute ago",
+        "59 minutes ago",
+        "2 hours ago",
+        "3 days ago",
     ]
 
 
