@@ -1,7 +1,7 @@
 """Keeps the database fresh: `racedata refresh --follow`, until a signal ends it.
 
-Each source has a process of its own, so none that is slow or fails delays another. The rules for
-the times at which to look are in schedule.py.
+Each source has its own process, so a slow or failing one does not delay the others. The rules for
+the times of checks are in schedule.py.
 """
 
 import math
@@ -15,16 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.errors import LoadError, NotYet
+from racedata.loader.errors import FAULTS, LoadError, NotYet
 from racedata.loader.existing import open_read_only
 from racedata.loader.processes import Children, Sleep, Waiter
-from racedata.loader.replacement import (
-    FAULTS,
-    fault_text,
-    interrupted_by_end_signals,
-    progress_of_terminal,
-    say,
-)
+from racedata.loader.program import fault_text, progress_of_terminal, say
 from racedata.loader.schedule import (
     DAY,
     LATER,
@@ -32,14 +26,15 @@ from racedata.loader.schedule import (
     after_race,
     as_stored,
     expected_records,
-    next_look,
+    next_check,
     retry_wait,
     soon_after,
     to_ask,
 )
+from racedata.loader.signals import interrupted_by_end_signals
 
 NEVER = datetime.min.replace(tzinfo=UTC)
-# at a time: a long wait would not notice that the machine was suspended, or its clock set
+# the longest sleep, to notice that the machine was suspended or its clock set
 WAIT_SECONDS = 600
 
 
@@ -53,20 +48,20 @@ class Followed(NamedTuple):
     refresh: Callable[[], str]
     # all sessions of a weekend together; else after each session
     publishes_after_race: bool = False
-    # how long after the planned end of a session it may have records; None: FIRST_LOOK counts
+    # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: timedelta | None = None
     is_provisional: bool = False  # whether its records only count until another source has them
 
 
 @dataclass
 class Following:
-    """A source, and when to look at it."""
+    """A source, and when to check it."""
 
     source: Followed
     due: datetime
     refreshed: datetime = NEVER
     failures: int = 0  # in a row
-    is_refused: bool = False  # at the last look
+    is_refused: bool = False  # at the last check
 
 
 class Loop:
@@ -89,19 +84,19 @@ class Loop:
         )
 
     def run(self, source: Followed) -> Never:
-        """Follows a source for good."""
+        """Follows a source until the process ends."""
         following = Following(source, self.clock())
         while True:
-            self.look(following)
+            self.check(following)
 
-    def look(self, each: Following) -> None:
-        """Waits until a source is due, looks at it, and decides when it is due again."""
+    def check(self, each: Following) -> None:
+        """Waits until a source is due, checks it, and decides when it is due again."""
         # If the clock was set back, it may be due in the far future: then it is due now.
         while 0 < (seconds := (each.due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
         try:
             self.refresh_if_needed(each)
-            each.due, each.failures = min(self.next_look(each), each.refreshed + DAY), 0
+            each.due, each.failures = min(self.next_check(each), each.refreshed + DAY), 0
             each.is_refused = False
         except NotYet as error:
             each.due = self.clock() + LATER
@@ -111,8 +106,9 @@ class Loop:
         except FAULTS as error:
             each.failures += 1
             each.due = self.clock() + retry_wait(each.failures)
-            with suppress(*FAULTS):  # there may be no database
-                each.due = min(each.due, self.next_look(each))  # a failure never delays a look
+            # A failure never postpones a regular check. The database may be missing.
+            with suppress(*FAULTS):
+                each.due = min(each.due, self.next_check(each))
             self.complain(error, each.due)
 
     def refresh_if_needed(self, each: Following) -> None:
@@ -126,8 +122,8 @@ class Loop:
             self.report(changed)
         each.refreshed = now
 
-    def next_look(self, each: Following) -> datetime:
-        return next_look(self.expected_of(each.source), self.clock())
+    def next_check(self, each: Following) -> datetime:
+        return next_check(self.expected_of(each.source), self.clock())
 
     def expected_of(self, source: Followed) -> list[Expected]:
         expected = as_stored(self.expected(), source.is_provisional)
@@ -139,7 +135,7 @@ class Loop:
 
 
 class Preparation:
-    """What must be done before sources can be followed, and again if the database vanishes."""
+    """The step before sources can be followed, repeated if the database vanishes."""
 
     def __init__(self, prepare: Callable[[], str], is_enough: Callable[[], bool]) -> None:
         """`prepare` returns what it did, in one line, or raises one of FAULTS.
@@ -150,7 +146,7 @@ class Preparation:
         self.due, self.failures, self.is_done = time.monotonic(), 0, False
 
     def run(self, complain: Callable[[Exception, datetime], None]) -> None:
-        """Does it, if it is due."""
+        """Prepares, if that is due."""
         if self.due > time.monotonic():
             return
         try:
@@ -170,12 +166,10 @@ def follow(
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
-    """Follows the sources until a signal or the end of the process `parent`.
+    """Follows the sources until a signal, or until the process `parent` ends.
 
-    Both leave the database whole.
-
-    Each has a name, and a function that makes it: this is called in its process, with a function to
-    sleep.
+    Both leave the database intact. Each source has a name and a function that makes it, which is
+    called in the source's process with a function to sleep.
     """
 
     def expected() -> list[Expected]:

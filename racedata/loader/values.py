@@ -20,7 +20,7 @@ class Parser:
         self.expected = expected  # for messages: `expected …`
         self.fullmatch = re.compile(pattern).fullmatch
         self.convert = convert  # turns a text that matches into the value; may raise ValueError too
-        # whether the texts of a column are mostly the same few, so that values are remembered
+        # whether to remember values, because the column has few distinct texts
         self.repeats = repeats
 
     def __call__(self, text: str) -> int | str:
@@ -184,3 +184,12 @@ def id_in(ids: Collection[int], expected: str) -> Parser:
         return number
 
     return Parser(expected, _DIGITS, convert, repeats=True)
+
+
+def timestamp(time: datetime) -> str:
+    """A time as the database has it, such as `2023-07-02T13:00:00Z`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def utc_now() -> str:
+    return timestamp(datetime.now(UTC))

@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 
 import falcon
 
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 
 Key = tuple[str, str, str, int, int, tuple[str, ...]]
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
-# how much more memory bodies take than their bytes: measured with four threads and bodies to 60 KB
+# the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
 FRAGMENTED = 9 / 8
 
-# Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment
-# anyway (1,448 bytes).
+# Shorter answers are not compressed: with 500 bytes of headers, they fit into one TCP segment
+# (1,448 bytes) anyway.
 SMALL = 900
 # Level 3 takes half the time of level 6, for answers that are a tenth longer
 # (scripts/bench/README.md).
@@ -105,18 +105,18 @@ class Cache:
         self._bodies: OrderedDict[Key, Body] = OrderedDict()  # in the order of their last use
         self._lock = threading.Lock()
 
-    def find(self, requested: Requested) -> Body | None:
+    def find(self, request: ParsedRequest) -> Body | None:
         """The cached body; None if there is none."""
-        key = key_of(requested)
+        key = key_of(request)
         with self._lock:
             body = self._bodies.get(key)
             if body is not None:
                 self._bodies.move_to_end(key)
             return body
 
-    def put(self, requested: Requested, body: Body) -> None:
+    def put(self, request: ParsedRequest, body: Body) -> None:
         """Caches a body whose content `compressed` returned."""
-        key = key_of(requested)
+        key = key_of(request)
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
@@ -139,13 +139,13 @@ def decompressed(body: bytes) -> bytes:
 def accepts_gzip(env: dict[str, Any]) -> bool:
     """Whether the request prefers gzip."""
     field = env.get("HTTP_ACCEPT_ENCODING")
-    # that of a browser has about 30
+    # browsers send about 30 characters
     return field is not None and len(field) <= 200 and prefers_gzip(field)
 
 
 @lru_cache(maxsize=1024)
 def prefers_gzip(field: str) -> bool:
-    """Whether an Accept-Encoding header accepts gzip, at least as much as no coding.
+    """Whether an Accept-Encoding header prefers gzip to no coding, or both equally.
 
     See RFC 9110, 12.5.3.
 
@@ -158,9 +158,9 @@ def prefers_gzip(field: str) -> bool:
     return gzip > 0 and gzip >= weights.get("identity", others)
 
 
-def key_of(requested: Requested) -> Key:
+def key_of(request: ParsedRequest) -> Key:
     """The cache key of a request. Its path and ending identify the whole address."""
-    address, limit, offset, base_url, sessions = requested
+    address, limit, offset, base_url, sessions = request
     return base_url, address.path, address.ending, limit, offset, sessions
 
 

@@ -12,11 +12,11 @@ from operator import itemgetter
 from typing import ClassVar
 
 from racedata.service import calendars, queries, serializers
-from racedata.service.addresses import ENDINGS, ICS, Rules
+from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
 from racedata.service.queries import Filters, RecordTable
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json, Row
 from racedata.service.snapshot import Snapshot
 
@@ -88,7 +88,7 @@ class Races(Endpoint):
 
     name = "races"
     summary = "Races with their sessions: a season's calendar, or one race"
-    rules = Rules(RESULT_FILTERS, endings=ENDINGS)
+    rules = Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS))
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 
@@ -96,22 +96,21 @@ class Races(Endpoint):
     def calendar_writer(self) -> calendars.Calendars:
         return calendars.Calendars(self.data, self.catalogue, self.settings.series)
 
-    def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
-        address, filters = requested.address, selection.filters
+    def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
+        address, filters = request.address, selection.filters
         if (
             filters
             and address.ending == ICS
             and address.season == "current"
             and address.round is None
         ):
-            # In winter, no race of this season is to come: subscribers see those of the seasons
-            # after it too.
+            # In winter the season has no races left, so subscribers also get the following seasons.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
             current, _ = self.catalogue.season_and_round("current", None)
             ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= current]
-            return self.page_of_ids(ids, requested.limit, requested.offset)
-        return super().select_page(selection, requested)
+            return self.page_of_ids(ids, request.limit, request.offset)
+        return super().select_page(selection, request)
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         return self.page_of_ids(self.ids_that_match(filters), limit, offset)
@@ -126,11 +125,11 @@ class Races(Endpoint):
         return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
     def write(
-        self, requested: Requested, selection: Selection, total: int, objects: list[Json]
+        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
     ) -> bytes:
-        if requested.address.ending == ICS:
-            return self.calendar_writer.write(objects, requested.address, requested.sessions)
-        return super().write(requested, selection, total, objects)
+        if request.address.ending == ICS:
+            return self.calendar_writer.write(objects, request.address, request.sessions)
+        return super().write(request, selection, total, objects)
 
 
 class Entrants(Endpoint):
@@ -149,7 +148,7 @@ class Entrants(Endpoint):
         )
 
     def ids_that_match(self, filters: Filters) -> Collection[int] | None:
-        """The ids of those that match; None if all match."""
+        """The ids that match; None if all match."""
         column = queries.RESULT_COLUMNS[self.name]
         if any(
             filter in filters for filter in self.standings.filter_columns if filter != self.name
@@ -159,7 +158,7 @@ class Entrants(Endpoint):
             )
         if not filters:
             return None
-        if set(filters) == {self.name}:  # also those who never raced
+        if set(filters) == {self.name}:  # even one who never raced
             return [int(filters[self.name])]
         return queries.ids_of_entrants(self.data, column, filters)
 

@@ -180,7 +180,7 @@ def accepted_filters(rules: Rules) -> str:
         others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
         text += (
             f" Also {' and '.join(rules.only_beside)}, "
-            f"with no other filter than {' and '.join(sorted(others))}."
+            f"combined only with {' and '.join(sorted(others))}."
         )
     return text
 
@@ -208,7 +208,7 @@ def limits_in_words(settings: Settings) -> str:
     """The rate limits in words."""
     units = {seconds: unit for unit, seconds in WINDOWS.items()}
     named = [
-        f"{limit.quota} request{'s' * (limit.quota != 1)} per {units[limit.window]}"
+        f"{page.counted(limit.quota, 'request')} per {units[limit.window]}"
         for limit in settings.rate_limits
     ]
     if not named:

@@ -13,7 +13,7 @@ from racedata.service.addresses import Grammar
 from racedata.service.calendars import sessions_of
 from racedata.service.catalogue import full_name, place_of
 from racedata.service.endpoint import Endpoint
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json, gap_time
 from racedata.service.snapshot import public_name
 
@@ -29,15 +29,15 @@ class Ask:
         self.endpoints, self.grammar = {endpoint.name: endpoint for endpoint in endpoints}, grammar
 
     def __call__(self, address: str, limit: int) -> list[Json]:
-        requested = Requested(self.grammar.parse(address), limit, 0, "")
-        endpoint = self.endpoints[requested.address.endpoint]
-        objects: list[Json] = endpoint.answer(requested)["MRData"][endpoint.table][endpoint.objects]
+        request = ParsedRequest(self.grammar.parse(address), limit, 0, "")
+        endpoint = self.endpoints[request.address.endpoint]
+        objects: list[Json] = endpoint.answer(request)["MRData"][endpoint.table][endpoint.objects]
         return objects
 
     def total(self, address: str) -> int:
         """The number of records that match."""
-        requested = Requested(self.grammar.parse(address), 0, 0, "")
-        return int(self.endpoints[requested.address.endpoint].answer(requested)["MRData"]["total"])
+        request = ParsedRequest(self.grammar.parse(address), 0, 0, "")
+        return int(self.endpoints[request.address.endpoint].answer(request)["MRData"]["total"])
 
     def provisional(self, race: Json) -> str:
         """A sentence as HTML if the result of a race is provisional."""

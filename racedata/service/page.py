@@ -54,7 +54,7 @@ HEADERS = [
     ("referrer-policy", "no-referrer"),
 ]
 
-# The names on the page of tables whose rows are counted.
+# Labels of the tables whose rows are counted.
 COUNTED = {
     "races": "Races",
     "circuits": "Circuits",
@@ -122,6 +122,7 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
         ),
         coverage="\n".join(coverage_rows(data.coverage())),
         sources=SOURCES,
+        download=download_block(settings, data),
     )
     return document("racedata: Formula One data", body)
 
@@ -157,13 +158,13 @@ def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]
         link = f"{settings.base_link}/corrections.json"
         yield (
             "Corrections",
-            with_link(f"{corrected:,} value{'s' * (corrected > 1)} corrected", link),
+            with_link(f"{counted(corrected, 'value')} corrected", link),
         )
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
 
 def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """The rows of the table that says of which seasons and races there are records, as HTML."""
+    """The rows of the coverage table, as HTML."""
     for kind in KINDS.values():
         if covered := coverage.get(kind.name):
             first, last, races, run = (covered[key] for key in ("first", "last", "races", "run"))
@@ -211,3 +212,20 @@ def freshness(read: str, asked: str) -> str:
 def with_link(text: str, url: str | None) -> str:
     """A text as HTML, as a link if there is a URL."""
     return f'<a href="{escape(url)}">{escape(text)}</a>' if url else escape(text)
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 request`, `2,000 requests`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def download_block(settings: Settings, data: Snapshot) -> str:
+    """How to download the database, as HTML; nothing if the service does not offer it."""
+    if not settings.download:
+        return ""
+    return (
+        f'<p id="download"><a href="racedata.db">racedata.db</a> is the whole database, an SQLite '
+        f"file of {data.file.size / 1e6:.1f} MB. What is in it has the licences of its "
+        '<a href="#sources">sources</a>. The limits count it as one request for each 256 KB, '
+        "and at most as a quarter of the requests that a limit allows.</p>"
+    )

@@ -112,7 +112,7 @@ def test_a_wrong_value_is_replaced_and_counted(load, line, sql, right):
     assert select(database, f"SELECT {sql}") == [(right,)]
 
 
-def test_a_correction_whose_wrong_value_is_not_there_is_obsolete_and_not_applied(load):
+def test_a_correction_whose_wrong_value_is_missing_is_obsolete_and_not_applied(load):
     run, database = load("drivers,alonso,number,15,41,a test")
     assert "obsolete correction, not applied: drivers alonso number is 14, not 15\n" in run.stdout
     assert select(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [(14,)]
@@ -151,11 +151,11 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
         ),
         (
             "races,2023/18,round,18,17,a test",
-            ": races 2023/18 round: '17'; it would make two rows the same",
+            ": races 2023/18 round: '17'; expected no two rows with the same key",
         ),
         (
             "drivers,alonso,surname,Alonso,\\N,a test",
-            r": drivers alonso surname: '\\N'; it must be known",
+            r": drivers alonso surname: '\\N'; expected a known value",
         ),
     ],
 )
@@ -390,7 +390,7 @@ def test_an_obsolete_constructor_is_named_as_in_the_file(load):
         ),
         (
             "results,2023/18/alonso,constructor,aston_martin,\\N,a test",
-            r"constructor: '\\N'; it must be known",
+            r"constructor: '\\N'; expected a known value",
         ),
         ("results,2023/18/alonso/14/1,grid,1,2,a test", "grid: a key of 5 parts; expected 3 or 4"),
         ("qualifying,2023/18/alonso/14,q1,1,2,a test", "q1: a key of 4 parts; expected 3"),
@@ -480,7 +480,7 @@ def test_a_database_of_schema_6_does_not_say_what_was_corrected_before(tmp_path)
     assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 
 
-def test_of_a_further_source_the_table_has_only_what_was_taken(tmp_path):
+def test_the_table_has_only_corrections_of_records_that_a_merge_used(tmp_path):
     def gone(row):
         return None if row["raceId"] == "67" else row
 

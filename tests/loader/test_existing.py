@@ -28,7 +28,7 @@ from racedata.database import OLDEST_VERSION, SCHEMA_VERSION
 from racedata.loader.build import provide, rebuild
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.replacement import END_SIGNALS
+from racedata.loader.signals import END_SIGNALS
 
 RACEDATA = [sys.executable, "-m", "racedata"]
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"
@@ -177,7 +177,7 @@ print(needed_at({str(old)!r}))
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=program, capture_output=True, text=True, timeout=60
     )
-    what = "an earlier version built the database: building it again, from its own tables"
+    what = "the database was built by an earlier version: rebuilding it from its own tables"
     assert run.stdout == f"{what}\n\n"
     assert rows_as_before(old) == before
 
