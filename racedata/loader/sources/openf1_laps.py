@@ -160,6 +160,8 @@ def stop_rows(
             continue
         if number not in entries:
             raise Undecided(f"no driver here for number {number}")
+        if lap in (stop[0] for stop in found[number]):
+            raise Undecided(f"two stops of number {number} in lap {lap}")
         found[number].append((lap, duration, left))
     driven_through = laps_behind_safety_car(list(found.values()), drivers)
     made: list[tuple[int, datetime, dict[str, Value]]] = []
