@@ -227,6 +227,18 @@ def test_laps_have_the_times_and_places_of_the_other_sources(
     assert first == exact
 
 
+def test_places_of_laps_are_unknown_if_changes_are_missing(openf1, rows, lacking, sample_database):
+    rows["position"] = []
+    repair(rows, sample_database)
+    rows["position"] = [row for n, row in enumerate(rows["position"]) if n % 1000 < 500 or n % 3]
+    refresh(lacking, openf1)
+    columns = "lap, position"
+    new, old = (facts(each, "lap_times", columns, 18) for each in (lacking, sample_database))
+    known = {row for row in new if row[2]}
+    assert 0 < len(known) < len(new)
+    assert known <= {*old}
+
+
 def test_fastest_laps_are_those_from_the_second_lap_on(openf1, rows, lacking, sample_database):
     rows["position"] = []
     repair(rows, sample_database)
@@ -680,6 +692,13 @@ def test_a_broken_answer_is_one_line_and_what_came_before_is_stored(openf1, lack
     assert rounds_with(lacking, "results") == {9, 18}
 
 
+def test_an_answer_that_stays_broken_keeps_only_its_own_race_from_being_stored(openf1, lacking):
+    openf1.faults = {2: FAULTS["html"]}  # the drivers of the first weekend
+    with pytest.raises(LoadError, match=r"/drivers\?meeting_key=1213: .*expected JSON"):
+        refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {18}
+
+
 @pytest.mark.parametrize("header", [{}, {"Retry-After": "7"}], ids=["alone", "Retry-After"])
 def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
     openf1.faults = {1: lambda body: (429, header, b""), 2: lambda body: (429, header, b"")}
@@ -1115,6 +1134,14 @@ def test_a_date_without_a_zone_is_utc(monkeypatch):
         monkeypatch.undo()
         tzset()
     assert found == datetime(2023, 10, 22, 19, tzinfo=UTC)
+
+
+def test_a_time_of_zero_in_qualifying_is_refused_with_one_line(openf1, rows, lacking):
+    next(row for row in rows["session_result"] if row["session_key"] == 9207)["duration"] = [0] * 3
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, qualifying (quali) left out: http://" in said
+    assert "duration: '0'; expected seconds, more than 0" in said
+    assert 18 not in rounds_with(lacking, "qualifying")
 
 
 def test_two_stops_of_a_driver_in_a_lap_are_refused(openf1, rows, lacking):

@@ -264,6 +264,7 @@ class OpenF1(Source):
             of_year = [race for race in races if race.year == year]
             found: list[tuple[Race, Rows]] = []
             remarks: list[str] = []
+            failed = False  # whether the race before did
             try:
                 with closing(ExistingDatabase(wanted.known.path)) as old:
                     entrants = Entrants(old.db, year)
@@ -272,9 +273,16 @@ class OpenF1(Source):
                         # The limit of bytes is that of a race.
                         client = self.client(wanted.progress)
                         rows = self.of_race(client, race, entrants, remarks)
-                    except WrongValue as error:
+                    except NotYet:
+                        raise
+                    except LoadError as error:
+                        # Only if the next race fails too, it is not this race's own fault.
                         faults.append(str(error))
+                        if failed:
+                            break
+                        failed = True
                         continue
+                    failed = False
                     found.append((race, rows))
                     asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
             finally:
@@ -284,7 +292,7 @@ class OpenF1(Source):
                 if any(rows for _, rows in found) or asked != asked_before(wanted.known):
                     self.store(wanted, found, asked)
         if faults:
-            raise LoadError("; ".join(faults))
+            raise LoadError("; ".join(dict.fromkeys(faults)))
         return f" after {self.pace.requests - before} requests to {self.address}"
 
     def store(self, wanted: Wanted, found: list[tuple[Race, Rows]], asked: dict[str, str]) -> None:
