@@ -230,7 +230,7 @@ def test_laps_have_the_times_and_places_of_the_other_sources(
 def test_places_of_laps_are_unknown_if_changes_are_missing(openf1, rows, lacking, sample_database):
     rows["position"] = []
     repair(rows, sample_database)
-    rows["position"] = [row for n, row in enumerate(rows["position"]) if n % 1000 < 500 or n % 3]
+    rows["position"] = rows["position"][: len(rows["position"]) // 2]
     refresh(lacking, openf1)
     columns = "lap, position"
     new, old = (facts(each, "lap_times", columns, 18) for each in (lacking, sample_database))
