@@ -136,11 +136,11 @@ lock: build/lock/build.in  ## take the newest versions into deploy/requirements.
 	@$(LOCK) deploy/requirements.lock --upgrade
 	@$(LOCK_TESTS) tests/requirements.lock --upgrade
 
-# The tests compare the version with that of README.md and of the image, and the lock with setup.cfg.
+# The tests compare the version with that of docs/run.md and of the image, and the lock with setup.cfg.
 release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: version, changelog, documents, lock, wheel, audit, image (needs the network)
 	@grep -m 1 "^## " CHANGELOG.md | grep -qF "[$$(.venv/bin/racedata --version | cut -d " " -f 2)] - 2" || \
 		{ echo "CHANGELOG.md: expected the version of racedata/__init__.py and its date at the top" >&2; exit 1; }
-	@.venv/bin/pytest --quiet tests/test_readme.py tests/test_makefile.py
+	@.venv/bin/pytest --quiet tests/test_documents.py tests/test_makefile.py
 	@cp deploy/requirements.lock build/lock/new.lock && $(LOCK) build/lock/new.lock
 	@cmp -s deploy/requirements.lock build/lock/new.lock || \
 		{ echo "deploy/requirements.lock is not what setup.cfg needs; run: make lock" >&2; exit 1; }
