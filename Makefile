@@ -18,7 +18,7 @@ endif
 # More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench picture lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -76,6 +76,9 @@ test-wheel: dist  ## run the tests of `make test` against the wheel, without the
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
+
+picture: .venv/installed-test .venv/installed-system  ## take the picture in README.md: DATABASE=file (needs Chromium)
+	@.venv/bin/python scripts/picture.py
 
 lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff check --quiet .

@@ -22,7 +22,7 @@ WIDTH, HEIGHT = 960, 640
 
 
 def opened() -> webdriver.Chrome:
-    """A browser in daylight, with a fixed size and time zone, so that the picture stays the same."""
+    """A browser in daylight, with a fixed size and time zone, so that pictures are alike."""
     options = webdriver.ChromeOptions()
     for option in ("--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"):
         options.add_argument(option)

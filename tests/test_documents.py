@@ -121,9 +121,13 @@ def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
 
 
 def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it():
-    documented = [[cell.replace("`", "") for cell in row] for row in table("Variable", SETTINGS)[1:]]
-    special = {"WEB_CONCURRENCY": "one per core, at most 8", "RACEDATA_DATABASE": "[where it is](run.md#the-database-file)",
-}
+    documented = [
+        [cell.replace("`", "") for cell in row] for row in table("Variable", SETTINGS)[1:]
+    ]
+    special = {
+        "WEB_CONCURRENCY": "one per core, at most 8",
+        "RACEDATA_DATABASE": "[where it is](run.md#the-database-file)",
+    }
     assert documented == [
         [
             variable,
@@ -167,7 +171,7 @@ def test_the_comparison_says_what_the_service_answers():
     cells = compared()
     assert cells["Largest page"] == f"{Settings().max_limit:,} records"
     assert in_code(cells["Calendars and tables"]) == [".ics", ".csv"]
-    assert {*in_code(cells["Calendars and tables"])} < {f".{ending}" for ending in ENDINGS}
+    assert {*in_code(cells["Calendars and tables"])} < {*ENDINGS}
     assert cells["Practice and sprint qualifying"] == "yes"
     assert {"practice", "sprint_qualifying"} <= {*KINDS}
 
@@ -338,11 +342,7 @@ def test_the_table_of_sources_says_which_kinds_of_records_a_refresh_gets_from_ea
 
 
 def test_the_page_for_analysts_says_what_a_row_of_every_table_is():
-    described = {
-        name
-        for row in table("Table", ANALYSTS)[1:]
-        for name in in_code(row[0])
-    }
+    described = {name for row in table("Table", ANALYSTS)[1:] for name in in_code(row[0])}
     schema = (PACKAGE / "schema.sql").read_text(encoding="utf-8")
     assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
 

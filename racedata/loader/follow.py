@@ -26,7 +26,7 @@ from racedata.loader.schedule import (
     after_race,
     as_stored,
     expected_records,
-    next_look,
+    next_check,
     retry_wait,
     soon_after,
     to_ask,
@@ -48,7 +48,7 @@ class Followed(NamedTuple):
     refresh: Callable[[], str]
     # all sessions of a weekend together; else after each session
     publishes_after_race: bool = False
-    # how long after the planned end of a session it may have records; None: FIRST_LOOK counts
+    # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: timedelta | None = None
     is_provisional: bool = False  # whether its records only count until another source has them
 
@@ -87,16 +87,16 @@ class Loop:
         """Follows a source until the process ends."""
         following = Following(source, self.clock())
         while True:
-            self.look(following)
+            self.check(following)
 
-    def look(self, each: Following) -> None:
+    def check(self, each: Following) -> None:
         """Waits until a source is due, checks it, and decides when it is due again."""
         # If the clock was set back, it may be due in the far future: then it is due now.
         while 0 < (seconds := (each.due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
         try:
             self.refresh_if_needed(each)
-            each.due, each.failures = min(self.next_look(each), each.refreshed + DAY), 0
+            each.due, each.failures = min(self.next_check(each), each.refreshed + DAY), 0
             each.is_refused = False
         except NotYet as error:
             each.due = self.clock() + LATER
@@ -108,7 +108,7 @@ class Loop:
             each.due = self.clock() + retry_wait(each.failures)
             # A failure never postpones a regular check. The database may be missing.
             with suppress(*FAULTS):
-                each.due = min(each.due, self.next_look(each))
+                each.due = min(each.due, self.next_check(each))
             self.complain(error, each.due)
 
     def refresh_if_needed(self, each: Following) -> None:
@@ -122,8 +122,8 @@ class Loop:
             self.report(changed)
         each.refreshed = now
 
-    def next_look(self, each: Following) -> datetime:
-        return next_look(self.expected_of(each.source), self.clock())
+    def next_check(self, each: Following) -> datetime:
+        return next_check(self.expected_of(each.source), self.clock())
 
     def expected_of(self, source: Followed) -> list[Expected]:
         expected = as_stored(self.expected(), source.is_provisional)
