@@ -15,7 +15,7 @@ from selenium import webdriver
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests"))
 
-from support.processes import OFF, service  # noqa: E402
+from support.processes import service  # noqa: E402
 
 FILE = ROOT / "docs" / "page.png"
 WIDTH, HEIGHT = 960, 640
@@ -39,7 +39,7 @@ def main() -> None:
     database = Path(os.environ.get("RACEDATA_DATABASE") or ROOT / "data" / "racedata.db")
     with (
         tempfile.TemporaryDirectory() as folder,
-        service(database, Path(folder) / "log", **OFF) as running,
+        service(database, Path(folder) / "log") as running,
     ):
         browser = opened()
         try:

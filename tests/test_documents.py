@@ -63,7 +63,7 @@ OUTSIDE = {"/", "/healthz", "/openapi.json"}
 EXAMPLES = {
     BASE + text
     for text in in_code(INTERFACE.partition("## Caching")[0])
-    if text[0] == "/" and text not in {BASE, *OUTSIDE}
+    if text[0] == "/" and text not in {BASE, "/racedata.db", *OUTSIDE}
 }
 REQUESTS = re.findall(
     r"""(?:curl '?|"|`|webcal:|https?:)(?://[\w.:]+)?(/ergast/f1/[^\s'"`)]+)""",
