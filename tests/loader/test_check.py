@@ -279,7 +279,7 @@ FULL_DUMP = (
     ("A driver who went on to the next part is not placed", 8),
     ("A driver with a faster time in Q3 is further behind", 2),
     ("A driver's points in the standings are not the sum ", 1),
-    ("A constructor's points in the standings are not those", 13),
+    ("A constructor's points in the standings are not the s", 13),
     ("A constructor's wins in the standings are not the races won.", 1),
     ("The qualifying of a weekend without a sprint is more", 1),
     ("Drivers share a place.", 70),
