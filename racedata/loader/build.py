@@ -14,7 +14,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -40,19 +39,15 @@ from racedata.loader.corrections import (
 from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.merge import Addition, filled_apart, merge
-from racedata.loader.replacement import (
-    add_database_argument,
-    copy_attributes,
-    replaced_file,
-    replacement,
-    run,
-)
+from racedata.loader.program import add_database_argument, run
+from racedata.loader.replacement import copy_attributes, replaced_file, replacement
 from racedata.loader.rules import is_fresher
 from racedata.loader.sources import PUBLISHED, addresses_in, source_at
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, TABLES, Table
 from racedata.loader.temporary import temporary_folder
+from racedata.loader.values import utc_now
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
@@ -195,10 +190,6 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
            FROM origins JOIN races USING (raceId)
            WHERE kind NOT IN ('races', 'sessions') GROUP BY kind"""
     )
-
-
-def utc_now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def gave(db: sqlite3.Connection, source: int) -> str:

@@ -21,7 +21,7 @@ from racedata.loader.checks.check import VIEWS
 from racedata.loader.corrections import HEADER
 from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.replacement import add_database_argument, run
+from racedata.loader.program import add_database_argument, run
 from racedata.loader.values import milliseconds
 
 ROWS_SHOWN = 10

@@ -1,5 +1,6 @@
 """What the loader says: its progress, the error that ends it, and how it counts and lists."""
 
+import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
 
@@ -14,6 +15,10 @@ class LoadError(Exception):
 
 class NotYet(LoadError):
     """A source has not failed, but refuses for now. It is asked again within half an hour."""
+
+
+# what work on a database may raise
+FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)
 
 
 def no_space_for_temporary_files() -> LoadError:

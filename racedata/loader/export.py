@@ -17,7 +17,8 @@ from typing import IO
 from racedata import database
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath
-from racedata.loader.replacement import add_database_argument, copy_attributes, path_of_file, run
+from racedata.loader.program import add_database_argument, path_of_file, run
+from racedata.loader.replacement import copy_attributes
 from racedata.loader.sources import EXPORT_FILES, EXPORT_LAYOUT, EXPORT_TITLE, write_dump
 from racedata.loader.temporary import temporary_folder
 

@@ -15,16 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Never
 
-from racedata.loader.errors import LoadError, NotYet
+from racedata.loader.errors import FAULTS, LoadError, NotYet
 from racedata.loader.existing import open_read_only
 from racedata.loader.processes import Children, Sleep, Waiter
-from racedata.loader.replacement import (
-    FAULTS,
-    fault_text,
-    interrupted_by_end_signals,
-    progress_of_terminal,
-    say,
-)
+from racedata.loader.program import fault_text, progress_of_terminal, say
 from racedata.loader.schedule import (
     DAY,
     LATER,
@@ -37,6 +31,7 @@ from racedata.loader.schedule import (
     soon_after,
     to_ask,
 )
+from racedata.loader.signals import interrupted_by_end_signals
 
 NEVER = datetime.min.replace(tzinfo=UTC)
 # at a time: a long wait would not notice that the machine was suspended, or its clock set

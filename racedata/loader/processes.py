@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Self
 
-from racedata.loader.replacement import END_SIGNALS, ignore
+from racedata.loader.signals import END_SIGNALS, ignore
 
 Sleep = Callable[[float], None]
 STEADY_SECONDS = 3600  # a process that has run so long counts as one that works

@@ -7,36 +7,27 @@ sources/, and which record wins in rules.py.
 """
 
 import argparse
-import json
 import os
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 
-from racedata.database import OLDEST_VERSION, is_older, read_refreshes, refreshes_path
+from racedata.database import is_older
 from racedata.loader import values
-from racedata.loader.build import build, load, load_or_rebuild, make_default_folder, utc_now
+from racedata.loader.build import build, load_or_rebuild
+from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import add_corrections_argument
-from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
 from racedata.loader.follow import Followed, Preparation, follow
 from racedata.loader.merge import Addition
+from racedata.loader.notes import lacked_races, note_asked, note_facts
 from racedata.loader.processes import Sleep
-from racedata.loader.replacement import (
-    FAULTS,
-    add_database_argument,
-    copy_attributes,
-    fault_text,
-    locked,
-    progress_of_terminal,
-    replaced_file,
-    replacement,
-    run,
-    say,
-)
+from racedata.loader.program import add_database_argument, fault_text, run, say
+from racedata.loader.replacement import replacement
 from racedata.loader.rules import by_preference, is_preferred
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
@@ -50,6 +41,7 @@ from racedata.loader.sources import (
     addresses_in,
     source_at,
 )
+from racedata.loader.values import timestamp
 
 CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
 
@@ -123,7 +115,8 @@ class Refresh:
         """Brings what a source has. Returns how many changes were stored."""
         with closing(self.existing()) as existing:
             given = existing.source(source.name)
-        self.lacked, self.lacks = self.noted_as_lacking(source), {}
+        self.lacked = lacked_races(self.path, source.name, timestamp(self.now()))
+        self.lacks = {}
         changes, known = 0, self.known(source)
 
         def store(brought: Brought) -> None:
@@ -142,7 +135,7 @@ class Refresh:
             store,
         )
         where = source.bring(wanted)
-        self.note_asked(source)
+        note_asked(self.path, source.name)
         self.say(f"{self.path}: {'new data' if changes else 'nothing new'}{where}")
         return changes
 
@@ -190,10 +183,11 @@ class Refresh:
                 changes = existing.differences(new)
             for line in (*built.merged, *changes):
                 self.say(line)
+            facts = {**brought.notes, "lacks": self.lacks}
+            after = checksum_at_end(new) if changes else before
+            note_facts(self.path, source.name, facts, before, after)
             if not changes:
-                self.note(source, brought.notes, before, before)
                 raise NothingNew  # `replacement` then removes the new file, and the old one stays
-            self.note(source, brought.notes, before, checksum_at_end(new))
             return 1
         return 0
 
@@ -215,85 +209,6 @@ class Refresh:
     def is_long_ago(self, time: str) -> bool:
         return time <= timestamp(self.now() - CANCELLED_AFTER)
 
-    # What the last refreshes found is in a file beside the database, because they may leave the
-    # database as it is.
-
-    def noted_as_lacking(self, source: Source) -> Mapping[str, str]:
-        """The races that the source lacked at its last refresh, and since when.
-
-        No time is in the future.
-        """
-        found, now = (
-            read_refreshes(self.path).get(source.name, {}).get("lacks"),
-            timestamp(self.now()),
-        )
-        if not isinstance(found, dict):
-            return {}
-        return {
-            race: time
-            for race, time in found.items()
-            if isinstance(time, str) and values.fetch_time.fullmatch(time) and time <= now
-        }
-
-    def note(self, source: Source, facts: Mapping[str, object], before: str, after: str) -> None:
-        """Notes facts about a source when a database is about to replace another.
-
-        `before` and `after` are the checksums of the two.
-        """
-        noted, name = read_refreshes(self.path), source.name
-        for other in noted.values():
-            if other.get("database") == before:  # what other sources gave is in the new one too
-                other["database"] = after
-        times = {
-            key: value
-            for key, value in noted.get(name, {}).items()
-            if key in ("refreshedAt", "followedSince")
-        }
-        lacks = {"lacks": self.lacks} if self.lacks else {}
-        noted[name] = {**times, **facts, **lacks, "database": after}
-        write_notes(self.path, noted)
-
-    def note_asked(self, source: Source) -> None:
-        """Notes that a source was asked successfully."""
-        with suppress(OSError), locked(Path(os.path.realpath(self.path)).parent, wait=True):
-            noted = read_refreshes(self.path)
-            noted.setdefault(source.name, {})["refreshedAt"] = utc_now()
-            write_notes(self.path, noted)
-
-
-def note_followed(path: Path, names: Collection[str]) -> bool:
-    """Notes for monitors which sources are followed, and since when.
-
-    Returns whether it could: there is a database, and no other program has the lock.
-    """
-    now = utc_now()
-    with suppress(OSError, LoadError), locked(Path(os.path.realpath(path)).parent, wait=False):
-        path.stat()  # without a database, there are no notes
-        noted = read_refreshes(path)
-        for name in {*names, *noted}:
-            since = noted.get(name, {}).pop("followedSince", "")
-            if name in names:
-                # the clock may have been ahead
-                believed = isinstance(since, str) and "" < since <= now
-                noted.setdefault(name, {})["followedSince"] = since if believed else now
-        write_notes(path, noted)
-        return True
-    return False
-
-
-def write_notes(database: Path, noted: Mapping[str, object]) -> None:
-    """Replaces the file of notes. The caller has the lock of the folder."""
-    path = refreshes_path(database)
-    new = path.with_name(f".{path.name}.writing")
-    with suppress(OSError):  # without this file, the next refresh only asks for more
-        try:
-            new.unlink(missing_ok=True)  # left by a refresh that was killed
-            new.write_text(json.dumps(noted), encoding="utf-8")
-            copy_attributes(database, new)
-            os.replace(new, path)
-        finally:
-            new.unlink(missing_ok=True)
-
 
 def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
     """A source of a refresh, for follow.py. `said` has what the refresh says."""
@@ -312,10 +227,6 @@ def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
         source.after_end,
         source.is_provisional,
     )
-
-
-def timestamp(time: datetime) -> str:
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def follow_sources(
@@ -339,82 +250,8 @@ def follow_sources(
     numbered = reversed(list(enumerate(addresses)))
     sources = [(without_query(address), partial(follower, number)) for number, address in numbered]
     names = [source_at(address).name for address in addresses]
-    follow(path, sources, Loading(path, configured, corrections, names).preparation(), parent)
-
-
-class Loading:
-    """Loads the sources in RACEDATA_SOURCE for follow.py, if the database is not built from them.
-
-    `followed` has the names of the sources that are followed then.
-    """
-
-    def __init__(
-        self,
-        path: str,
-        configured: Sequence[str],
-        corrections: Path | None,
-        followed: Collection[str],
-    ) -> None:
-        self.path, self.configured, self.corrections, self.followed = (
-            path,
-            configured,
-            corrections,
-            followed,
-        )
-        self.progress = progress_of_terminal()
-        # with what the database was built from: at the start, but not if it is loaded later
-        self.compares = True
-        self.checked: object = None  # the file that was checked, or loaded
-        self.is_noted = False  # that the sources are followed
-
-    def preparation(self) -> Preparation:
-        return Preparation(
-            self.prepare, lambda: not self.configured or has_more_than_the_sample(Path(self.path))
-        )
-
-    def prepare(self) -> str:
-        """Loads the sources if necessary. Returns a line that says so.
-
-        Raises LoadError if the file cannot be read.
-        """
-        if self.is_noted and replaced_file(self.path) == self.checked:
-            return ""
-        line = ""
-        if self.configured and (remark := self.remark()) is not None:
-            make_default_folder(self.path)
-            line = load(self.configured, self.path, self.corrections, self.progress)[-1] + remark
-        elif os.path.exists(self.path) and is_older(Path(self.path)):
-            line = load_or_rebuild(self.path, self.corrections, self.progress)[-1]
-        self.progress("")
-        self.is_noted = (self.is_noted and not line) or note_followed(
-            Path(self.path), self.followed
-        )
-        self.checked, self.compares = replaced_file(self.path), False
-        return line
-
-    def remark(self) -> str | None:
-        """If the sources must be loaded, what to add to the line of the load; else None."""
-        if not os.path.exists(self.path):
-            return ""
-        with closing(ExistingDatabase(Path(self.path), OLDEST_VERSION)) as existing:
-            loaded = existing.loaded_sources
-        if loaded == self.configured:
-            return None
-        if existing.is_sample:
-            return ""
-        return (
-            f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed"
-            if self.compares
-            else None
-        )
-
-
-def has_more_than_the_sample(path: Path) -> bool:
-    try:
-        with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
-            return not existing.is_sample
-    except LoadError:
-        return False
+    loads = ConfiguredSources(path, configured, corrections, names)
+    follow(path, sources, Preparation(loads.load, loads.are_optional), parent)
 
 
 def season(text: str) -> int | None:

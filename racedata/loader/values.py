@@ -184,3 +184,12 @@ def id_in(ids: Collection[int], expected: str) -> Parser:
         return number
 
     return Parser(expected, _DIGITS, convert, repeats=True)
+
+
+def timestamp(time: datetime) -> str:
+    """A time as the database has it, such as `2023-07-02T13:00:00Z`."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def utc_now() -> str:
+    return timestamp(datetime.now(UTC))

@@ -28,7 +28,7 @@ from racedata.database import OLDEST_VERSION, SCHEMA_VERSION
 from racedata.loader.build import provide, rebuild
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.replacement import END_SIGNALS
+from racedata.loader.signals import END_SIGNALS
 
 RACEDATA = [sys.executable, "-m", "racedata"]
 SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"

@@ -18,8 +18,8 @@ from support.season import Season, SimulatedApi, SimulatedF1db
 from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError
 from racedata.loader.follow import Followed, Loop, Preparation
-from racedata.loader.replacement import END_SIGNALS
 from racedata.loader.schedule import DAY, FIRST_LOOK, HOUR, OFTEN_UNTIL, Expected
+from racedata.loader.signals import END_SIGNALS
 
 NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
 # the requests of a look take up to the latter

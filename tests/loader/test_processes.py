@@ -12,7 +12,7 @@ from racedata.loader.processes import Waiter
 PROGRAM = """
 import os, signal, sys
 from racedata.loader.processes import Children, Waiter
-from racedata.loader.replacement import interrupt
+from racedata.loader.signals import interrupt
 
 signal.signal(signal.SIGTERM, interrupt)
 said = []

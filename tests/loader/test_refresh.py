@@ -12,7 +12,6 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -37,7 +36,7 @@ from support.processes import following, until
 from support.season import LimitedApi, SimulatedTime, follow_source
 
 from racedata.database import COMMAND, SCHEMA_VERSION, read_refreshes, refreshes_path
-from racedata.loader import refresh
+from racedata.loader import notes, refresh
 from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
@@ -524,7 +523,7 @@ def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(
             server.answer = complete
             refreshed(weekend, *addresses, now=now + HOUR)
             assert rows_of(weekend) == before
-            assert "lacks" not in read_refreshes(weekend)[server.url]
+            assert read_refreshes(weekend)[server.url]["lacks"] == {}
 
 
 @pytest.mark.parametrize("rounds", [[19], [18], [18, 20]], ids=str)
@@ -546,7 +545,7 @@ def test_a_race_that_is_cancelled_is_gone_at_the_next_daily_look(
             name = "-".join(map(str, rounds))
             assert rows_of(weekend)["races"] == rows_of(tmp_path / f"{name}.db")["races"]
             assert rows_of(weekend)["qualifying"] == rows_of(tmp_path / f"{name}.db")["qualifying"]
-        assert "lacks" not in read_refreshes(weekend)[server.url]
+        assert read_refreshes(weekend)[server.url]["lacks"] == {}
 
 
 def test_a_race_that_only_a_less_preferred_source_lacks_stays(lacking, weekend):
@@ -933,14 +932,6 @@ def test_a_full_stdout_fails_the_command_but_not_the_refresh(api, behind, comple
     assert rows_of(behind) == rows_of(complete)
 
 
-def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(current):
-    addresses = [f"https://{number}.example.org" for number in range(40)]
-    refresh = Refresh(str(current), addresses, None, None, lambda text: None, lambda text: None)
-    with ThreadPoolExecutor(20) as threads:
-        list(threads.map(refresh.note_asked, refresh.sources))
-    assert len(read_refreshes(current)) == 40
-
-
 def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(
     api, behind, complete, monkeypatch
 ):
@@ -952,7 +943,7 @@ def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(
         shutil.copy(complete, behind)  # while this one waits for the lock
         yield
 
-    monkeypatch.setattr(refresh, "locked", locked)
+    monkeypatch.setattr(notes, "locked", locked)
     refreshed(behind, api.url)
     after = read_refreshes(behind)[api.url]
     assert after["database"] == before["database"] != checksum_at_end(behind)
@@ -1086,21 +1077,6 @@ def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_cha
     assert not asked(api.url, "results", True)
     with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as later:
         assert asked(later.url, "results", True)
-
-
-def test_the_sources_that_are_followed_are_noted_with_the_time_since_when(behind, followed):
-    one, two = "https://one.example.org", "https://two.example.org"
-    followed(behind, "--from", one)[1]()
-    since = read_refreshes(behind)[one]["followedSince"]
-    path = refreshes_path(behind)
-    path.write_text(path.read_text().replace(since, "2023-10-22T20:30:00Z"))
-    followed(behind, "--from", one, "--from", two)[1]()
-    found = {name: noted["followedSince"] for name, noted in read_refreshes(behind).items()}
-    assert found[one] == "2023-10-22T20:30:00Z" < since <= found[two]
-    path.write_text(path.read_text().replace("2023-10-22", "2099-01-01"))
-    followed(behind, "--from", one)[1]()
-    found = {name: noted.get("followedSince") for name, noted in read_refreshes(behind).items()}
-    assert since <= found[one] < "2099" and found[two] is None
 
 
 def test_a_refresh_with_new_data_keeps_since_when_its_source_is_followed(api, behind, complete):
@@ -1598,63 +1574,6 @@ def test_a_release_has_news_if_its_checksum_is_new(release, behind, followed):
     assert "new data" in source.refresh()
     assert not source.has_news([])
     assert source.refresh() == ""
-
-
-def test_the_configured_sources_are_loaded_if_there_are_no_others(
-    tmp_path, sample_database, followed, monkeypatch
-):
-    monkeypatch.setenv("RACEDATA_SOURCE", str(F1DB))
-    database = tmp_path / "x.db"
-    _, prepare = followed(database, "--from", str(F1DB))
-    loaded = f"{database}: 1957 to 2025 (3 seasons, 6 races) from {F1DB}"
-    assert prepare() == loaded
-    assert prepare() == ""
-    # While it runs:
-    database.unlink()
-    assert prepare() == loaded
-    shutil.copy(sample_database, database)
-    assert prepare() == loaded
-    built(without(SAMPLE, tmp_path / "dump", 2023, 18), database)
-    assert prepare() == ""
-
-
-def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(
-    api, behind, followed, monkeypatch
-):
-    refreshed(behind, api.url)
-    dump = select(behind, "SELECT address FROM sources")[0][0]
-    monkeypatch.setenv("RACEDATA_SOURCE", dump)
-    assert followed(behind)[1]() == ""
-    monkeypatch.setenv("RACEDATA_SOURCE", f"{F1DB} {dump}")
-    line = followed(behind)[1]()
-    assert line.endswith(
-        f" from {F1DB} and {dump}; before, it was from {dump}: RACEDATA_SOURCE has changed"
-    )
-    assert origins_of(behind, 18)["lap_times"] == api.url
-    assert followed(behind)[1]() == ""
-    monkeypatch.setenv("RACEDATA_SOURCE", "")
-    assert followed(behind)[1]() == ""
-
-
-@pytest.mark.parametrize(
-    "content", [b"", b"?", None], ids=["empty", "no database", "a newer version"]
-)
-def test_a_file_that_cannot_be_understood_is_never_replaced(
-    database, followed, monkeypatch, content
-):
-    if content is None:
-        changed(database, "PRAGMA user_version = 9")
-    else:
-        database.write_bytes(content)
-    before = state(database.parent)
-    monkeypatch.setenv("RACEDATA_SOURCE", str(F1DB))
-    _, prepare = followed(database)
-    for _ in range(2):
-        with pytest.raises(
-            LoadError, match=r"is not an SQLite database|has schema version 9, newer than"
-        ):
-            prepare()
-    assert state(database.parent) == before
 
 
 def test_follow_and_one_season_do_not_go_together(behind, capsys):

@@ -2,10 +2,8 @@
 says with which.
 """
 
-import errno
 import fcntl
 import os
-import pty
 import random
 import shutil
 import signal
@@ -14,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 
 import pytest
 from support import ROOT, SAMPLE, spoiling
@@ -28,12 +26,12 @@ from support.loads import (
     refused,
     rows_of,
     run_loader,
+    with_many_lap_times,
 )
 from support.processes import until
 
 from racedata.database import REPLACE, SCHEMA_VERSION
-from racedata.loader import replacement
-from racedata.loader.errors import LoadError
+from racedata.loader.signals import END_SIGNALS
 
 
 @contextmanager
@@ -69,17 +67,6 @@ def test_a_full_disk_of_temporary_files_is_named(source, database, tmp_path):
         )
 
 
-def with_many_lap_times(source):
-    """Adds lap times to the source, so that loading it takes most of a second. Returns it."""
-    path = source / "lap_times.csv"
-    header, *rows = path.read_text().splitlines()
-    rows = [row.removeprefix("67,") for row in rows if row.startswith("67,")]
-    path.write_text(
-        "\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)])
-    )
-    return source
-
-
 # For loaders that get signals: coverage.py has a lock, and hangs if a signal interrupts it there.
 UNMEASURED = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}
 
@@ -100,7 +87,7 @@ def stopped_loader(source, database):
             process.kill()
 
 
-@pytest.mark.parametrize("number", replacement.END_SIGNALS)
+@pytest.mark.parametrize("number", END_SIGNALS)
 def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number):
     with refused(database), stopped_loader(source, database) as process:
         process.send_signal(number)
@@ -110,31 +97,6 @@ def test_a_signal_to_end_leaves_the_database_as_it_was(source, database, number)
             "racedata load: interrupted; nothing was changed\n",
         )
         assert process.returncode == 1
-
-
-IN_DEL = """
-import os, signal, time
-from racedata.loader.replacement import interrupted_by_end_signals
-
-class Ends:
-    def __del__(self):
-        os.kill(os.getpid(), signal.SIGTERM)
-
-try:
-    with interrupted_by_end_signals():
-        ends = Ends()
-        del ends
-        time.sleep(600)
-except KeyboardInterrupt:
-    print("interrupted")
-"""
-
-
-def test_a_signal_to_end_is_obeyed_even_if_it_arrives_where_python_swallows_exceptions():
-    ended = subprocess.run(
-        [sys.executable, "-c", IN_DEL], capture_output=True, text=True, timeout=60
-    )
-    assert (ended.stdout, ended.stderr) == ("interrupted\n", "")
 
 
 @pytest.mark.long
@@ -257,61 +219,6 @@ def test_the_new_file_has_the_owner_of_the_old_one(source, database):
     assert (status.st_uid, status.st_gid, status.st_mode & 0o777) == (12345, 23456, 0o640)
 
 
-def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, database):
-    edit(source / "circuits.csv", "Spielberg", "Zeltweg")
-    with open("/dev/full", "w") as full:
-        run = subprocess.run(
-            [*LOAD, source, "--database", database],
-            stdout=full,
-            stderr=subprocess.PIPE,
-            text=True,
-            timeout=60,
-        )
-    said = "racedata load: stdout: No space left on device; the new database is in place\n"
-    assert (run.returncode, run.stderr) == (1, said)
-    assert "Zeltweg" in str(rows_of(database)["circuits"])
-
-
-def test_a_link_or_another_mode_is_not_a_new_database(database, tmp_path):
-    def work(progress):
-        os.link(database, tmp_path / "link")
-        database.chmod(0o600)
-        raise LoadError("a fault")
-
-    handlers = {number: signal.getsignal(number) for number in replacement.END_SIGNALS}
-    try:
-        with pytest.raises(SystemExit, match="a fault; nothing was changed"):
-            replacement.run("load", str(database), work)
-    finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-
-
-def test_a_load_needs_no_stderr(source, tmp_path):
-    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *LOAD, source, "--database", tmp_path / "x.db"]
-    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=60)
-
-
-def test_a_path_is_reported_in_any_encoding(source, tmp_path):
-    source = source.rename(tmp_path / "dümp")
-    run = run_loader(source, tmp_path / "x.db", env={**os.environ, "PYTHONIOENCODING": "ascii"})
-    assert (run.returncode, run.stderr) == (0, "")
-    assert run.stdout.endswith(f" from {tmp_path}/d\\xfcmp\n")
-
-
-def test_progress_is_shown_on_a_terminal(source, tmp_path):
-    terminal, end = pty.openpty()
-    command = [*LOAD, with_many_lap_times(source), "--database", tmp_path / "x.db"]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=end):
-        os.close(end)
-        shown = b""
-        with suppress(OSError):  # Linux reports that the other end is closed
-            while block := os.read(terminal, 1 << 16):
-                shown += block
-    os.close(terminal)
-    assert b"lap_times.csv: 10,000 rows" in shown
-
-
 def test_a_link_to_the_database_stays_a_link(source, database):
     link = database.with_name("current.db")
     link.symlink_to(database)
@@ -352,21 +259,6 @@ def test_a_file_that_no_load_has_built_is_not_replaced(source, tmp_path, make):
         before.st_mode,
         before.st_mtime_ns,
     )
-
-
-def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(
-    tmp_path, monkeypatch
-):
-    database = tmp_path / "racedata" / "racedata.db"
-    refused = PermissionError(errno.EACCES, "Permission denied", str(database.parent))
-    said = f"{database.parent}: Permission denied; let user {os.geteuid()} write {tmp_path}"
-    assert replacement.fault_text(refused, str(database)) == said
-    database.parent.mkdir()
-    database.touch()
-    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read any file
-    refused = PermissionError(errno.EACCES, "Permission denied", str(database))
-    said = f"{database}: Permission denied; let user {os.geteuid()} read {database}"
-    assert replacement.fault_text(refused, str(database)) == said
 
 
 def lacks_a_table(path):

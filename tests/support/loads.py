@@ -255,3 +255,14 @@ def without(source: Path, folder: Path, year: int, *rounds: int, **edits: Edit) 
         return lambda row: None if row["raceId"] in gone else edit(row)
 
     return edited(source, folder, **{**edits, **{table: keep(table) for table in RECORDS}})
+
+
+def with_many_lap_times(source: Path) -> Path:
+    """Adds lap times to the source, so that loading it takes most of a second. Returns it."""
+    path = source / "lap_times.csv"
+    header, *rows = path.read_text().splitlines()
+    rows = [row.removeprefix("67,") for row in rows if row.startswith("67,")]
+    path.write_text(
+        "\n".join([header, *(f"{race},{row}" for race in range(1, 89) for row in rows)])
+    )
+    return source

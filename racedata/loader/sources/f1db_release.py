@@ -9,10 +9,9 @@ from datetime import timedelta
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import FAULTS, LoadError, Progress
 from racedata.loader.files.archives import Dump, downloaded
 from racedata.loader.files.download import HTTP, NotDownloaded, download
-from racedata.loader.replacement import FAULTS
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.dump import RECOGNISED_BY, DumpSource
 from racedata.loader.sources.pace import Pace

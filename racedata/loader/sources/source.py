@@ -9,9 +9,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
-from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.existing import ExistingDatabase, checksum_at_end
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.notes import facts_noted
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.stage import Stage
@@ -37,8 +37,7 @@ class Known(NamedTuple):
         """What was noted when the source was refreshed last; None if that was for another database
         file.
         """
-        noted = read_refreshes(self.path).get(self.name, {})
-        return noted if noted.get("database") == checksum_at_end(self.path) else None
+        return facts_noted(self.path, self.name)
 
 
 class Brought(NamedTuple):

@@ -1,0 +1,81 @@
+"""Loads the sources in RACEDATA_SOURCE before others are followed, if the database needs them."""
+
+import os
+from collections.abc import Collection, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from racedata.database import OLDEST_VERSION, is_older
+from racedata.loader.build import load, load_or_rebuild, make_default_folder
+from racedata.loader.errors import LoadError
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.notes import note_followed
+from racedata.loader.program import progress_of_terminal
+from racedata.loader.replacement import replaced_file
+
+
+class ConfiguredSources:
+    """The sources in RACEDATA_SOURCE. `followed` has the names of the sources to follow then."""
+
+    def __init__(
+        self,
+        path: str,
+        configured: Sequence[str],
+        corrections: Path | None,
+        followed: Collection[str],
+    ) -> None:
+        self.path, self.configured = path, configured
+        self.corrections, self.followed = corrections, followed
+        self.progress = progress_of_terminal()
+        # with what the database was built from: at the start, but not if it is loaded later
+        self.compares = True
+        self.checked: object = None  # the file that was checked, or loaded
+        self.is_noted = False  # that the sources are followed
+
+    def load(self) -> str:
+        """Loads the sources if necessary. Returns a line that says so.
+
+        Raises LoadError if the file cannot be read.
+        """
+        if self.is_noted and replaced_file(self.path) == self.checked:
+            return ""
+        line = ""
+        if self.configured and (remark := self.remark()) is not None:
+            make_default_folder(self.path)
+            line = load(self.configured, self.path, self.corrections, self.progress)[-1] + remark
+        elif os.path.exists(self.path) and is_older(Path(self.path)):
+            line = load_or_rebuild(self.path, self.corrections, self.progress)[-1]
+        self.progress("")
+        self.is_noted = (self.is_noted and not line) or note_followed(
+            Path(self.path), self.followed
+        )
+        self.checked, self.compares = replaced_file(self.path), False
+        return line
+
+    def are_optional(self) -> bool:
+        """Whether the others can be followed although these sources cannot be loaded."""
+        return not self.configured or has_more_than_the_sample(Path(self.path))
+
+    def remark(self) -> str | None:
+        """If the sources must be loaded, what to add to the line of the load; else None."""
+        if not os.path.exists(self.path):
+            return ""
+        with closing(ExistingDatabase(Path(self.path), OLDEST_VERSION)) as existing:
+            loaded = existing.loaded_sources
+        if loaded == self.configured:
+            return None
+        if existing.is_sample:
+            return ""
+        return (
+            f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed"
+            if self.compares
+            else None
+        )
+
+
+def has_more_than_the_sample(path: Path) -> bool:
+    try:
+        with closing(ExistingDatabase(path, OLDEST_VERSION)) as existing:
+            return not existing.is_sample
+    except LoadError:
+        return False

@@ -1,0 +1,95 @@
+"""The notes beside the database: what the last refreshes found, and which sources are followed.
+
+They are not in the database, because a refresh that finds nothing new leaves that as it is.
+"""
+
+import json
+import os
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from racedata.database import read_refreshes, refreshes_path
+from racedata.loader.errors import LoadError
+from racedata.loader.existing import checksum_at_end
+from racedata.loader.replacement import copy_attributes, locked
+from racedata.loader.values import fetch_time, utc_now
+
+KEPT = ("refreshedAt", "followedSince")  # when a refresh notes other facts about a source
+
+
+def facts_noted(database: Path, name: str) -> Mapping[str, Any] | None:
+    """What the last refresh noted about a source; None if that was for another database file."""
+    noted = read_refreshes(database).get(name, {})
+    return noted if noted.get("database") == checksum_at_end(database) else None
+
+
+def lacked_races(database: Path, name: str, now: str) -> Mapping[str, str]:
+    """The races that a source lacked at its last refresh, and since when: never after `now`."""
+    found = read_refreshes(database).get(name, {}).get("lacks")
+    if not isinstance(found, dict):
+        return {}
+    return {
+        race: time
+        for race, time in found.items()
+        if isinstance(time, str) and fetch_time.fullmatch(time) and time <= now
+    }
+
+
+def note_facts(
+    database: Path, name: str, facts: Mapping[str, object], before: str, after: str
+) -> None:
+    """Notes facts about a source when a new file is about to replace the database.
+
+    `before` and `after` are the checksums of the two. The caller has the lock of the folder.
+    """
+    noted = read_refreshes(database)
+    for other in noted.values():
+        if other.get("database") == before:  # what other sources gave is in the new one too
+            other["database"] = after
+    kept = {key: value for key, value in noted.get(name, {}).items() if key in KEPT}
+    noted[name] = {**kept, **facts, "database": after}
+    write_notes(database, noted)
+
+
+def note_asked(database: Path, name: str) -> None:
+    """Notes that a source was asked successfully."""
+    with suppress(OSError), locked(Path(os.path.realpath(database)).parent, wait=True):
+        noted = read_refreshes(database)
+        noted.setdefault(name, {})["refreshedAt"] = utc_now()
+        write_notes(database, noted)
+
+
+def note_followed(database: Path, names: Collection[str]) -> bool:
+    """Notes for monitors which sources are followed, and since when.
+
+    Returns whether it could: there is a database, and no other program has the lock.
+    """
+    now = utc_now()
+    with suppress(OSError, LoadError), locked(Path(os.path.realpath(database)).parent, wait=False):
+        database.stat()  # without a database, there are no notes
+        noted = read_refreshes(database)
+        for name in {*names, *noted}:
+            since = noted.get(name, {}).pop("followedSince", "")
+            if name in names:
+                # the clock may have been ahead
+                believed = isinstance(since, str) and "" < since <= now
+                noted.setdefault(name, {})["followedSince"] = since if believed else now
+        write_notes(database, noted)
+        return True
+    return False
+
+
+def write_notes(database: Path, noted: Mapping[str, object]) -> None:
+    """Replaces the file of notes. The caller has the lock of the folder."""
+    path = refreshes_path(database)
+    new = path.with_name(f".{path.name}.writing")
+    with suppress(OSError):  # without this file, the next refresh only asks for more
+        try:
+            new.unlink(missing_ok=True)  # left by a refresh that was killed
+            new.write_text(json.dumps(noted), encoding="utf-8")
+            copy_attributes(database, new)
+            os.replace(new, path)
+        finally:
+            new.unlink(missing_ok=True)

@@ -1,0 +1,54 @@
+"""Signals that end a program of the loader: the first one interrupts it, later ones are ignored."""
+
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Never
+
+END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def ignore(number: int, frame: FrameType | None) -> None:
+    """Handles a signal. With SIG_IGN, Python would complain of one that has just arrived."""
+
+
+def ignore_end_signals() -> None:
+    for number in END_SIGNALS:
+        signal.signal(number, ignore)
+
+
+def interrupt(number: int, frame: FrameType | None) -> Never:
+    """Handles the first signal to end, and ignores later ones, which would disturb the clean-up."""
+    ignore_end_signals()
+    raise KeyboardInterrupt
+
+
+def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Handles an exception that Python would only print.
+
+    A signal may arrive in a `__del__`, which cannot raise.
+    """
+    if unraisable.exc_type is KeyboardInterrupt:
+        signal.signal(signal.SIGALRM, interrupt)
+        signal.setitimer(signal.ITIMER_REAL, 0.001)
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+@contextmanager
+def interrupted_by_end_signals() -> Iterator[None]:
+    """In the block, the first signal to end raises KeyboardInterrupt.
+
+    Later ones, and those after the block, are ignored.
+    """
+    hook, sys.unraisablehook = sys.unraisablehook, interrupt_again
+    try:
+        for number in END_SIGNALS:
+            signal.signal(number, interrupt)
+        yield
+    finally:
+        ignore_end_signals()
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        sys.unraisablehook = hook

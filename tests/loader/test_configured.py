@@ -1,0 +1,66 @@
+"""racedata.loader.configured: RACEDATA_SOURCE is loaded if the database is not built from it."""
+
+import shutil
+
+import pytest
+from support import EXPECTED, SAMPLE
+from support.loads import built, changed, select, without
+
+from racedata.loader.configured import ConfiguredSources
+from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.errors import LoadError
+
+F1DB = EXPECTED / "f1db"  # a cut of a release
+
+
+def configured(database, *sources):
+    return ConfiguredSources(str(database), [*map(str, sources)], CORRECTIONS, ["f1db"])
+
+
+def test_the_configured_sources_are_loaded_if_there_are_no_others(tmp_path, sample_database):
+    database = tmp_path / "x.db"
+    sources = configured(database, F1DB)
+    assert not sources.are_optional()
+    loaded = f"{database}: 1957 to 2025 (3 seasons, 6 races) from {F1DB}"
+    assert sources.load() == loaded
+    assert sources.load() == ""
+    # While it runs:
+    database.unlink()
+    assert sources.load() == loaded
+    shutil.copy(sample_database, database)
+    assert not sources.are_optional()
+    assert sources.load() == loaded
+    built(without(SAMPLE, tmp_path / "dump", 2023, 18), database)
+    assert sources.load() == ""
+    assert sources.are_optional()
+
+
+def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(database):
+    dump = select(database, "SELECT address FROM sources")[0][0]
+    changed(database, "UPDATE build SET isSample = 0")
+    assert configured(database, dump).load() == ""
+    line = configured(database, F1DB, dump).load()
+    assert line.endswith(
+        f" from {F1DB} and {dump}; before, it was from {dump}: RACEDATA_SOURCE has changed"
+    )
+    assert configured(database, F1DB, dump).load() == ""
+    assert configured(database).load() == ""
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"?", None], ids=["empty", "no database", "a newer version"]
+)
+def test_a_file_that_cannot_be_understood_is_never_replaced(database, content):
+    if content is None:
+        changed(database, "PRAGMA user_version = 9")
+    else:
+        database.write_bytes(content)
+    before = database.read_bytes(), database.stat().st_ino
+    sources = configured(database, F1DB)
+    for _ in range(2):
+        with pytest.raises(
+            LoadError, match=r"is not an SQLite database|has schema version 9, newer than"
+        ):
+            sources.load()
+    assert (database.read_bytes(), database.stat().st_ino) == before
+    assert [*database.parent.iterdir()] == [database]

@@ -1,0 +1,85 @@
+"""racedata.loader.program: whatever goes wrong is one line, which says what was changed."""
+
+import errno
+import os
+import pty
+import signal
+import subprocess
+from contextlib import suppress
+
+import pytest
+from support.loads import LOAD, edit, rows_of, run_loader, with_many_lap_times
+
+from racedata.loader import program
+from racedata.loader.errors import LoadError
+from racedata.loader.signals import END_SIGNALS
+
+
+def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, database):
+    edit(source / "circuits.csv", "Spielberg", "Zeltweg")
+    with open("/dev/full", "w") as full:
+        run = subprocess.run(
+            [*LOAD, source, "--database", database],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+        )
+    said = "racedata load: stdout: No space left on device; the new database is in place\n"
+    assert (run.returncode, run.stderr) == (1, said)
+    assert "Zeltweg" in str(rows_of(database)["circuits"])
+
+
+def test_a_link_or_another_mode_is_not_a_new_database(database, tmp_path):
+    def work(progress):
+        os.link(database, tmp_path / "link")
+        database.chmod(0o600)
+        raise LoadError("a fault")
+
+    handlers = {number: signal.getsignal(number) for number in END_SIGNALS}
+    try:
+        with pytest.raises(SystemExit, match="a fault; nothing was changed"):
+            program.run("load", str(database), work)
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def test_a_load_needs_no_stderr(source, tmp_path):
+    command = ["sh", "-c", 'exec "$@" 2>&-', "sh", *LOAD, source, "--database", tmp_path / "x.db"]
+    subprocess.run(command, stdout=subprocess.DEVNULL, check=True, timeout=60)
+
+
+def test_a_path_is_reported_in_any_encoding(source, tmp_path):
+    source = source.rename(tmp_path / "dümp")
+    run = run_loader(source, tmp_path / "x.db", env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.endswith(f" from {tmp_path}/d\\xfcmp\n")
+
+
+def test_progress_is_shown_on_a_terminal(source, tmp_path):
+    terminal, end = pty.openpty()
+    command = [*LOAD, with_many_lap_times(source), "--database", tmp_path / "x.db"]
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=end):
+        os.close(end)
+        shown = b""
+        with suppress(OSError):  # Linux reports that the other end is closed
+            while block := os.read(terminal, 1 << 16):
+                shown += block
+    os.close(terminal)
+    assert b"lap_times.csv: 10,000 rows" in shown
+
+
+def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(
+    tmp_path, monkeypatch
+):
+    database = tmp_path / "racedata" / "racedata.db"
+    refused = PermissionError(errno.EACCES, "Permission denied", str(database.parent))
+    said = f"{database.parent}: Permission denied; let user {os.geteuid()} write {tmp_path}"
+    assert program.fault_text(refused, str(database)) == said
+    database.parent.mkdir()
+    database.touch()
+    monkeypatch.setattr(os, "access", lambda path, mode: False)  # root may read any file
+    refused = PermissionError(errno.EACCES, "Permission denied", str(database))
+    said = f"{database}: Permission denied; let user {os.geteuid()} read {database}"
+    assert program.fault_text(refused, str(database)) == said
