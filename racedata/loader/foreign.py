@@ -47,14 +47,18 @@ DESCRIPTIONS = {
 }
 
 
+class Refused(LoadError):
+    """A database may not replace ours. Another file at the same place may."""
+
+
 def check_foreign(path: Path, place: str) -> None:
-    """Raises LoadError, which names the place that the file is from, unless all of it is as
+    """Raises Refused, which names the place that the file is from, unless all of it is as
     racedata builds it.
     """
     try:
         database.read(path)
     except database.DatabaseError as error:
-        raise LoadError(f"{place} {error.fault}; expected {EXPECTED}") from None
+        raise Refused(f"{place} {error.fault}; expected {EXPECTED}") from None
     try:
         with closing(open_foreign(path)) as db, closing(sqlite3.connect(":memory:")) as own:
             own.executescript(SCHEMA)
@@ -63,7 +67,7 @@ def check_foreign(path: Path, place: str) -> None:
     except (sqlite3.Error, UnicodeDecodeError) as error:
         fault = str(error)
     if fault:
-        raise LoadError(f"{place}: {fault}; expected {EXPECTED}")
+        raise Refused(f"{place}: {fault}; expected {EXPECTED}")
 
 
 def open_foreign(path: Path) -> sqlite3.Connection:
@@ -83,8 +87,8 @@ def faults_of_schema(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterato
             del theirs["table", name, name]
     for type, name, table in sorted(theirs.keys() - ours.keys()):
         yield f"has a {type} {name!r} of {table!r}" if name != table else f"has a {type} {name!r}"
-    for key, sql in ours.items():
-        if theirs.get(key) != sql:
+    for key, statement in ours.items():
+        if theirs.get(key) != statement:
             yield f"{key[0]} {key[1]!r} is missing or another one"
 
 

@@ -124,9 +124,10 @@ def download(
     size: int = DOWNLOAD_BYTES,
     expected: str = "the zip of a dump",
     handlers: Sequence[urllib.request.BaseHandler] = (),
+    method: str = "GET",
 ) -> None:
     """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those
-    of urllib.
+    of urllib. With the method HEAD, there is no content.
 
     Raises NotDownloaded if it takes more than `seconds`, or LoadError if it has more than `size`
     bytes.
@@ -135,7 +136,11 @@ def download(
     place = without_query(url)
     try:
         opener = urllib.request.build_opener(Redirects, *handlers)
-        with time_limit(seconds), opener.open(url, timeout=30) as response:
+        request = urllib.request.Request(url, method=method)
+        with time_limit(seconds), opener.open(request, timeout=30) as response:
+            if (response.length or 0) > size:
+                what = f"announces {response.length:,} bytes, more than {size:,}"
+                raise LoadError(f"{place}: {what}; expected {expected}")
             # read1 returns what has arrived, so that a slow download shows progress too.
             while block := response.read1(1 << 16):
                 file.write(block)
