@@ -99,8 +99,11 @@ class Endpoint:
         self, requested: Requested, selection: Selection, total: int, objects: list[Json]
     ) -> bytes:
         """The answer as text, in the format that the ending of the address names."""
-        if requested.address.ending == CSV:
+        ending = requested.address.ending
+        if ending == CSV:
             return self.spreadsheet.write(objects)
+        if ending != JSON:
+            raise NotImplementedError(f"{self.name} has no writer for {ending}")
         answer = self.envelope(requested, selection, total, objects)
         # a copy: orjson's own object occupies 4 KB, however short
         return bytes(memoryview(orjson.dumps(answer)))

@@ -12,7 +12,7 @@ from operator import itemgetter
 from typing import ClassVar
 
 from racedata.service import calendars, queries, serializers
-from racedata.service.addresses import ENDINGS, ICS, Rules
+from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
 from racedata.service.queries import Filters, RecordTable
@@ -88,7 +88,7 @@ class Races(Endpoint):
 
     name = "races"
     summary = "Races with their sessions: a season's calendar, or one race"
-    rules = Rules(RESULT_FILTERS, endings=ENDINGS)
+    rules = Rules(RESULT_FILTERS, endings=(JSON, CSV, ICS))
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 

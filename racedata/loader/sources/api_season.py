@@ -22,7 +22,7 @@ from racedata.loader.sources.api_rows import ApiSeason, Json, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import BY_NAME, RACE_TABLES
-from racedata.loader.values import Value, plain_text
+from racedata.loader.values import Value, plain_text, timestamp
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
 LATE = 3  # of so many races, laps are asked for again
@@ -244,7 +244,7 @@ class SeasonFetch:
             for endpoint, records in race.records.items():
                 season.add_records(race.facts, endpoint, records, self.statuses)
         stage.place = season.place
-        now = datetime.fromtimestamp(self.api.pace.now(), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        now = timestamp(datetime.fromtimestamp(self.api.pace.now(), UTC))
         # If the clock is wrong: not before any race that has results.
         dates = [
             *(str(race.facts.get("date")).strip(" ") for race in self.completed),

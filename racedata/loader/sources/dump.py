@@ -3,7 +3,6 @@
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
-from datetime import UTC, datetime
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
@@ -17,6 +16,7 @@ from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted, check_season
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import RECORDS
+from racedata.loader.values import utc_now
 
 
 class Layout(NamedTuple):
@@ -121,5 +121,5 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
         )
         raise LoadError(f"{dump.address}: {fault}") from None
     stage.place = dump.address
-    stage.name_origin(origin, datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"), is_loaded)
+    stage.name_origin(origin, utc_now(), is_loaded)
     return list(origin.remarks)
