@@ -178,6 +178,18 @@ def test_a_source_is_refreshed_at_once_if_the_clock_is_set_back_while_it_waits()
     assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:10 new", "03 Dec 12:10 new"]
 
 
+def test_a_source_with_an_interval_is_asked_that_often_whatever_the_calendar_says():
+    news = iter([False, False, True, False])
+    one = source(failing(0, "new"), has_news=lambda asked: next(news, False))
+    lines = said(1, one._replace(interval=timedelta(minutes=10)))
+    assert lines == ["12:00 new", "12:30 new"]
+
+
+def test_a_source_with_an_interval_is_asked_five_minutes_after_each_failure():
+    lines = said(0.3, source(failing(3, "new"))._replace(interval=timedelta(minutes=1)))
+    assert lines == ["12:00 down 12:05", "12:05 down 12:10", "12:10 down 12:15", "12:15 new"]
+
+
 def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     asked = []
     one = source(lambda: "", "results", "pit_stops", has_news=lambda each: asked.append([*each]))

@@ -96,7 +96,7 @@ class DatabaseSource(Source):
             self.read(Path(self.address), file, etags, method)
             return
         if (wait := self.not_before - self.pace.clock()) > 0:
-            raise NotYet(f"{without_query(self.address)}: not asked for {wait:,.0f} more seconds")
+            raise NotYet(f"{without_query(self.address)}: try again in {wait:,.0f} seconds")
         conditional = Conditional(self, etags)
         download(
             self.address,
@@ -208,7 +208,7 @@ class Conditional(urllib.request.BaseHandler):
         if seconds is not None:
             response.close()
             self.source.not_before = pace.clock() + seconds
-            what = f"status {code}: asked again after {seconds:,.0f} seconds"
+            what = f"status {code}: try again in {seconds:,.0f} seconds"
             raise NotYet(f"{without_query(self.source.address)}: {what}")
 
     http_error_503 = http_error_429
