@@ -1,8 +1,8 @@
 # The commands of the project. `make help` lists them.
 
 PYTHON = python3
-# The values go to the commands through the environment, so they may have any characters. No command reads DATABASE; but
-# without its line, make would expand it to export it.
+# The values reach the commands through the environment, so they may have any characters. DATABASE is exported verbatim
+# too, though no command reads it; otherwise make would expand it.
 override export SOURCE := $(value SOURCE)
 override export FROM := $(value FROM)
 override export SEASON := $(value SEASON)

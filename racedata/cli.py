@@ -76,12 +76,12 @@ def serve(arguments: Sequence[str]) -> None:
 
 
 def needed_at(path: str) -> str:
-    """What to build at the default place before serving; empty if a usable file is there."""
+    """Why the default database must be built before serving; empty if it is usable."""
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
-            return "there is no database yet: building one from the sample"
+            return "the database does not exist yet: building one from the sample"
         if can_be_built_again(Path(path)):
-            return "an earlier version built the database: building it again, from its own tables"
+            return "the database was built by an earlier version: rebuilding it from its own tables"
     return ""
 
 
@@ -104,9 +104,9 @@ def start_follower(database: str) -> None:
 
 
 def end_at_signals() -> None:
-    """Ends this process at a signal.
+    """Ends this process at a signal, even as the first process of a container.
 
-    Without this, the first process of a container ignores signals by default.
+    Such a process ignores signals by default.
     """
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda number, frame: os._exit(128 + number))
@@ -124,8 +124,8 @@ def healthcheck(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata healthcheck",
         description="Ask a running service whether it answers, and which data it has.",
-        epilog="Exit status: 0 if it answers, else 1. A service that has refused a new database "
-        "file still serves the old data. This counts as an answer: a restart would not help.",
+        epilog="Exit status: 0 if it answers, else 1. A service that rejected a new database file "
+        "still serves the old data, and counts as healthy: a restart would not help.",
     )
     parser.add_argument(
         "--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)"

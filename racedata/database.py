@@ -1,8 +1,8 @@
 """The database file, which the loader and the service share: its place, format and checksum.
 
 The file is an SQLite database with the tables and the two numbers of schema.sql. After its last
-page, where SQLite does not read, are the 32 bytes of the SHA-256 of all bytes before. So a file
-that has changed since it was built is found.
+page, where SQLite does not read, it has the 32 bytes of the SHA-256 of all preceding bytes. So a
+file that has changed since it was built is detected.
 """
 
 import errno
@@ -28,7 +28,7 @@ REFRESHES_BYTES = 100_000
 HEADER_BYTES = 72  # as far as the application id
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-# For messages: `make` installs the command where no PATH leads.
+# For messages: `make` installs the command in a folder that is not in PATH.
 COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() else "racedata"
 
 
@@ -45,9 +45,7 @@ WAIT = ""  # the same file may be readable later
 
 
 class DatabaseError(Exception):
-    """A file that cannot be used.
-
-    One line says what is wrong, and what to do about it: one of the hints above.
+    """A file that cannot be used: one line says what is wrong, with one of the hints above.
 
     `fault` says only what is wrong. `transient` is true if the same file may be readable later.
     """
@@ -73,7 +71,7 @@ class Content(NamedTuple):
 
 
 def default_path(environ: Mapping[str, str]) -> str:
-    """Where the database is if no setting names it.
+    """The path of the database if no setting names it.
 
     `data/racedata.db` in a checkout; elsewhere in the user's data folder (XDG Base Directory
     Specification).
@@ -149,7 +147,7 @@ def _version(path: Path) -> int | None:
 
 
 def refreshes_path(database: str | Path) -> Path:
-    """The path of the file that says when refreshes asked which source: beside the database."""
+    """The path of the file with the times of refreshes by source: next to the database."""
     path = Path(os.path.realpath(database))
     return path.with_name(f"{path.name.removesuffix('.db')}.refreshed.json")
 
@@ -218,7 +216,7 @@ class _Fault(Exception):
 @contextmanager
 def _open(path: str | Path) -> Iterator[tuple[int, int]]:
     """The descriptor of a regular file, and its size in bytes. Raises OSError or _Fault."""
-    # A FIFO without a writer would block open() for good.
+    # open() would wait forever for a writer of a FIFO.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
@@ -230,7 +228,7 @@ def _open(path: str | Path) -> Iterator[tuple[int, int]]:
 
 
 def _read(descriptor: int, size: int, oldest: int) -> Content:
-    # Check the bytes, not with SQLite, which may report anything for a damaged file.
+    # Check the bytes directly: SQLite's errors on a damaged file are arbitrary.
     header = Header.parse(os.pread(descriptor, HEADER_BYTES, 0))
     if header is None:
         raise _Fault("is not an SQLite database", MOVE if size else BUILD)
@@ -244,11 +242,11 @@ def _read(descriptor: int, size: int, oldest: int) -> Content:
         )
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
-        raise _Fault("is damaged (it is not as long as it was built)", REPLACE)
+        raise _Fault("is damaged (its size has changed since it was built)", REPLACE)
     with open(descriptor, "rb", closefd=False) as file:
         content = memoryview(file.read(size))
     database = content[:-CHECKSUM_BYTES]
     checksum = hashlib.sha256(database).digest()
     if checksum != content[-CHECKSUM_BYTES:]:
-        raise _Fault("is damaged (it is not as it was built: its checksum differs)", REPLACE)
+        raise _Fault("is damaged (checksum mismatch)", REPLACE)
     return Content(database, checksum)

@@ -39,7 +39,7 @@ CREATE TABLE origins (
     PRIMARY KEY (raceId, kind)
 ) STRICT, WITHOUT ROWID;
 
--- How complete a kind of records is. One row per kind of which a race has records.
+-- How complete a kind of records is. One row per kind that any race has.
 CREATE TABLE coverage (
     kind  TEXT PRIMARY KEY,  -- as in origins
     first INTEGER NOT NULL,  -- the first season with records

@@ -105,7 +105,7 @@ def test_a_target_that_fails_says_so_in_one_line_that_names_the_value(project, a
     assert not (project / "data" / "racedata.db").exists()
 
 
-@pytest.mark.parametrize(("target", "printed"), [("check-data", "doubts from")])
+@pytest.mark.parametrize(("target", "printed"), [("check-data", "checks reported")])
 @pytest.mark.parametrize("by_environment", [False, True])
 def test_a_target_uses_the_database_of_any_name(project, target, printed, by_environment):
     name = f"{NAME}.db"

@@ -1,9 +1,9 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
-matching.py says which race, driver and constructor is which. Not compared are facts that the
-database has from this very source; the results of a driver who has two in a race (shared cars);
-and ids, such as those of statuses and constructors, which corrections.csv cannot change. A value
-that only one of the two has counts if that one lacks nobody else's in the race.
+matching.py says which race, driver and constructor is which. It does not compare facts that came
+from this source; the results of a driver who has two in a race (shared cars); and ids, such as ids
+of statuses and constructors, which corrections.csv cannot change. A value that only one of the two
+has counts if the other one has such values of other drivers in the race.
 """
 
 import sqlite3
@@ -75,14 +75,14 @@ def distance(column: str, here: Row, there: Row) -> float:
 
 
 def are_placed(column: str, here: Row, there: Row) -> bool:
-    """Whether both rows have a number as place, or one has, and the other a disqualification."""
+    """Whether both rows have a numeric place, or one does and the other is disqualified."""
     texts = {str(row["positionText"]) for row in (here, there)}
     numbers = {text for text in texts if text.isdigit()}
     return bool(numbers) and texts - numbers <= {"D", "E"}
 
 
 def is_retired(column: str, here: Row, there: Row) -> bool:
-    """Whether neither row has a number as place."""
+    """Whether neither row has a numeric place."""
     return not any(str(row["positionText"]).isdigit() for row in (here, there))
 
 
@@ -141,7 +141,7 @@ DOUBTS = (
     Group("A driver has another number of laps.", "One of the two is wrong.", RESULTS, ("laps",)),
     Group(
         "A driver has another fastest lap.",
-        "If those of several drivers in a race differ, one of the two has mixed them up.",
+        "If the laps of several drivers in a race differ, one of the two has mixed them up.",
         RESULTS,
         KINDS["fastest_laps"].compared,
     ),
@@ -215,7 +215,7 @@ CONVENTIONS = (
     Group(
         "A race time differs by less than a second.",
         "In milliseconds. "
-        "Most likely, one of the two has rounded times, or those of another clock.",
+        "Most likely, one of the two has rounded times, or times of another clock.",
         RESULTS,
         ("milliseconds",),
         lambda *facts: distance(*facts) < 1000,
@@ -486,7 +486,7 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
     ).fetchall()
     if rows:
         races = listed([race for (race,) in rows])
-        yield f"{races}: match no race here, so they are not compared"
+        yield f"{races}: match no race of the database; not compared"
     counts = dict(db.execute("SELECT kind, count(*) FROM ids.compared GROUP BY kind"))
     kinds = ", ".join(
         f"{kind.replace('_', ' ')} of {counts[kind]:,} races"

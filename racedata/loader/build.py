@@ -1,11 +1,11 @@
 """Builds the database from its sources: `racedata load`.
 
 A source (sources/) fills a Stage (stage.py). The first source is the base; merge.py adds the
-further ones. Here, the Stage becomes a database, with the tables of schema.sql, in a new file that
+others. Here, the Stage becomes a database, with the tables of schema.sql, in a new file that
 replaces the old one at the very end.
 
 What refreshes have added to the old database stays, unless the base is newer. Without an argument,
-the sources are those of the old database. If they fail, and an earlier version of racedata built
+it uses the sources of the old database. If they fail, and an earlier version of racedata built
 it, it is built from its own tables.
 """
 
@@ -54,8 +54,8 @@ from racedata.loader.values import utc_now
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
 
 # One row per season, driver and constructor: the driver's first entry for it, and all constructors
-# up to that entry. In a race, entries without a result come last. With min(number), SQLite takes
-# the round from its row.
+# up to that entry. In a race, entries without a result come last. (The bare column `round` comes
+# from the row with min(number).)
 CONSTRUCTORS_SO_FAR = (
     """CREATE TEMP TABLE constructors_so_far AS
            SELECT year, driverId, round, number, group_concat(constructorId, ' ')
@@ -73,7 +73,7 @@ CONSTRUCTORS_SO_FAR = (
 
 
 class Report(NamedTuple):
-    """What a build has to say."""
+    """The report of a build."""
 
     lines: list[str]  # about the base and all sources
     merged: list[str]  # about the additions, and what could not be merged
@@ -106,7 +106,7 @@ def build(
         stage.check_calendars()
         merged = []
         for addition in additions:
-            # A further source may have errors too. With the right date, a race matches.
+            # Correct an additional source before merging: races are matched by date.
             with filled_apart(corrected(addition.fill, corrections), progress) as (staged, remarks):
                 progress("merging")
                 merged += [*remarks, *merge(stage, staged, addition)]
@@ -147,8 +147,8 @@ def store(stage: Stage, table: Table) -> None:
     if not table.is_numbered:
         db.execute(f"INSERT INTO {table.name} ({names}) SELECT {names} FROM stage.{table.name}")
         return
-    # SQLite numbers from 1 what is inserted into an empty table without a value for its INTEGER
-    # PRIMARY KEY.
+    # SQLite numbers rows from 1 if they are inserted into an empty table without a value for its
+    # INTEGER PRIMARY KEY.
     if KINDS[table.name].is_numbered_by_race:
         db.execute(f"CREATE TEMP TABLE numbered (record INTEGER PRIMARY KEY, {names})")
         for race in db.execute("SELECT raceId FROM races ORDER BY raceId").fetchall():
@@ -263,7 +263,7 @@ def load(
 ) -> list[str]:
     """Builds `database` from sources, and from what refreshes have added to it. Returns a report.
 
-    Without sources, it takes those that the database was built from; the sample if it is missing.
+    Without sources, it uses the sources of the existing database, or the sample if it is missing.
     If the file cannot be read, it raises LoadError, unless it may `replace` such a file. It also
     raises LoadError, sqlite3.Error or OSError if the load fails.
     """
@@ -282,7 +282,7 @@ def load(
             except LoadError as error:
                 if not existing or source not in recorded_sources(existing):
                     raise
-                lines.append(f"{error}; what it gave the database before is used")
+                lines.append(f"{error}; its records in the database are kept")
                 additions.append(Addition(partial(existing.fill_with, source)))
             else:
                 additions.append(Addition(fill))
@@ -406,8 +406,8 @@ def main(arguments: Sequence[str]) -> None:
         metavar="SOURCE",
         help="folder of CSV files, zip of them, http(s) URL of such a zip, or a name: "
         f"{', '.join(PUBLISHED)}; "
-        "the first is the base, further ones add what it lacks; "
-        "without any, those that the database was built from before, or the sample",
+        "the first is the base, the others fill its gaps; "
+        "by default, the sources of the existing database, or the sample",
     )
     parser.add_argument(
         "--if-older",
@@ -418,7 +418,7 @@ def main(arguments: Sequence[str]) -> None:
         "--replace",
         action="store_true",
         help="replace even a database that this version cannot read, because it is damaged or a "
-        "newer version built it: what refreshes have added to it is lost",
+        "newer version built it; records that refreshes added to it are lost",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)
@@ -428,7 +428,7 @@ def main(arguments: Sequence[str]) -> None:
         path = Path(parsed.database)
         if parsed.if_older and not is_older(path):
             if is_missing(path):
-                what = "there is no database"
+                what = "the database does not exist"
             else:
                 what = (
                     "a newer version built it" if is_newer(path) else "no earlier version built it"

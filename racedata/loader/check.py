@@ -19,7 +19,7 @@ from racedata.loader.against import compare
 from racedata.loader.checks import lists, qualifying, standings
 from racedata.loader.checks.check import VIEWS
 from racedata.loader.corrections import HEADER
-from racedata.loader.errors import Progress
+from racedata.loader.errors import Progress, counted
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.values import milliseconds
@@ -77,7 +77,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
                 nothing.append(f"  {looked_at:>9,} rows: {check.title}")
     yield from ["These checks found nothing:", *nothing, ""]
     number = len(checks.ALL)
-    yield f"{found:,} doubts from {number - len(nothing)} of {number} checks"
+    yield f"{number - len(nothing)} of {number} checks reported {counted(found, 'doubt')}"
 
 
 def prepare(db: sqlite3.Connection) -> None:
@@ -94,15 +94,17 @@ def prepare(db: sqlite3.Connection) -> None:
 def report_against(
     path: Path, source: str, rows_shown: int | None, progress: Progress
 ) -> Iterator[str]:
-    """The lines of the report on differences from a source: a paragraph per group. Raises what
-    `compare` does.
+    """The lines of the report on differences from a source: a paragraph per group.
+
+    Raises what `compare` does.
     """
     found, remarks = compare(path, source, progress)
     for group, rows in found:
         headline = f"{len(rows):,}: {group.title}"
         yield from paragraph(headline, group.meaning, ("race", HEADER), rows, rows_shown)
     yield from remarks
-    yield f"{sum(len(rows) for _, rows in found):,} differences of {len(found)} kinds"
+    differences = counted(sum(len(rows) for _, rows in found), "difference")
+    yield f"{differences} of {counted(len(found), 'kind')}"
 
 
 def main(arguments: Sequence[str]) -> None:
@@ -116,13 +118,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--against",
         metavar="SOURCE",
-        help="report instead every fact that differs in another source: one that racedata load "
+        help="report every fact that differs in another source instead: one that racedata load "
         "reads, or a database",
     )
     parser.add_argument(
         "--all",
         action="store_true",
-        help=f"show all that was found, not only {ROWS_SHOWN} of a kind",
+        help=f"show all rows, not only {ROWS_SHOWN} of a kind",
     )
     parsed = parser.parse_args(arguments)
     path, rows_shown = Path(parsed.database), None if parsed.all else ROWS_SHOWN

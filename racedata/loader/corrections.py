@@ -178,8 +178,8 @@ def apply(stage: Stage, path: Path, correction: Correction) -> tuple[int, str]:
             [stored, *parts, old],
         ).rowcount
     except sqlite3.IntegrityError:
-        what = "must be known" if new is None else "would make two rows the same"
-        raise LoadError(f"{place}: {spelt[1]!r}; it {what}") from None
+        expected = "a known value" if new is None else "no two rows with the same key"
+        raise LoadError(f"{place}: {spelt[1]!r}; expected {expected}") from None
     values_and_witnesses = [in_words(found), in_words(new), correction.witnesses]
     db.execute(
         f"""INSERT INTO stage.corrections ({COLUMNS})

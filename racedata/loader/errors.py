@@ -10,7 +10,7 @@ SHOWN = 5  # names in one line
 
 
 class LoadError(Exception):
-    """Why a command of the loader failed, in one line: what, where, and what is accepted."""
+    """Why a command of the loader failed, in one line: where, what, and what was expected."""
 
 
 class NotYet(LoadError):

@@ -21,7 +21,7 @@ from racedata.loader.tables import TABLES, Table
 from racedata.loader.values import Value
 
 LAST_SEASON = 9999  # that a date can have
-RACES = 22  # of a season that is not here, to tell how many requests it takes
+RACES = 22  # assumed for a missing season, to estimate requests
 
 LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
 # Earlier seasons with races that have no results, unless their calendar was fetched long after the
@@ -127,7 +127,7 @@ class ExistingDatabase:
         return []
 
     def source(self, name: str) -> tuple[str, str | None] | None:
-        """When a source was read, and the checksum of what was read; None if nothing is from it."""
+        """When a source was read, and the checksum that it had; None if no record is from it."""
         found: tuple[str, str | None] | None = self.db.execute(
             "SELECT readAt, checksum FROM sources WHERE name = ?", (name,)
         ).fetchone()
@@ -144,13 +144,13 @@ class ExistingDatabase:
         return {year for (year,) in self.db.execute(UNFINISHED)}
 
     def first_season(self, listed: Sequence[int]) -> int:
-        """The first season to bring of those that a source lists.
+        """The first season to bring, if a source lists these.
 
         It is unfinished, missing, or the latest with results.
         """
         years = {year for (year,) in self.db.execute("SELECT DISTINCT year FROM races")}
         (latest,) = self.db.execute(LATEST).fetchone()
-        # The sample lacks most seasons, also before its first.
+        # The sample lacks most seasons, even before its first.
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
         return min([int(latest), *self.unfinished(), *missing])
 
@@ -244,7 +244,7 @@ class ExistingDatabase:
             if not lines and now < before:
                 lines.append(f"{'confirmed':<22}{before - now:>12,} kinds of records of a race")
             if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
-                lines.append("a season here is as complete as that of the source")
+                lines.append("a season is now as complete as the source's")
         return lines
 
 
@@ -258,7 +258,7 @@ def checksum_at_end(path: Path) -> str:
 def correct_future_times(db: sqlite3.Connection) -> None:
     """Corrects times in the future, from a clock that was ahead: else no dump would be newer.
 
-    What was fetched at such a time counts as old: as fetched on the day of the race.
+    Records that were fetched at such a time count as fetched on the day of the race.
     """
     (newest,) = db.execute(
         "SELECT max(date) FROM stage.results JOIN stage.races USING (raceId)"

@@ -1,7 +1,7 @@
 """Keeps the database fresh: `racedata refresh --follow`, until a signal ends it.
 
-Each source has a process of its own, so none that is slow or fails delays another. The rules for
-the times at which to look are in schedule.py.
+Each source has its own process, so a slow or failing one does not delay the others. The rules for
+the times of checks are in schedule.py.
 """
 
 import math
@@ -35,7 +35,7 @@ from racedata.loader.schedule import (
 from racedata.loader.signals import interrupted_by_end_signals
 
 NEVER = datetime.min.replace(tzinfo=UTC)
-# at a time: a long wait would not notice that the machine was suspended, or its clock set
+# the longest sleep, to notice that the machine was suspended or its clock set
 WAIT_SECONDS = 600
 
 
@@ -57,13 +57,13 @@ class Followed(NamedTuple):
 
 @dataclass
 class Following:
-    """A source, and when to look at it."""
+    """A source, and when to check it."""
 
     source: Followed
     due: datetime
     refreshed: datetime = NEVER
     failures: int = 0  # in a row
-    is_refused: bool = False  # at the last look
+    is_refused: bool = False  # at the last check
 
 
 class Loop:
@@ -86,13 +86,13 @@ class Loop:
         )
 
     def run(self, source: Followed) -> Never:
-        """Follows a source for good."""
+        """Follows a source until the process ends."""
         following = Following(source, self.clock())
         while True:
             self.look(following)
 
     def look(self, each: Following) -> None:
-        """Waits until a source is due, looks at it, and decides when it is due again."""
+        """Waits until a source is due, checks it, and decides when it is due again."""
         # If the clock was set back, it may be due in the far future: then it is due now.
         while 0 < (seconds := (each.due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
@@ -109,8 +109,9 @@ class Loop:
         except FAULTS as error:
             each.failures += 1
             each.due = self.clock() + retry_wait(each.failures)
-            with suppress(*FAULTS):  # there may be no database
-                each.due = min(each.due, self.next_look(each))  # a failure never delays a look
+            # A failure never postpones a regular check. The database may be missing.
+            with suppress(*FAULTS):
+                each.due = min(each.due, self.next_look(each))
             self.complain(error, each.due)
 
     def refresh_if_needed(self, each: Following) -> None:
@@ -140,7 +141,7 @@ class Loop:
 
 
 class Preparation:
-    """What must be done before sources can be followed, and again if the database vanishes."""
+    """The step before sources can be followed, repeated if the database vanishes."""
 
     def __init__(self, prepare: Callable[[], str], is_enough: Callable[[], bool]) -> None:
         """`prepare` returns what it did, in one line, or raises one of FAULTS.
@@ -151,7 +152,7 @@ class Preparation:
         self.due, self.failures, self.is_done = time.monotonic(), 0, False
 
     def run(self, complain: Callable[[Exception, datetime], None]) -> None:
-        """Does it, if it is due."""
+        """Prepares, if that is due."""
         if self.due > time.monotonic():
             return
         try:
@@ -171,12 +172,10 @@ def follow(
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
-    """Follows the sources until a signal or the end of the process `parent`.
+    """Follows the sources until a signal, or until the process `parent` ends.
 
-    Both leave the database whole.
-
-    Each has a name, and a function that makes it: this is called in its process, with a function to
-    sleep.
+    Both leave the database intact. Each source has a name and a function that makes it, which is
+    called in the source's process with a function to sleep.
     """
 
     def expected() -> list[Expected]:

@@ -1,4 +1,4 @@
-"""Which race, driver or constructor is which: of two databases that are merged or compared.
+"""Matches the races, drivers and constructors of two databases that are merged or compared.
 
 Drivers and the like are matched by reference, races by circuit and date, and never by an id or a
 round. What is done with the matches does not belong here.
@@ -12,8 +12,8 @@ from typing import NamedTuple
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value
 
-# The SQL that finds a row of a list in the base. A driver may have got a reference of the source's
-# own. The letter case of statuses differs between sources.
+# The SQL that finds a row of a list in the base. A source may use its own reference for a driver.
+# The letter case of statuses differs between sources.
 LISTS = {
     "circuits": ["circuitRef = :circuitRef"],
     "constructors": ["constructorRef = :constructorRef"],
@@ -21,7 +21,7 @@ LISTS = {
     "status": ["lower(status) = lower(:status)"],
 }
 
-# A source may have the date in UTC or that of the place.
+# Dates may be UTC or local.
 SAME_RACES = """
     SELECT new.raceId, old.raceId
     FROM addition.races AS new JOIN addition.circuits AS new_circuit USING (circuitId),

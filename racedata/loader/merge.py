@@ -1,7 +1,7 @@
-"""Merges an addition into a stage: the records of a further source, a refresh or the old database.
+"""Merges an addition into a stage: records of another source, of a refresh or the old database.
 
 Here is the SQL. matching.py says which race and driver is which, rules.py which record wins.
-Sessions are from the source of the race, or from another source if it has no dates of them.
+Sessions are from the source of the race, or from another source if it has no dates for them.
 """
 
 import sqlite3
@@ -34,19 +34,19 @@ DAYS_FROM_RACE = 4  # that a session is away from the race, at most
 
 
 class Addition(NamedTuple):
-    """What is merged, and how. At least, it adds what is missing."""
+    """What to merge, and how. It always fills gaps."""
 
     fill: Callable[[Stage], list[str]]  # fills a Stage with it, and returns lines for the report
-    rule: Rule = only_adds  # which of its records replace those of the base
-    years: Collection[int] | None = None  # the seasons of which it is merged; None: all
+    rule: Rule = only_adds  # which of its records replace records of the base
+    years: Collection[int] | None = None  # the seasons to merge; None: all
     # whether its calendars may replace those here, by the same rule
     has_calendars: bool = False
-    # Whether it may delete what it lacks: races, and records that it has of fewer drivers.
+    # whether it may delete races that it lacks, and replace records of more drivers
     may_shrink: bool = True
-    # Whether races of a season that its calendar lacks, and that have no results here, are
-    # cancelled. Else that calendar is not taken.
+    # Whether races without results that its calendar of a season lacks are cancelled. Otherwise
+    # that calendar is not used.
     are_cancelled: Callable[[int, Sequence[str]], bool] = lambda year, races: False
-    # whether what it says of a driver, constructor or circuit is taken too
+    # whether its facts about drivers, constructors and circuits are used too
     updates_lists: bool = False
 
 
@@ -89,7 +89,7 @@ def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
 class Merge:
     """The merge of the attached `addition` into `stage`.
 
-    The tables in `ids` have the ids of both: `added` is that in the addition, `id` that here.
+    The tables in `ids` map ids in the addition (`added`) to ids in the stage (`id`).
     """
 
     def __init__(self, db: sqlite3.Connection, addition: Addition) -> None:
@@ -139,7 +139,7 @@ class Merge:
 
     def add_sources(self) -> None:
         """Adds or updates the sources that a load has read, or of which a part is taken."""
-        # What was read later counts; but the next load reads what this load was given.
+        # The later reading wins, but the next load reuses the addresses of this load.
         self.db.execute(
             """INSERT INTO stage.sources
                    (name, address, licence, checksum, readAt, isLoaded, gave, isProvisional)
@@ -495,8 +495,8 @@ class Merge:
             )
             values["constructorId"] = "ifnull(cars.id, constructors.id)"
         if table.id:
-            # New rows get the ids of those that they replace, then free ones. So what is merged
-            # twice changes nothing.
+            # New rows get the ids of the rows that they replace, then free ones. So merging twice
+            # changes nothing.
             free = self.next_id(table.name, table.id)
             db.execute(
                 f"""CREATE TABLE ids.replaced AS SELECT raceId, {table.id} AS id,
@@ -606,9 +606,9 @@ class Merge:
         lines = []
         for what, names in (
             # the newest first
-            ("match no race here, or two, so nothing of them is added", self.unmatched[::-1]),
-            ("less than what is here, so not taken", self.smaller),
-            ("missing from the calendar, which is not taken unless that stays so", self.missing),
+            ("match no race of the database, or two; not added", self.unmatched[::-1]),
+            ("fewer records than the database has; not used", self.smaller),
+            ("missing from the calendar; it is not used unless they stay missing", self.missing),
         ):
             if names:
                 lines.append(f"{listed(names)}: {what}")

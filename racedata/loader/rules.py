@@ -14,7 +14,7 @@ class Part(NamedTuple):
 
     source: str  # its name
     is_fetched: bool  # whether a refresh fetched it; else a load read it
-    # the day of that refresh; or of the latest race with results that the source gave to a load
+    # the day of the refresh; for a load, of the source's latest race with results
     as_of: str
     is_provisional: bool = False  # whether it only counts until another source has it
 
@@ -40,14 +40,14 @@ def part_of(
 
 
 def only_adds(new: Part, old: Part) -> bool:
-    """The rule for a further source of a load: it adds what is missing."""
+    """The rule for an additional source of a load: it fills gaps."""
     return False
 
 
 def is_fresher(new: Part, old: Part) -> bool:
-    """The rule for what a refresh fetched: it replaces a load that has no later results.
+    """The rule for the records of a refresh: they replace a load that has no later results.
 
-    What is provisional replaces nothing.
+    Provisional records replace nothing.
     """
     return new.is_fetched and not new.is_provisional and new.as_of >= old.as_of
 
@@ -103,7 +103,7 @@ def lost_races(
 def is_too_small(kind: str, new: int, old: int, with_results: bool) -> bool:
     """Whether a part has fewer drivers or constructors than it may have, if nothing may shrink.
 
-    With its results, a source's fastest laps come too: it may not count those of one who drove no
-    other.
+    If the results come from the same source, its fastest laps may be fewer: it may omit the lap of
+    a driver who set no other.
     """
     return new < old and not (kind == "fastest_laps" and with_results)

@@ -1,6 +1,6 @@
-"""When to look at a source again, and what to ask it: rules without a clock or requests.
+"""When to check a source again, and what to ask it: rules without a clock or requests.
 
-Reading the calendar from a database belongs here too. What a look does is in follow.py.
+Reading the calendar from a database belongs here too. What a check does is in follow.py.
 """
 
 import sqlite3
@@ -11,7 +11,7 @@ from typing import NamedTuple
 from racedata.kinds import KINDS, RACE, SESSIONS
 from racedata.loader.tables import RECORDS
 
-# after the start of a session. The times below count from the first look.
+# after the start of a session. The times below count from the first check.
 FIRST_LOOK = timedelta(minutes=90)
 # while records are missing; then hourly
 OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)
@@ -65,15 +65,13 @@ def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
 
 
 def after_race(expected: Sequence[Expected]) -> list[Expected]:
-    """The records for a source that publishes all records of a weekend only after the race."""
+    """The same records, for a source that publishes a weekend only after its race."""
     races = {(each.year, each.round): each.starts for each in expected if each.session == "race"}
     return [each._replace(starts=races[each.year, each.round]) for each in expected]
 
 
 def soon_after(expected: Sequence[Expected], wait: timedelta) -> list[Expected]:
-    """The records as a source publishes them that may have them so long after the planned end of a
-    session.
-    """
+    """The same records, for a source that has them `wait` after the planned end of a session."""
     return [
         each._replace(starts=each.starts + MINUTES[each.session] + wait - FIRST_LOOK)
         for each in expected
@@ -81,9 +79,10 @@ def soon_after(expected: Sequence[Expected], wait: timedelta) -> list[Expected]:
 
 
 def as_stored(expected: Sequence[Expected], is_provisional: bool) -> list[Expected]:
-    """The records as they are stored for a source, which may be provisional.
+    """The same records, with `is_stored` as it counts for a source, which may be provisional.
 
-    What a provisional source gave does not count for others; what others gave, it is not asked for.
+    Provisional records do not count for other sources. A provisional source is not asked for
+    records that another source gave.
     """
     if is_provisional:
         return [each for each in expected if each.is_provisional or not each.is_stored]
@@ -93,7 +92,7 @@ def as_stored(expected: Sequence[Expected], is_provisional: bool) -> list[Expect
 
 
 def next_look(expected: Iterable[Expected], now: datetime) -> datetime:
-    """When to look again, after a look at `now`: at most a day later."""
+    """When to check again, after a check at `now`: at most a day later."""
     looks = [now + DAY]
     for records in expected:
         first = records.starts + FIRST_LOOK

@@ -13,7 +13,7 @@ from racedata.loader.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
 
-# Before a race on 1 January, there may be sessions in December.
+# The sessions of a race in early January may be in December.
 OUT_OF_SEASON = """
     SELECT year, round, name, '', date FROM stage.races
     WHERE date NOT BETWEEN year || '-01-01' AND year || '-12-31'
@@ -59,7 +59,7 @@ class Stage:
         """
         self.db, self.progress = db, progress
         # where the rows are from, for errors; empty for an existing database, whose dates were
-        # checked
+        # checked when it was built
         self.place = ""
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
@@ -115,7 +115,7 @@ class Stage:
     def check_calendars(self) -> None:
         """Raises LoadError for a date outside of its season, or a race given twice.
 
-        It begins with the place. Call this after corrections.
+        The message begins with `place`. Call this after corrections.
         """
         if self.place and (found := self.db.execute(OUT_OF_SEASON).fetchone()):
             year, round, name, what, date = found

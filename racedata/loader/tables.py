@@ -1,4 +1,4 @@
-"""What the loader knows of each table beyond schema.sql: one `Table` per table.
+"""Facts about each table that schema.sql does not have: one `Table` per table.
 
 How it is read, numbered and corrected, and where an API has its values.
 """
@@ -57,8 +57,8 @@ class Column(NamedTuple):
     type: str  # INTEGER or TEXT
     required: bool
     parent: str | None  # the table that it refers to, by a column of the same name
-    parse: Parser  # a reader in sources/ checks whether a row that it refers to exists
-    parse_api: Parser  # of what an API has, which is a reference or a text if the column is an id
+    parse: Parser  # references are checked by the readers in sources/
+    parse_api: Parser  # parses an API's value: for an id column, a reference or text
 
 
 class ApiEndpoint(NamedTuple):
@@ -81,7 +81,7 @@ class Table(NamedTuple):
     parse_api: Mapping[str, Parser] = {}  # columns that an API writes in another way
     usually_known: tuple[str, ...] = ()  # columns: the report counts the rows in which they are not
     required: bool = False  # a database without rows of it would be of no use
-    id: str = ""  # the dump's id of a row, if `record` takes its place in the database
+    id: str = ""  # the dump's id of a row, if `record` replaces it in the database
     # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
     order: str = ""
     paths: Mapping[str, str] = {}  # where an object of an API has the value of a column
@@ -331,8 +331,7 @@ TABLES = (
     ),
 )
 BY_NAME = {table.name: table for table in TABLES}
-# The tables that records of races are in: those of the kinds that are not only columns of another
-# one.
+# The tables with records of races: one per kind that is not only columns of another table.
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.table)
 FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed")  # columns of results
 _ENDPOINTS = {

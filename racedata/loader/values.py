@@ -20,7 +20,7 @@ class Parser:
         self.expected = expected  # for messages: `expected …`
         self.pattern, self.fullmatch = pattern, re.compile(pattern).fullmatch
         self.convert = convert  # turns a text that matches into the value; may raise ValueError too
-        # whether the texts of a column are mostly the same few, so that values are remembered
+        # whether to remember values, because the column has few distinct texts
         self.repeats = repeats
 
     def __call__(self, text: str) -> int | str:

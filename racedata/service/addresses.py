@@ -22,7 +22,7 @@ JSON, CSV, ICS = ENDINGS = (".json", ".csv", ".ics")
 
 
 class AddressError(ValueError):
-    """An address that is not served; the text says what is wrong and what is accepted."""
+    """An address that is not served; the text says what is wrong and what was expected."""
 
 
 class UnknownAddress(AddressError):
@@ -43,7 +43,7 @@ def after_base(path: str, base: str) -> str | None:
 
 
 class Rules(NamedTuple):
-    """What an endpoint accepts beside season and round, and whether it needs a season."""
+    """What an endpoint accepts besides season and round, and whether it needs a season."""
 
     filters: frozenset[str]
     needs_season: bool = False
@@ -141,7 +141,7 @@ class Grammar:
         path, ending = split_ending(path.lower())  # D1
         if ending not in ENDINGS:
             raise self.unknown(
-                f"{ending[:50]!r} is not an ending; accepted are {JSON}, {CSV}, and {ICS} for races"
+                f"{ending[:50]!r} is not an ending; expected {JSON}, {CSV}, or {ICS} for races"
             )
         segments = path.split("/")[1:]
         season, round, rest = split_front(segments)
@@ -171,7 +171,7 @@ class Grammar:
             value = parse(text)
             if value is None:
                 raise self.unknown(
-                    f"{text[:50]!r} is not a value of the filter {name}; accepted is {FORMS[parse]}"
+                    f"{text[:50]!r} is not a valid value for {name}; expected {FORMS[parse]}"
                 )
             filters[name] = value  # D8
         if without_value:
@@ -194,7 +194,7 @@ class Grammar:
         for name in filters:
             if name not in rules.filters:
                 raise RefusedAddress(
-                    f"{endpoint} does not accept the filter {name}. {self.accepted(endpoint)}"
+                    f"{endpoint} does not accept the filter {name}; {self.expected(endpoint)}"
                 )
         for name, others in rules.only_beside.items():
             if name in filters:
@@ -203,16 +203,16 @@ class Grammar:
                         beside = ", ".join(["season", "round", *sorted(others - {name})])
                         raise RefusedAddress(
                             f"{endpoint} does not accept the filter {other} with {name}; "
-                            f"accepted with it: {beside}."
+                            f"expected only {beside}."
                         )
         if rules.needs_season and season is None:
             raise RefusedAddress(
                 f"{endpoint} needs a season at the front. {self.example(endpoint)}"
             )
 
-    def accepted(self, endpoint: str) -> str:
+    def expected(self, endpoint: str) -> str:
         filters = [name for name in FILTERS if name in self.endpoints[endpoint].filters]
-        return f"It accepts season, round, {', '.join(filters)}. {self.example(endpoint)}"
+        return f"expected season, round, {', '.join(filters)}. {self.example(endpoint)}"
 
     def example(self, endpoint: str) -> str:
         season = "/2023/18" if self.endpoints[endpoint].needs_season else "/2023"

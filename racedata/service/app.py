@@ -140,7 +140,7 @@ def application(settings: Settings) -> ReloadingApp:
     # gunicorn forks its workers from this process. It looks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)
-    # Objects made at start are never freed: the collector does not have to visit them, and workers
+    # Objects made at start are never freed, so the garbage collector can skip them, and workers
     # share their memory.
     gc.freeze()
     return app

@@ -21,11 +21,11 @@ from racedata.service.requested import Requested
 Key = tuple[str, str, str, int, int, tuple[str, ...]]
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
-# how much more memory bodies take than their bytes: measured with four threads and bodies to 60 KB
+# the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
 FRAGMENTED = 9 / 8
 
-# Shorter answers are not compressed. With their headers (500 bytes) they fit into one TCP segment
-# anyway (1,448 bytes).
+# Shorter answers are not compressed: with 500 bytes of headers, they fit into one TCP segment
+# (1,448 bytes) anyway.
 SMALL = 900
 # Level 3 takes half the time of level 6, for answers that are a tenth longer
 # (scripts/bench/README.md).
@@ -139,13 +139,13 @@ def decompressed(body: bytes) -> bytes:
 def accepts_gzip(env: dict[str, Any]) -> bool:
     """Whether the request prefers gzip."""
     field = env.get("HTTP_ACCEPT_ENCODING")
-    # that of a browser has about 30
+    # browsers send about 30 characters
     return field is not None and len(field) <= 200 and prefers_gzip(field)
 
 
 @lru_cache(maxsize=1024)
 def prefers_gzip(field: str) -> bool:
-    """Whether an Accept-Encoding header accepts gzip, at least as much as no coding.
+    """Whether an Accept-Encoding header prefers gzip to no coding, or both equally.
 
     See RFC 9110, 12.5.3.
 

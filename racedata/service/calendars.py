@@ -1,8 +1,7 @@
 """Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session.
 
-icalendar writes every line.
-
-Phones and other programs fetch a calendar again and again. They know an event by its UID.
+The package icalendar writes every line. Phones and other programs fetch a calendar again and again.
+They know an event by its UID.
 """
 
 import re
@@ -62,8 +61,7 @@ class Calendars:
         """The calendar of races that an address selects, with their sessions of these kinds."""
         name = vText(" ".join([self.series.upper(), *self.words_of(address, kinds)]))
         # No UID: pages and choices of sessions would share it, and clients may take them for copies
-        # (RFC 7986, 5.3).
-        # the last for clients without RFC 7986
+        # (RFC 7986, 5.3). X-WR-CALNAME is for clients without RFC 7986.
         lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]
         lines += (text for race in races for kind, text in self.events(race) if kind in kinds)
         return b"".join([*lines, CALENDAR_END])
@@ -95,10 +93,10 @@ class Calendars:
         """Writes the events of a race."""
         common = self.stamp + b"".join(common_lines(race))
         for session, at in sessions_of(race):
-            # The last year of a date: its end might be none.
+            # In year 9999, the end could be past the last possible date.
             if at["date"] < "9999":
                 start, end = period(at["date"], at.get("time"), session.minutes)
-                # Neither the round nor the date, so that an event can move.
+                # The UID has neither round nor date, so that an event keeps it when it moves.
                 uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
                 yield (
                     session.group,
@@ -165,9 +163,8 @@ def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
 def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
     """The part of the UIDs for each race: the season and its name.
 
-    A number follows if an earlier race of the season has the same name.
-
-    So if the first of two such races goes, the other one gets its UIDs. No season has had two.
+    A number follows if an earlier race of the season has the same name. If the first of two such
+    races is cancelled, the second takes over its UIDs; no season has had two.
     """
     seen = Counter[str]()
     for race in races:

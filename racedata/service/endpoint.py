@@ -59,7 +59,7 @@ class Endpoint:
         requested: Requested = req.context.requested
         try:
             if self.validators.match(req.env):
-                # A `last` that does not exist is a 404, also for a client with the current tag.
+                # A `last` that does not exist is a 404 even if the client's tag is current.
                 self.catalogue.select(requested.address)
                 self.validators.send_not_modified(resp)
                 return

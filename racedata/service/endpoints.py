@@ -104,8 +104,7 @@ class Races(Endpoint):
             and address.season == "current"
             and address.round is None
         ):
-            # In winter, no race of this season is to come: subscribers see those of the seasons
-            # after it too.
+            # In winter the season has no races left, so subscribers also get the following seasons.
             others = {name: value for name, value in filters.items() if name != "season"}
             rows = self.catalogue.race_rows
             current, _ = self.catalogue.season_and_round("current", None)
@@ -149,7 +148,7 @@ class Entrants(Endpoint):
         )
 
     def ids_that_match(self, filters: Filters) -> Collection[int] | None:
-        """The ids of those that match; None if all match."""
+        """The ids that match; None if all match."""
         column = queries.RESULT_COLUMNS[self.name]
         if any(
             filter in filters for filter in self.standings.filter_columns if filter != self.name
@@ -159,7 +158,7 @@ class Entrants(Endpoint):
             )
         if not filters:
             return None
-        if set(filters) == {self.name}:  # also those who never raced
+        if set(filters) == {self.name}:  # even one who never raced
             return [int(filters[self.name])]
         return queries.ids_of_entrants(self.data, column, filters)
 

@@ -39,7 +39,7 @@ SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calend
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
 # Filters that the document also shows after a season.
 WITH_SEASON = ("circuits", "constructors", "drivers")
-# The schema of a filter's value in an answer, which repeats it, by its schema in a request.
+# Maps the schema of a filter in a request to the schema of its echo in the answer.
 ECHOED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
 
@@ -237,10 +237,10 @@ RESPONSES = {
     "400": problem(
         "The endpoint does not accept a filter, or needs a season; or a parameter is wrong."
     ),
-    "404": problem("No endpoint has this address, or there is no last round yet."),
+    "404": problem("No endpoint has this address, or the season has no last round yet."),
     "429": problem(
         "A rate limit is reached. The same request succeeds after Retry-After seconds, "
-        "if no other is sent in between.",
+        "unless the client sends another one first.",
         "Retry-After",
     ),
     "414": TOO_LONG,

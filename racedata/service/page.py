@@ -55,7 +55,7 @@ HEADERS = [
     ("referrer-policy", "no-referrer"),
 ]
 
-# The names on the page of tables whose rows are counted.
+# Labels of the tables whose rows are counted.
 COUNTED = {
     "races": "Races",
     "circuits": "Circuits",
@@ -185,7 +185,7 @@ def document(title: str, body: str) -> str:
 
 
 def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> str:
-    """The page, as HTML. `Page` replaces CHECKED with when a refresh last asked a source."""
+    """The page, as HTML. `Page` replaces CHECKED with the time of the last refresh."""
     values = example_values(data, catalogue)
     notice = data.sample_notice()
     current, _ = catalogue.season_and_round("current", None)
@@ -241,13 +241,13 @@ def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]
         link = f"{settings.base_link}/corrections.json"
         yield (
             "Corrections",
-            with_link(f"{corrected:,} value{'s' * (corrected > 1)} corrected", link),
+            with_link(f"{counted(corrected, 'value')} corrected", link),
         )
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
 
 def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """The rows of the table that says of which seasons and races there are records, as HTML."""
+    """The rows of the coverage table, as HTML."""
     for kind in KINDS.values():
         if covered := coverage.get(kind.name):
             first, last, races, run = (covered[key] for key in ("first", "last", "races", "run"))
@@ -328,7 +328,7 @@ def accepted_filters(rules: Rules) -> str:
         others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
         text += (
             f" Also {' and '.join(rules.only_beside)}, "
-            f"with no other filter than {' and '.join(sorted(others))}."
+            f"combined only with {' and '.join(sorted(others))}."
         )
     return text
 
@@ -352,11 +352,16 @@ def with_code(text: str) -> str:
     return re.sub("`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
+def counted(number: int, noun: str) -> str:
+    """`1 request`, `2,000 requests`."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def limits_in_words(settings: Settings) -> str:
     """The rate limits in words."""
     units = {seconds: unit for unit, seconds in WINDOWS.items()}
     named = [
-        f"{limit.quota} request{'s' * (limit.quota != 1)} per {units[limit.window]}"
+        f"{counted(limit.quota, 'request')} per {units[limit.window]}"
         for limit in settings.rate_limits
     ]
     if not named:

@@ -26,8 +26,8 @@ RESULT_COLUMNS: Mapping[str, str] = {
 }
 # The filters for a race, and the column of `races` that each compares.
 CALENDAR_COLUMNS: Mapping[str, str] = {"season": "year", "circuits": "circuitId"}
-# Filters that are not about a result. What they alone select goes by `entries`, which also has who
-# got no result.
+# Filters that are not about a result. Queries with only these read `entries`, which includes
+# drivers without a result.
 ENTRY_FILTERS = {"race", "season", "circuits", "constructors", "drivers"}
 
 
@@ -209,12 +209,12 @@ def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> in
 
 
 def entries_or_results(filters: Filters) -> str:
-    """The table whose rows filters of drivers in races select."""
+    """The table to search for drivers in races."""
     return "entries" if filters.keys() <= ENTRY_FILTERS else "results"
 
 
 def where_results(filters: Filters) -> Where:
-    """The conditions for the rows of `results`, or of `entries` if that has the columns."""
+    """The conditions for rows of `results`; or of `entries`, if it has all of their columns."""
     where = RESULTS.where(filters)
     if "qualifying" in filters:
         qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
@@ -223,7 +223,7 @@ def where_results(filters: Filters) -> Where:
 
 
 def ids_of_races(data: Snapshot, filters: Filters) -> set[int]:
-    """The raceIds that match. Without a filter of drivers in races, all in the calendar (D22)."""
+    """The raceIds that match. Without a filter on drivers, every race in the calendar (D22)."""
     table = (
         entries_or_results(filters) if any(name in filters for name in RESULT_COLUMNS) else "races"
     )

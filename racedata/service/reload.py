@@ -1,4 +1,4 @@
-"""A WSGI application that watches the database file, and replaces what it wraps if it changes."""
+"""A WSGI application that wraps another one, and replaces it when the database file changes."""
 
 import ctypes
 import gc
@@ -21,9 +21,9 @@ log = logging.getLogger(__name__)
 class ReloadingApp:
     """The application that `make_app` makes from each good file at `path`.
 
-    One application answers the whole of a request. If a new file cannot be served, one line in the
-    log says why, and the last good data is still served. Raises DatabaseError if there is no good
-    file at the start.
+    One application answers each request from start to end. If a new file cannot be served, one
+    line in the log says why, and the last good data stays in service. Raises DatabaseError if the
+    first file is not good.
     """
 
     INTERVAL = 0.5  # seconds between checks of the file
@@ -50,7 +50,7 @@ class ReloadingApp:
             self.check()
 
     def check(self) -> None:
-        """Serves the file that is now at the path, if it is a new and good one."""
+        """Serves the file that is now at the path, if it is new and valid."""
         seen = file_state(self.path)
         if seen == self._seen:
             return
@@ -64,7 +64,7 @@ class ReloadingApp:
             self._seen = seen
         except DatabaseError as error:
             if error.fault != self.data.refused:
-                log.error("%s; the data from before is still served", error)
+                log.error("%s; the last good data is still served", error)
             self.data.refused = error.fault
             if not error.transient:
                 self._seen = seen

@@ -24,8 +24,8 @@ from racedata.service.addresses import (
 from racedata.service.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # D2
-# The parameters that each ending accepts, and those that it refuses: a client that sends them
-# expects another answer. All others are ignored.
+# The parameters that each ending accepts, and those that it rejects, because a client that sends
+# them expects a different format. All others are ignored.
 ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
@@ -42,7 +42,7 @@ class Requested(NamedTuple):
     offset: int  # records before it
     # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
     base_url: str
-    sessions: tuple[str, ...] = SESSION_GROUPS  # those that a calendar has
+    sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
 
 
 class RequestParser:
@@ -58,7 +58,7 @@ class RequestParser:
         # Before routing, because Falcon answers an unknown method with 400.
         if req.method not in METHODS:
             raise falcon.HTTPMethodNotAllowed(
-                METHODS, description=f"Accepted are {', '.join(METHODS)}."
+                METHODS, description="This method is not supported; expected GET, HEAD or OPTIONS."
             )
         requested = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
         if requested:
@@ -93,7 +93,7 @@ class RequestParser:
             raise falcon.HTTPBadRequest(description=str(error)) from None
         parameters = falcon.uri.parse_query_string(query, keep_blank=True)
         check_parameters(parameters, address.ending)
-        # A program that subscribes to a calendar fetches no second page.
+        # Calendar clients never fetch a second page.
         largest = self.settings.max_limit
         default = largest if address.ending == ICS else self.settings.default_limit
         limit = min(page_parameter(parameters, "limit", default), largest)  # D3
@@ -131,14 +131,14 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
         return default
     if isinstance(value, list):
         raise falcon.HTTPBadRequest(
-            description=f"{name} is given {len(value)} times; it is accepted once."
+            description=f"{name} is given {len(value)} times; expected once."
         )
     # ASCII digits only: int() also takes signs, spaces, underscores and other scripts, and fails
     # above 4,300 digits.
     if not re.fullmatch("[0-9]{1,4000}", value):
         example = 100 if name == "limit" else 0
         raise falcon.HTTPBadRequest(
-            description=f"{name} is {value[:50]!r}; accepted is a whole number from 0, "
+            description=f"{name} is {value[:50]!r}; expected a whole number, 0 or more, "
             f"such as {name}={example}."
         )
     return int(value)
@@ -151,36 +151,34 @@ def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, 
         return SESSION_GROUPS
     if isinstance(value, list):
         raise falcon.HTTPBadRequest(
-            description=f"sessions is given {len(value)} times; it is accepted once, "
+            description=f"sessions is given {len(value)} times; expected once, "
             "as in sessions=race,qualifying."
         )
     names = value.lower().split(",")
     for name in names:
         if name not in SESSION_GROUPS:
-            accepted = ", ".join(SESSION_GROUPS)
             raise falcon.HTTPBadRequest(
-                description=f"sessions has {name[:50]!r}; accepted are {accepted}, "
-                "separated by commas."
+                description=f"sessions has {name[:50]!r}; expected some of "
+                f"{', '.join(SESSION_GROUPS)}, separated by commas."
             )
-    return tuple(kind for kind in SESSION_GROUPS if kind in names)
+    return tuple(group for group in SESSION_GROUPS if group in names)
 
 
 def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:
-    """Raises HTTPBadRequest if there is a parameter that the ending refuses."""
+    """Raises HTTPBadRequest for a parameter that the ending rejects."""
     for name in REFUSED[ending]:
         if name in parameters:
             raise falcon.HTTPBadRequest(
                 description=f"{ending} does not accept {name}; "
-                f"accepted are {', '.join(ACCEPTED[ending])}."
+                f"expected only {', '.join(ACCEPTED[ending])}."
             )
 
 
 def host_of(req: falcon.Request) -> str:
     """The host that the client asked, which the answer repeats.
 
-    Raises HTTPBadRequest if the address has a wrong one.
-
-    HTTP/1.0 allows a request without one; then it is the server's own name.
+    HTTP/1.0 allows a request without one; then it is the server's own name. Raises HTTPBadRequest
+    if the host of an absolute address is malformed.
     """
     host: str = req.env.get("HTTP_HOST", "")
     if not host and req.env["SERVER_PROTOCOL"] == "HTTP/1.0":

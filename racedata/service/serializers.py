@@ -36,8 +36,8 @@ def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: 
     }  # D4
 
 
-# The names of the filters in a table, in the order in which it repeats them. It repeats none
-# of qualifyings, sprints and practices.
+# The key under which a table echoes each filter, in order. Filters on qualifying, sprints and
+# practice are not echoed.
 ECHO = {
     "circuits": "circuitId",
     "constructors": "constructorId",
@@ -118,8 +118,8 @@ def schedule(year: int, rows: Mapping[str, Row], has_sprint: bool) -> Json:
         SecondPractice=sessions.get("fp2"),
         ThirdPractice=sessions.get("fp3"),
         Qualifying=sessions.get("quali"),
-        # Always there on a sprint weekend, even if empty: clients request a sprint only if they see
-        # it here.
+        # Always present on a sprint weekend, even if empty: clients request a sprint only if they
+        # see this key.
         Sprint=sessions.get("sprint", {}) if has_sprint else None,  # D27
         SprintShootout=sessions.get("sq") if year == 2023 else None,
         SprintQualifying=sessions.get("sq") if year > 2023 else None,
@@ -158,7 +158,7 @@ def result(
 
 
 def fastest_lap(row: Row) -> Json | None:
-    """None if neither its number nor its time is known."""
+    """The object `FastestLap`; None if neither its lap nor its time is known."""
     time, speed = row["fastestLapTime"], row["fastestLapSpeed"]
     if row["fastestLap"] is None and time is None:
         return None
@@ -184,7 +184,7 @@ def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json
 
 
 def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
-    """A row of the classification of a practice; `Time` is that of the best lap."""
+    """A row of the classification of a practice; `Time` is the time of the best lap."""
     milliseconds = row["milliseconds"]
     return known(
         session=row["session"],
@@ -287,8 +287,8 @@ def sprint_time(milliseconds: int, winner: int | None) -> str:
 def gap_time(milliseconds: int, winner: int | None) -> str:
     """The gap to the winner, `+1:04.278`; for a driver not behind, the time itself: `3:27.071`.
 
-    Not behind are the winner, a driver who shared the winner's car (1951, 1956, 1957), and a faster
-    one who was disqualified.
+    These are not behind: the winner, a driver who shared the winner's car (1951, 1956, 1957), and a
+    faster driver who was disqualified.
     """
     gap = 0 if winner is None else milliseconds - winner
     return f"+{short_time(gap)}" if gap > 0 else short_time(milliseconds)

@@ -85,14 +85,14 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "preload_app": True,
         # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
         "workers": settings.workers,
-        # Per worker, and never more than it can open: without a free file, it could not accept a
-        # connection.
+        # Per worker; kept below the file limit, because a worker without a free file descriptor
+        # cannot accept a connection.
         "worker_connections": min(1000, open_files() - SPARE_FILES),
         # With a Redis, a decision about a rate limit may take a while.
         "threads": 1 if settings.limit_store == "local" else 4,
-        # Seconds until an idle or silent connection is closed. A client that uses the default rate
-        # limits fully sends a request every 7 s on average. nginx closes its connections after 10 s
-        # (deploy/nginx.conf), so that it seldom uses one that ends here.
+        # Seconds until an idle connection is closed. A client at the full sustained rate sends a
+        # request every 7 s. nginx closes its connections after 10 s (deploy/nginx.conf), so that it
+        # seldom uses one that is just being closed.
         "keepalive": 15,
         # The longest useful address has a few hundred characters. 8190 bytes are gunicorn's largest
         # request line, so that the service itself answers a long address, with a message that says
@@ -140,7 +140,7 @@ def on_starting(server: Arbiter) -> None:
     cfg = server.cfg
     # What Worker lacks.
     if cfg.is_ssl:
-        stop("certfile and keyfile are not accepted: let nginx do TLS (deploy/nginx.conf)")
+        stop("certfile, keyfile: expected none; let nginx do TLS (deploy/nginx.conf)")
     if (
         cfg.proxy_protocol != "off"
         or cfg.protocol != "http"

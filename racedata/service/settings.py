@@ -1,4 +1,4 @@
-"""The settings of the service: their names, accepted values, defaults, and what they set.
+"""The settings of the service: their names, valid values, defaults and effects.
 
 No other module of the service parses a setting, and `racedata serve --help` is made from these
 fields. What the loader reads from the environment is in loader/.
@@ -23,8 +23,7 @@ CANNOT_START = 3
 # for `refresh --follow`, which shares a file of settings with the service
 SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"
 
-# Parses the text of a setting. If it is wrong, raises a ValueError that says what the setting
-# accepts.
+# Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.
 Parse = Callable[[str], Any]
 
 
@@ -32,12 +31,12 @@ class SettingError(ValueError):
     """An unusable setting: one line names the variable, its value and what is expected."""
 
 
-def matching(pattern: str, accepted: str) -> Parse:
-    """Parses text that matches all of `pattern`; `accepted` says so in words."""
+def matching(pattern: str, expected: str) -> Parse:
+    """Parses text that matches all of `pattern`; `expected` says so in words."""
 
     def parse(text: str) -> str:
         if not re.fullmatch(pattern, text, re.ASCII):
-            raise ValueError(accepted)
+            raise ValueError(expected)
         return text
 
     return parse
@@ -186,7 +185,7 @@ class Settings:
         whole_number(1, 100000),
         "2000",
         "RECORDS",
-        "the largest limit; larger values are lowered to it",
+        "the largest limit; larger values are capped",
         affects="every answer",
     )
     max_age: int = setting(
@@ -219,7 +218,7 @@ class Settings:
         rate("sustained"),
         "500/hour",
         "NUMBER/TIME",
-        "a second limit of requests per client, usually over a longer time",
+        "a second limit per client, usually over a longer period",
         affects="the page",
     )
     limit_store: str = setting(
@@ -285,16 +284,16 @@ class Settings:
 
     @property
     def health_url(self) -> str:
-        """Where this machine reaches the health report of the service."""
+        """The URL at which this machine reaches the service's health report."""
         # it listens on all addresses
         local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
     @classmethod
     def read(cls, environ: Mapping[str, str], options: Mapping[str, str] = {}) -> "Settings":
-        """The settings in `environ` and in options, which win. Raises SettingError.
+        """The settings in `environ` and in options, which take precedence. Raises SettingError.
 
-        Options go by the name of their field.
+        Options have the names of their fields.
         """
         known = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:
@@ -303,9 +302,9 @@ class Settings:
                 and variable not in known
                 and variable != SOURCE_OF_A_LOAD
             ):
-                accepted = ", ".join(name for name in known if name.startswith("RACEDATA_"))
+                names = ", ".join(name for name in known if name.startswith("RACEDATA_"))
                 raise SettingError(
-                    f"{variable}={environ[variable]!r}: no such setting; expected one of {accepted}"
+                    f"{variable}={environ[variable]!r}: no such setting; expected one of {names}"
                 )
         values = {}
         for variable, each in known.items():
@@ -344,7 +343,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
         usage="racedata serve [--follow] [SETTING …] [-- OPTION-OF-GUNICORN …]",
         description="Serve the database over HTTP. Without a database at the default place, "
         "build one from the sample.",
-        epilog="Each setting can be an environment variable too; the option wins. "
+        epilog="Each setting can also be an environment variable; options take precedence. "
         f"Exit status {CANNOT_START}: a setting or the database is wrong.",
         allow_abbrev=False,
     )

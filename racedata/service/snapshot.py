@@ -45,7 +45,7 @@ class Snapshot:
             return self._connection.execute(sql, values).fetchall()
 
     def row(self, sql: str, values: tuple[Any, ...] = ()) -> sqlite3.Row:
-        """The one row of a query that always has one."""
+        """The single row of a query that returns exactly one."""
         return self.rows(sql, values)[0]
 
     def build(self) -> sqlite3.Row:

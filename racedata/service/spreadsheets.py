@@ -24,7 +24,7 @@ SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "D
 # programs that compute. The JSON has no such key, because it has only those of Ergast.
 MILLIS = {"Lap": "time", "PitStop": "duration"}
 
-Values = list[str | int | None]  # those of a line; None if unknown
+Values = list[str | int | None]  # the values of a line; None if unknown
 
 
 class Ids:
@@ -45,8 +45,7 @@ class Columns:
         self.names: list[str] = []
         # a list in the object that has records, and their columns
         self.records: tuple[str, Columns] | None = None
-        # In their order: some properties that are values, and the property after them, which is an
-        # object or a list.
+        # In order: runs of properties that are values, each followed by a nested object or list.
         self._parts: list[tuple[list[str], str, Columns | Ids]] = []
         self._last: list[str] = []  # the properties after those
         properties, required = schemas.properties_of(schema)
@@ -96,7 +95,7 @@ class Columns:
 class Spreadsheet:
     """Writes the answers of an endpoint.
 
-    The schemas are those of a record and of the object that has it under `key`.
+    `schema` is the schema of a record, `container` that of the object with the records under `key`.
     """
 
     def __init__(self, schema: str, container: str, key: str) -> None:
@@ -123,7 +122,7 @@ class Spreadsheet:
     def lines(
         self, objects: Sequence[Json], start: Sequence[str | int | None] = (), level: int = 0
     ) -> list[Values]:
-        """The lines of objects; `start` has the values of what they are in."""
+        """The lines of objects; `start` has the values of the objects around them."""
         columns, key = self.levels[level]
         if key:
             nested = (

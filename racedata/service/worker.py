@@ -69,13 +69,13 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     So clients that send, read or close slowly do not delay others. No answer depends on the body of
     a request: the body is not read, and the connection ends after the response.
 
-    The application says by what it returns whether an answer is slow. A list is an answer that is
-    ready. Threads iterate all else, one answer after the other, while other clients are served. If
-    the setting `threads` is more than 1, so many threads call the application, because the call
+    The type of the application's answer says whether it is slow. A list is ready to be sent.
+    Threads iterate everything else, one answer after the other, while other clients are served. If
+    the setting `threads` is more than 1, that many threads call the application, because the call
     itself may wait.
 
-    Headers and body are sent together. So a worker that is killed leaves no half of an answer, and
-    nginx sends the request to another one.
+    Headers and body are sent together. So a killed worker leaves no half-sent answer, and nginx
+    sends the request to another one.
     """
 
     def init_process(self) -> None:

@@ -136,7 +136,7 @@ def test_drivers_are_matched_by_birth_date_and_name_and_races_that_match_none_ar
     ]
     assert (
         remarks[0]
-        == "2023/18 United States Grand Prix: match no race here, so they are not compared"
+        == "2023/18 United States Grand Prix: match no race of the database; not compared"
     )
 
 
@@ -165,7 +165,7 @@ def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(
         "  2023/18 United States Grand Prix  results,2023/18/"
     )
     assert "  and 10 more; --all shows them\n\ncompared with " in finished.stdout
-    assert finished.stdout.endswith("\n20 differences of 1 kinds\n")
+    assert finished.stdout.endswith("\n20 differences of 1 kind\n")
     assert everything.stdout.count(",points,99,") == 20
 
 

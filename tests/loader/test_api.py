@@ -105,7 +105,7 @@ def test_pages_that_overlap_are_refused(correction):
         )
         return 200, {}, envelope(records, len(SEASONS), 50, offset)
 
-    assert refused(answer).endswith("a record is there twice; expected each once")
+    assert refused(answer).endswith("a record appears twice; expected once")
 
 
 def test_redirects_are_requests_and_keep_the_pace():
@@ -242,8 +242,7 @@ def test_an_api_that_is_never_done_is_given_up():
         return pages_of([{"season": str(number)} for number in range(200)], 1)(path)
 
     assert refused(answer, time).endswith(
-        "not all is there after 123 requests in 7,200 seconds; "
-        "expected a faster API, or larger pages"
+        "incomplete after 123 requests in 7,200 seconds; expected a faster API, or larger pages"
     )
 
 
@@ -282,7 +281,7 @@ def test_a_wrong_address_is_refused_without_a_password(url, said):
 
 def test_a_redirect_to_a_port_of_20_digits_is_refused():
     answer = 301, {"Location": "http://127.0.0.1:99999999999999999999/"}, b""
-    assert "redirects to what is no address" in refused(lambda path: answer)
+    assert "redirects to an unusable address" in refused(lambda path: answer)
 
 
 # The pace.

@@ -170,7 +170,7 @@ def test_with_if_older_only_a_database_of_an_earlier_version_is_built_again(data
         (database, "no earlier version built it"),
         (tmp_path, "no earlier version built it"),
         (newer, "a newer version built it"),
-        (tmp_path / "none.db", "there is no database"),
+        (tmp_path / "none.db", "the database does not exist"),
     ):
         before = path.is_file() and path.read_bytes()
         ended = subprocess.run(
@@ -321,7 +321,7 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(
     assert_refused(
         "",
         database,
-        f"{database} is damaged (it is not as long as it was built); to build a new one, ",
+        f"{database} is damaged (its size has changed since it was built); to build a new one, ",
     )
 
 

@@ -174,7 +174,7 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
         "  2021/12 Belgian Grand Prix        stroll  251179     241179       10000\n"
         "  2023/18 United States Grand Prix  albon   5808076    5803076      5000\n\n"
     ) in finished.stdout
-    assert finished.stdout.endswith(f"\n\n6 doubts from 4 of {len(ALL)} checks\n")
+    assert finished.stdout.endswith(f"\n\n4 of {len(ALL)} checks reported 6 doubts\n")
 
 
 def test_a_check_that_finds_nothing_says_how_many_rows_it_looked_at(sample):

@@ -151,11 +151,11 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
         ),
         (
             "races,2023/18,round,18,17,a test",
-            ": races 2023/18 round: '17'; it would make two rows the same",
+            ": races 2023/18 round: '17'; expected no two rows with the same key",
         ),
         (
             "drivers,alonso,surname,Alonso,\\N,a test",
-            r": drivers alonso surname: '\\N'; it must be known",
+            r": drivers alonso surname: '\\N'; expected a known value",
         ),
     ],
 )
@@ -390,7 +390,7 @@ def test_an_obsolete_constructor_is_named_as_in_the_file(load):
         ),
         (
             "results,2023/18/alonso,constructor,aston_martin,\\N,a test",
-            r"constructor: '\\N'; it must be known",
+            r"constructor: '\\N'; expected a known value",
         ),
         ("results,2023/18/alonso/14/1,grid,1,2,a test", "grid: a key of 5 parts; expected 3 or 4"),
         ("qualifying,2023/18/alonso/14,q1,1,2,a test", "q1: a key of 4 parts; expected 3"),

@@ -177,7 +177,7 @@ print(needed_at({str(old)!r}))
     run = subprocess.run(
         [sys.executable, "-c", code], cwd=program, capture_output=True, text=True, timeout=60
     )
-    what = "an earlier version built the database: building it again, from its own tables"
+    what = "the database was built by an earlier version: rebuilding it from its own tables"
     assert run.stdout == f"{what}\n\n"
     assert rows_as_before(old) == before
 

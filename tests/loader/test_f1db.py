@@ -539,7 +539,7 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
             3,
             "id",
             "alexander-albon",
-            "'alexander-albon' is there twice; expected each once",
+            "'alexander-albon' appears twice; expected once",
         ),
         (
             "f1db-drivers",
@@ -552,7 +552,7 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
         ("f1db-races", 2, "year", "57", "'57'; expected a year from 1950"),
         ("f1db-races", 2, "date", "1957-02-30", "'1957-02-30'; expected a date"),
         ("f1db-races", 7, "time", "4:00", "'4:00'; expected a time of day such as 13:00"),
-        ("f1db-races", 3, "round", "2", "'1957, 2' is there twice; expected each once"),
+        ("f1db-races", 3, "round", "2", "'1957, 2' appears twice; expected once"),
         (
             "f1db-races-qualifying-results",
             2,
@@ -565,7 +565,7 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
             3,
             "driverId",
             "max-verstappen",
-            "'1088, max-verstappen' is there twice",
+            "'1088, max-verstappen' appears twice",
         ),
         ("f1db-races-pit-stops", 2, "stop", "0", "'0'; expected a whole number from 1"),
         (
@@ -573,7 +573,7 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
             3,
             "driverId",
             "juan-manuel-fangio",
-            "'58, juan-manuel-fangio' is there",
+            "'58, juan-manuel-fangio' appears",
         ),
     ],
 )

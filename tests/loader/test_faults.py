@@ -55,9 +55,7 @@ def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp
         run(running.address, *clients)
         # per worker
         until(
-            lambda: (
-                (tmp_path / "log").read_text().count("the data from before is still served") == 2
-            )
+            lambda: (tmp_path / "log").read_text().count("the last good data is still served") == 2
         )
         until(lambda: b'"refused":"The file now at the database\'s path is ' in healthz(running))
     for each in clients:

@@ -231,8 +231,7 @@ def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path, cha
     )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
     assert (
-        "2023/42 United States Grand Prix: match no race here, or two, so nothing of them is added"
-        in said
+        "2023/42 United States Grand Prix: match no race of the database, or two; not added" in said
     )
     assert f"{further}: nothing" in said
 
@@ -245,7 +244,7 @@ def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path
         other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row
     )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
-    (line,) = [line for line in said if "match no race here" in line]
+    (line,) = [line for line in said if "match no race of the database" in line]
     assert (
         line.partition(": ")[0] == "2023/51 Austrian Grand Prix, 2023/42 United States Grand Prix"
     )  # the newest first
@@ -255,8 +254,8 @@ def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path
 def test_of_many_races_that_match_none_the_newest_are_named(other, tmp_path):
     further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
     run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, *RECORDS))
-    (line,) = [line for line in run.stdout.splitlines() if "match no race here" in line]
-    assert line.startswith("2023/") and " more: match no race here, or two" in line
+    (line,) = [line for line in run.stdout.splitlines() if "match no race of the database" in line]
+    assert line.startswith("2023/") and " more: match no race of the database, or two" in line
 
 
 def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(
@@ -461,7 +460,7 @@ def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(
     for sources in ([""], [last, source, further.name]):  # the same sources again, then their names
         run = run_loader(sources[0], database, *sources[1:], cwd=tmp_path)
         assert f"{further}: not found; expected a folder" in run.stdout
-        assert "; what it gave the database before is used\n" in run.stdout
+        assert "; its records in the database are kept\n" in run.stdout
         assert rows_of(database) == rows_of(sample_database)
         assert [
             select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS

@@ -445,7 +445,7 @@ def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp
             refreshed(current, server.url)
         assert str(caught.value) == (
             f"{server.url}/2023/races.json?limit=2000&offset=0: no 2023/9 Austrian Grand Prix, "
-            "which has results here; expected an API that is not behind"
+            "which has results in the database; expected an API that is up to date"
         )
         assert state(tmp_path) == before
         refreshed(current, server.url, season=2023)
@@ -517,7 +517,7 @@ def test_a_calendar_that_is_incomplete_for_an_hour_changes_nothing(
             server.answer = incomplete
             for minutes in range(0, 60, 20):
                 said, _ = refreshed(weekend, *addresses, now=now + 60 * minutes)
-                assert any("is not taken unless that stays so" in line for line in said)
+                assert any("not used unless they stay missing" in line for line in said)
                 assert rows_of(weekend) == before
                 assert next_race(weekend) == "British Grand Prix"
             server.answer = complete
@@ -564,7 +564,7 @@ def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_o
     )
     with served(answers_of(client(incomplete))) as server:
         said, _ = refreshed(behind, server.url)
-    why = "missing from the calendar, which is not taken unless that stays so"
+    why = "missing from the calendar; it is not used unless they stay missing"
     assert f"2023 British Grand Prix: {why}" in said
     assert rows_of(behind) == rows_of(complete)
 
@@ -777,7 +777,7 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
         "UPDATE qualifying SET DRIVER(alonso) WHERE RACE(2023/18) AND DRIVER(stroll)",
     )
     place = "2023, United States Grand Prix, qualifying, record 19"
-    said = f"{place}: 'alonso' is there twice; expected each once"
+    said = f"{place}: 'alonso' appears twice; expected once"
     with served(answers_of(client(twice))) as server, pytest.raises(LoadError, match=said):
         refreshed(behind, server.url)
 
@@ -809,13 +809,13 @@ def test_a_driver_who_is_twice_in_a_session_is_refused_with_the_place(complete, 
             2,
             b'"Austrian Grand Prix"',
             b'"Styrian Grand Prix"',
-            "'Styrian Grand Prix' in round '9'; the calendar does",
+            "'Styrian Grand Prix' in round '9'; expected a race of the calendar",
         ),
         (
             2,
             b'"round":"9"',
             b'"round":"8"',
-            "'Austrian Grand Prix' in round '8'; the calendar does not have that race",
+            "'Austrian Grand Prix' in round '8'; expected a race of the calendar",
         ),
         (
             6,
@@ -970,7 +970,7 @@ def test_a_source_without_races_has_no_season():
         (lambda path: path.unlink(), f"is missing; to build it, run: {COMMAND} load SOURCE"),
         (
             lambda path: path.write_bytes(path.read_bytes()[:-32] + bytes(32)),
-            "is damaged (it is not as it was built: its",
+            "is damaged (checksum mismatch)",
         ),
         (lambda path: path.write_bytes(b""), "is not an SQLite database"),
         (
@@ -1219,9 +1219,9 @@ HOSTILE = {
         ",22,", f",{10**17},"
     ),
     "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
-    "column year, round: '2025, 20' is there twice": LAS_VEGAS.replace(",22,", ",20,"),
-    "column id: '1145' is there twice": LAS_VEGAS.replace("1147", "1145"),
-    "column id: '1147' is there twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
+    "column year, round: '2025, 20' appears twice": LAS_VEGAS.replace(",22,", ",20,"),
+    "column id: '1145' appears twice": LAS_VEGAS.replace("1147", "1145"),
+    "column id: '1147' appears twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
     "2025/22 and 2025/23 have the same name; expected no two": f"{LAS_VEGAS}{EMPTY}\n"
     + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
     "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(
@@ -1434,7 +1434,7 @@ def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
         said, requests = refreshed(before, server.url)
     about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))
     assert requests <= about
-    assert (", at most 500 in 60 minutes; to load a dump first is quicker" in said[0]) == (
+    assert (", at most 500 in 60 minutes; loading a dump first is quicker" in said[0]) == (
         about > 499
     )
 

@@ -268,8 +268,8 @@ def lacks_a_table(path):
 @pytest.mark.parametrize(
     ("spoil", "fault"),
     [
-        (spoiling.truncated, "is damaged (it is not as long as it was built)"),
-        (spoiling.header_only, "is damaged (it is not as long as it was built)"),
+        (spoiling.truncated, "is damaged (its size has changed since it was built)"),
+        (spoiling.header_only, "is damaged (its size has changed since it was built)"),
         (spoiling.version(0), f"has schema version 0, older than this program's, {SCHEMA_VERSION}"),
         (spoiling.version(9), f"has schema version 9, newer than this program's, {SCHEMA_VERSION}"),
         (lacks_a_table, ""),

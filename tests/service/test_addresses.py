@@ -174,11 +174,11 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
     [
         (
             "/grid/fish/results",
-            "'fish' is not a value of the filter grid; accepted is a number of at most 18 digits.",
+            "'fish' is not a valid value for grid; expected a number of at most 18 digits.",
         ),
         ("/fish/1/results", "'fish' is not a filter."),
         ("/races/x!y", "'races' is not a filter."),
-        ("/2023.xml", "'.xml' is not an ending; accepted are .json, .csv, and .ics for races."),
+        ("/2023.xml", "'.xml' is not an ending; expected .json, .csv, or .ics for races."),
         ("/2023/fish", "'fish' is not an endpoint."),
     ],
 )
@@ -196,12 +196,12 @@ def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(pa
         ("/seasons/2023", "seasons takes no value. Try /ergast/f1/2023/seasons.json."),
         (
             "/grid/1/races",
-            "races does not accept the filter grid. It accepts season, round, circuits, drivers. "
+            "races does not accept the filter grid; expected season, round, circuits, drivers. "
             "Try /ergast/f1/2023/races.json.",
         ),
         (
             "/2023/18/pitstops/1/laps",
-            "laps does not accept the filter pitstops. It accepts season, round, drivers, laps. "
+            "laps does not accept the filter pitstops; expected season, round, drivers, laps. "
             "Try /ergast/f1/2023/18/laps.json.",
         ),
         ("/laps", "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json."),
@@ -211,7 +211,7 @@ def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(pa
         ),
         (
             "/driverstandings/1/grid/1/drivers",
-            "drivers does not accept the filter grid with driverstandings; accepted with it: "
+            "drivers does not accept the filter grid with driverstandings; expected only "
             "season, round, drivers.",
         ),
     ],

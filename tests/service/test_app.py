@@ -28,7 +28,7 @@ def test_any_other_method_is_405_with_allow(sample, method, address):
     answer = request(sample, PATH_INFO=address, REQUEST_METHOD=method)
     assert answer.status_int == 405
     assert answer.headers["Allow"] == "GET, HEAD, OPTIONS"
-    assert answer.json["detail"] == "Accepted are GET, HEAD, OPTIONS."
+    assert answer.json["detail"] == "This method is not supported; expected GET, HEAD or OPTIONS."
 
 
 def test_the_preflight_of_a_browser_is_allowed(sample):

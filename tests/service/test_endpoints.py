@@ -237,22 +237,22 @@ def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
 FORMATS = [(endpoint, ending) for endpoint in ENDPOINTS for ending in endpoint.rules.endings]
 # Parameters that an ending refuses, with what the message says.
 WRONG = {
-    "limit=abc": "limit is 'abc'; accepted is a whole number from 0, such as limit=100.",
-    "offset=1&offset=1": "offset is given 2 times; it is accepted once.",
+    "limit=abc": "limit is 'abc'; expected a whole number, 0 or more, such as limit=100.",
+    "offset=1&offset=1": "offset is given 2 times; expected once.",
 }
 WRONG_BY_ENDING = {
     JSON: {},
     CSV: {
-        "callback=x": ".csv does not accept callback; accepted are limit, offset.",
-        "sessions=race": ".csv does not accept sessions; accepted are limit, offset.",
+        "callback=x": ".csv does not accept callback; expected only limit, offset.",
+        "sessions=race": ".csv does not accept sessions; expected only limit, offset.",
     },
     ICS: {
-        "callback=": ".ics does not accept callback; accepted are limit, offset, sessions.",
-        "sessions=": "sessions has ''; accepted are practice, qualifying, sprintqualifying, "
+        "callback=": ".ics does not accept callback; expected only limit, offset, sessions.",
+        "sessions=": "sessions has ''; expected some of practice, qualifying, sprintqualifying, "
         "sprint, race, separated by "
         "commas.",
-        "sessions=race,fp1": "sessions has 'fp1'; accepted are practice, ",
-        "sessions=race&sessions=race": "sessions is given 2 times; it is accepted once, as in ",
+        "sessions=race,fp1": "sessions has 'fp1'; expected some of practice, ",
+        "sessions=race&sessions=race": "sessions is given 2 times; expected once, as in ",
     },
 }
 

@@ -146,7 +146,7 @@ def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_serve
     assert str(path) not in rejected(service)
     assert len(caplog.records) == 1
     assert caplog.records[0].message.startswith(f"{path} {fault}")
-    assert caplog.records[0].message.endswith("; the data from before is still served")
+    assert caplog.records[0].message.endswith("; the last good data is still served")
     if path.is_dir():
         path.rmdir()
     replace(path, other_database)

@@ -154,13 +154,13 @@ def test_a_page_that_is_no_number_is_400_with_parameter_value_and_what_is_accept
     sample, address, parameter, value
 ):
     problem = sample.get(f"/ergast/f1/{address}", {parameter: value}, status=400)
-    said = f"{parameter} is {value[:50]!r}; accepted is a whole number from 0, such as "
+    said = f"{parameter} is {value[:50]!r}; expected a whole number, 0 or more, such as "
     assert problem.json["detail"].startswith(said)
 
 
 def test_a_parameter_given_twice_is_400(sample):
     problem = sample.get("/ergast/f1/2023?limit=1&limit=2", status=400)
-    assert problem.json["detail"] == "limit is given 2 times; it is accepted once."
+    assert problem.json["detail"] == "limit is given 2 times; expected once."
 
 
 def test_unknown_parameters_are_ignored(sample):

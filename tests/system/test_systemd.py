@@ -113,9 +113,7 @@ def test_gunicorn_accepts_the_command_of_the_service(units, sample_database):
     environ = {**os.environ, "RACEDATA_DATABASE": str(sample_database)}
     checked = subprocess.run(checking, cwd=ROOT, env=environ, capture_output=True, text=True)
     assert checked.returncode == 3
-    assert checked.stderr.splitlines()[-1].startswith(
-        "racedata: certfile and keyfile are not accepted"
-    )
+    assert checked.stderr.splitlines()[-1].startswith("racedata: certfile, keyfile: expected none")
 
 
 def test_before_the_start_the_service_builds_an_older_database_again(units, database, tmp_path):

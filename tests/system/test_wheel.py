@@ -172,7 +172,7 @@ def test_the_wheel_serves_the_sample_and_loads_refreshes_and_checks_data(
                 "refresh", "--from", f"{other}/ergast/f1"
             )
         until(lambda: total(f"{address}/ergast/f1/2023/18/results.json") == "20")
-    assert "doubts from" in racedata("check")
+    assert "checks reported" in racedata("check")
     assert list(empty.iterdir()) == []  # not even a cache
 
 

@@ -21,8 +21,8 @@ CHECKS = (
     Check(
         "A driver's permanent number is not the number of the car in most races of the latest "
         "season.",
-        "The dump has the number of an earlier drive, or of a stand-in. Number 1, the champion's, "
-        "is no doubt. Permanent numbers exist since 2014.",
+        "The dump has the number of an earlier drive, or of a stand-in. The champion's number 1 "
+        "is not reported. Permanent numbers exist since 2014.",
         "drivers WHERE number NOT NULL",
         """
         WITH cars AS (

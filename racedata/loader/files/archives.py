@@ -61,7 +61,7 @@ def opened(
 ) -> Iterator[Dump]:
     """The dump that `source` names: its folder has a file with one of the names in `recognised_by`.
 
-    `names` are those that would be accepted instead, for errors.
+    `names` are the names of published sources, for errors.
     """
     source = os.path.expanduser(source)  # in SOURCE=~/data.zip, make's shell leaves the ~ as it is
     if HTTP.match(source):
@@ -92,8 +92,9 @@ def downloaded(
     progress: Progress,
     handlers: Sequence[BaseHandler] = (),
 ) -> Iterator[Dump]:
-    """The dump in the zip at a URL. `expected` is its SHA-256, and who says so; `handlers` are
-    those of urllib.
+    """The dump in the zip at a URL.
+
+    `expected` is the SHA-256 and its source; `handlers` are for urllib.
     """
     with tempfile.TemporaryFile() as file:
         download(url, file, progress, handlers=handlers)
@@ -151,9 +152,7 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
 
 
 def check_directory(file: IO[bytes], source: str) -> None:
-    """Raises LoadError if the zip lists very many files: zipfile would read the whole list into
-    memory.
-    """
+    """Raises LoadError if the zip lists very many files, which zipfile would read into memory."""
     # the end record of a zip, with its comment, is shorter
     file.seek(max(0, file.seek(0, os.SEEK_END) - 70_000))
     end = file.read()
@@ -164,9 +163,7 @@ def check_directory(file: IO[bytes], source: str) -> None:
 
 
 def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
-    """The folder that has a file that a layout is recognised by: `root`, or a folder there. If none
-    has, `root`.
-    """
+    """The folder with a file by which a layout is recognised: in `root`, or else `root` itself."""
 
     def has_dump(folder: AnyPath) -> bool:
         return any((folder / name).exists() for name in recognised_by)

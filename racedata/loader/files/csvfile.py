@@ -1,5 +1,4 @@
-"""Reads a CSV file row by row, and checks each field. Errors name the file, the line and the
-column.
+"""Reads a CSV file row by row, and checks each field. Errors name file, line and column.
 
 What the fields mean does not belong here; how a text becomes a value is in values.py.
 """
@@ -189,7 +188,7 @@ class CsvFile:
         """Inserts the rows into a table that has a column for each field. Raises LoadError for a
         duplicate.
 
-        If there is a function `insert`, that inserts each batch, in the order of its rows.
+        `insert`, if given, inserts each batch, in row order.
         """
         statement = insertion(table, len(self.fields))
         insert = insert or (lambda batch: db.executemany(statement, zip(*batch)))
@@ -297,14 +296,12 @@ class CsvFile:
         raise LoadError(f"{self.path.name}: changed while it was read; try again")
 
     def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
-        """The error for row `number`, counted from 1, whose columns `names` equal those of an
-        earlier row.
-        """
+        """The error for row `number`, counted from 1: an earlier row has the same `names`."""
         with self.open_rows() as reader:
             next(reader)
             row = dict(zip(self.header, next(islice(filter(None, reader), number - 1, None))))
             key = ", ".join(row[name] for name in names)
-            what = f"{key[:80]!r} is there twice; expected each once"
+            what = f"{key[:80]!r} appears twice; expected once"
             return self.fault(what, ", ".join(names), reader.line_num)
 
     def not_utf8(self) -> LoadError:

@@ -1,4 +1,4 @@
-"""Requests to servers: which addresses are accepted, redirects, limits of time and size, downloads.
+"""Requests to servers: valid addresses, redirects, limits on time and size, downloads.
 
 Which addresses are requested, and what their content means, does not belong here.
 """
@@ -93,7 +93,7 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         fp.close()  # urllib would read it to its end; a closed response has none left
         if not is_address(newurl):
             raise urllib.error.URLError(
-                "redirects to what is no address, or has a user or password in it"
+                "redirects to an unusable address; expected one without user or password"
             )
         if req.type == "https" and not newurl.lower().startswith("https:"):
             raise urllib.error.URLError("redirects from https to 'http'; expected https")

@@ -74,7 +74,7 @@ class ApiSource(Source):
         if wanted.season:
             check_season(wanted.season, list(seasons), api.address("seasons"))
         with closing(ExistingDatabase(wanted.known.path)) as old:
-            # Laps are to come in seasons that a less preferred source has filled in.
+            # Seasons filled in by a less preferred source still need laps.
             filled_in = (
                 old.without_laps(also_from_apis=False).values()
                 if wanted.may_replace("f1db")
@@ -108,7 +108,7 @@ class ApiSource(Source):
 
 
 def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
-    """Says how many requests it takes, if there are several seasons to bring."""
+    """Announces the number of requests, if there are several seasons to bring."""
     if len(years) < 2:
         return
     with closing(ExistingDatabase(wanted.known.path)) as old:
@@ -123,15 +123,13 @@ def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
     if api.requests + requests > quota:
         hint = (
             f", at most {quota} in {seconds // 60} minutes; "
-            f"to load a dump first is quicker: {COMMAND} load"
+            f"loading a dump first is quicker: {COMMAND} load"
         )
     wanted.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
 
 
 def seen_before(known: Known) -> dict[str, str]:
-    """The digests of the lists that were fetched from an API for this database, by race and
-    endpoint.
-    """
+    """The digests of the lists that an API gave for this database, by race and endpoint."""
     found = (known.notes() or {}).get("seen")
     return found if isinstance(found, dict) else {}
 

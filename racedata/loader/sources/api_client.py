@@ -97,7 +97,7 @@ class Client:
             if self.pace.clock() > self.deadline:
                 what = f"{self.requests:,} requests in {TOTAL_SECONDS:,} seconds"
                 raise LoadError(
-                    f"{url}: not all is there after {what}; expected a faster API, or larger pages"
+                    f"{url}: incomplete after {what}; expected a faster API, or larger pages"
                 )
             self.pace.begin(self.progress)
             try:
@@ -169,9 +169,7 @@ class Api(Client):
                 raise LoadError(f"{self.address(path, offset + len(records))}: {what}")
             records += page.records
         if len(set(map(record_key, records))) < len(records):
-            raise LoadError(
-                f"{self.address(path, offset)}: a record is there twice; expected each once"
-            )
+            raise LoadError(f"{self.address(path, offset)}: a record appears twice; expected once")
         return records
 
     def page(self, path: str, offset: int) -> AnswerPage:

@@ -17,14 +17,14 @@ Json = dict[str, Any]
 
 
 def value_at(found: Any, path: str) -> Any:
-    """What an object of an API has at a path such as `Time.millis`. None if there is nothing."""
+    """The value at a path such as `Time.millis` in an object of an API; None if it is missing."""
     for name in path.split("."):
         found = found.get(name) if isinstance(found, dict) else None
     return found
 
 
 def value_of(found: Any, path: str, column: Column, place: str) -> Value:
-    """The value of a column that an object of an API has at a path. None if there is none."""
+    """The value of a column, at a path in an object of an API; None if it is missing."""
     text = value_at(found, path)
     if isinstance(text, str):
         text = text.strip(" ")
@@ -130,13 +130,11 @@ class ApiSeason:
                 self.insert(table.name, facts)
             except sqlite3.IntegrityError:
                 key = ", ".join(str(row[name]) for name in table.unique if name in row)
-                what = f"{key!r} is there twice; expected each once"
+                what = f"{key!r} appears twice; expected once"
                 raise LoadError(f"{place_of(place, table, number)}: {what}") from None
 
     def add_to_list(self, name: str, found: Any, place: str) -> int:
-        """The id of a driver, constructor or circuit. A new one is added; what is known of another
-        one is updated.
-        """
+        """The id of a driver, constructor or circuit, which is added or updated."""
         table = BY_NAME[name]
         id, row = table.names[0], row_of(found, table, place)
         stored = self.find(table, row[table.key[0]])
@@ -148,10 +146,10 @@ class ApiSeason:
         return stored
 
     def id_of(self, name: str, reference: Value, place: str) -> int:
-        """The id of a driver or constructor that must be there."""
+        """The id of a driver or constructor. Raises LoadError if it is missing."""
         found = self.find(BY_NAME[name], reference)
         if found is None:
-            raise LoadError(f"{place}: {reference!r} is none of the {name}")
+            raise LoadError(f"{place}: {reference!r}; expected one of the {name}")
         return found
 
     def status_id(self, text: Value, statuses: Mapping[Value, str]) -> int:

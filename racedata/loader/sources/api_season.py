@@ -25,7 +25,7 @@ from racedata.loader.tables import BY_NAME, RACE_TABLES
 from racedata.loader.values import Value, plain_text, timestamp
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
-LATE = 3  # of so many races, laps are asked for again
+LATE = 3  # how many of the latest races may still get laps
 SHOWN = 80  # characters of a wrong value in an error
 
 
@@ -47,9 +47,7 @@ class FetchedRace:
 
 
 class SeasonFetch:
-    """Fetches a season. With `all_details`, those of each race; else those of races that are new or
-    have changed.
-    """
+    """Fetches a season: with `all_details` of each race, else only of new and changed races."""
 
     def __init__(
         self,
@@ -125,15 +123,13 @@ class SeasonFetch:
         self.statuses = self.fetch_statuses()
 
     def check_calendar(self) -> None:
-        """Raises LoadError if the calendar lacks a race that has results here. Such a race was not
-        cancelled.
-        """
+        """Raises LoadError if the calendar lacks a race with results: it was not cancelled."""
         ids = {race.id for race in self.races}
         for race_id, round, name in self.old.races_with_results(self.year):
             if race_id not in ids:
                 what = (
-                    f"no {self.year}/{round} {name}, which has results here; "
-                    "expected an API that is not behind"
+                    f"no {self.year}/{round} {name}, which has results in the database; "
+                    "expected an API that is up to date"
                 )
                 raise LoadError(f"{self.api.address(f'{self.year}/races')}: {what}")
 
@@ -145,16 +141,15 @@ class SeasonFetch:
             if not race or facts.get("round") != race.round:
                 what = f"{shown(facts.get('raceName'))} in round {shown(facts.get('round'))}"
                 raise LoadError(
-                    f"{self.api.address(path)}: {what}; the calendar does not have that race"
+                    f"{self.api.address(path)}: {what}; expected a race of the calendar"
                 )
             race.records.setdefault(endpoint, []).append(record)
 
     def has_news(self, race: FetchedRace) -> bool:
-        """Whether the records of a race differ from those stored, and from those that were fetched
-        before.
+        """Whether the records of a race differ from the stored ones and from the last fetched ones.
 
-        What was fetched before may differ from what is stored: it was corrected, or a preferred
-        source has more.
+        Records that were fetched before may differ from the stored ones because of corrections or a
+        preferred source.
         """
         return any(
             self.seen.get(f"{self.year}/{race.round}/{endpoint}") != digest_of(records)
@@ -173,9 +168,7 @@ class SeasonFetch:
         return list(rows_of(race.records[endpoint], RACE_TABLES[endpoint], place))
 
     def fetch_details(self, race: FetchedRace) -> None:
-        """Fetches what no list of the season has: practice, sprint qualifying, pit stops,
-        standings, laps.
-        """
+        """Fetches records that are listed per race: practice, pit stops, standings, laps, …"""
         for endpoint in (table.endpoint for table in RACE_TABLES.values()):
             if (
                 not endpoint
@@ -195,18 +188,18 @@ class SeasonFetch:
                 continue
             for parent, *_ in found:
                 if parent.get("round") != race.round:
-                    what = f"round {shown(parent.get('round'))}; expected that of the address"
+                    what = f"round {shown(parent.get('round'))}; expected {race.round!r}"
                     raise LoadError(f"{self.api.address(path)}: {what}")
             if endpoint.name == "laps":
                 records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
             else:
                 records = [record for _, record in found]
-            if records:  # an API without laps of a race does not delete those here
+            if records:  # an API without laps of a race does not delete stored ones
                 race.records[endpoint.name] = records
 
     def needs_laps(self, race: FetchedRace) -> bool:
-        """Whether to fetch laps, which take many requests: if few are stored, or a driver drove
-        another number.
+        """Whether to fetch laps, which take many requests: if few are stored, or the number of laps
+        of a driver has changed.
         """
         stored = self.old.count(RACE_TABLES["laps"], race.id)
         # Penalties change times and positions, not laps.

@@ -116,14 +116,14 @@ LISTS = (
     "races_race_results",
 )
 
-# Of columns that are not just whole numbers or plain text.
+# Parsers for columns other than whole numbers and plain text.
 PARSERS: dict[str, Parser] = {
     "id": hyphenated_id,
     "engineManufacturerId": hyphenated_id,
     "positionText": position_or_reason,
     "sharedCar": one_of(("true", "false")),
     "points": points,
-    "timeMillis": row_id,  # like an id, each is there about once
+    "timeMillis": row_id,  # like ids, the values seldom repeat
     "stop": from_one,
     "dateOfBirth": day,
     "latitude": number,
@@ -174,7 +174,7 @@ CREATE_RULES = """
         driver INTEGER, constructorId INTEGER NOT NULL,
         PRIMARY KEY (id, priority)) WITHOUT ROWID"""
 
-# Of a car that several drivers shared, only the row of the first says how far it went.
+# For a shared car, only the first driver's row has its laps and time.
 SHARED_CARS = """
     UPDATE temp.f1db_races_race_results AS f1db
     SET laps = car.laps, timeMillis = car.timeMillis, gapLaps = car.gapLaps,
@@ -270,7 +270,7 @@ RESULTS = f"""
     FROM f1db_{{file}} AS f1db JOIN stage.races USING (raceId)
         LEFT JOIN stage.status ON status = {STATUS} COLLATE NOCASE"""
 # A driver may have two rows, of shared cars: the number says which of them has the fastest lap. A
-# row without a time may have a place all the same: in 2025/21 that of the fastest.
+# row without a time may still have a place: in 2025/21, the first.
 FASTEST_LAPS = """
     UPDATE stage.results SET (rank, fastestLap, fastestLapTime) = (
         SELECT ifnull(positionNumber, positionDisplayOrder), lap, time
@@ -545,7 +545,7 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
         if id not in always
     ]
     numbers: dict[str, int] = {}
-    # A constructor of the same name comes before those that only sometimes are that one.
+    # First the constructors that always have a reference, then those that have it only sometimes.
     for rule in [*others, *listed]:
         reference = rule["reference"]
         if reference not in numbers:
@@ -568,7 +568,7 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
 
 
 def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:
-    """Names what is new to this file, and so may have another reference elsewhere."""
+    """Reports ids that f1db_ids.csv does not know, whose reference is a guess."""
     listed = {rule["reference"] for rule in rules}
     for of, seen in SEEN.items():
         new = [

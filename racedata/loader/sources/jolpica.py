@@ -124,7 +124,7 @@ REQUIRED_FILES = (
 OPTIONAL_FILES = ("lap", "pitstop", "driverchampionship", "teamchampionship")
 LAP_TIMES = ("raceId", "driverId", "lap", "position", "time")
 
-# Of columns that are not just whole numbers or plain text.
+# Parsers for columns other than whole numbers and plain text.
 PARSERS: dict[str, dict[str, Parser]] = {
     "season": {"year": year},
     "circuit": {

@@ -1,6 +1,4 @@
-"""What the rest of the loader knows of a source, and what a refresh tells it. Each sort of source
-is one file.
-"""
+"""The interface of a source. Each sort of source is one file."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
@@ -28,16 +26,12 @@ class Known(NamedTuple):
     name: str
 
     def row(self) -> tuple[str, str | None] | None:
-        """When the source was read for the database, and the checksum of what was read; None if it
-        was not.
-        """
+        """When the source was read for the database, and its checksum; None if it was not read."""
         with closing(ExistingDatabase(self.path)) as existing:
             return existing.source(self.name)
 
     def notes(self) -> Mapping[str, Any] | None:
-        """What was noted when the source was refreshed last; None if that was for another database
-        file.
-        """
+        """The notes of the source's last refresh; None if that was for another database file."""
         return facts_noted(self.path, self.name)
 
 
@@ -47,7 +41,7 @@ class Brought(NamedTuple):
     fill: Fill
     years: Collection[int] | None = None  # the seasons of which it is stored; None: all that it has
     notes: Mapping[str, object] = {}  # facts that the source wants to find in Known.notes
-    # whether what it says of a driver, constructor or circuit is stored too
+    # whether its facts about drivers, constructors and circuits are stored too
     updates_lists: bool = False
 
 
@@ -77,7 +71,7 @@ class Source:
     after_end: ClassVar[timedelta | None] = None
     # whether its records only count until another source has them
     is_provisional: ClassVar[bool] = False
-    # whether its records replace those of a load, whatever its source
+    # whether its records replace the records of any load
     is_fresher_than_loads: ClassVar[bool] = False
     # whether it is a whole database, which replaces ours as it is
     is_whole: ClassVar[bool] = False
@@ -89,12 +83,12 @@ class Source:
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
-        """The source at an address; None if the address is not that of such a source."""
+        """The source at an address; None if this sort of source cannot have such an address."""
         raise NotImplementedError
 
     @cached_property
     def name(self) -> str:
-        """As in the table `sources`, as far as the address tells."""
+        """As in the table `sources`, as far as the address shows."""
         return self.address
 
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
@@ -106,20 +100,16 @@ class Source:
         raise NotImplementedError
 
     def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
-        """Whether it has records that are missing in the database, or other results: one cheap
-        question.
-        """
+        """Whether it has new records or changed results: one cheap request."""
         raise NotImplementedError
 
     def bring(self, wanted: Wanted) -> str:
-        """Has everything stored that is wanted. Returns where it was sought: `after 12 requests to
-        …`.
-        """
+        """Stores everything that is wanted. Returns how it got it: `after 12 requests to …`."""
         raise NotImplementedError
 
 
 def check_season(season: int, found: Sequence[int], place: str) -> None:
-    """Raises LoadError, which begins with a place, unless the season is among those found there."""
+    """Raises LoadError, which begins with `place`, unless the season is among the found ones."""
     if season not in found:
         seasons = f"{found[0]} to {found[-1]}" if found else "no races"
         raise LoadError(f"{place}: no season {season}; it has {seasons}")

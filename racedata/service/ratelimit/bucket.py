@@ -22,7 +22,7 @@ class Limit:
         self.capacity = self.interval * quota
 
     def __repr__(self) -> str:
-        """`burst 4/1`: what tells it from others."""
+        """`burst 4/1`."""
         return f"{self.name} {self.quota}/{self.window}"
 
 
