@@ -102,7 +102,7 @@ class Loop:
             each.due = min(self.next_look(each), each.refreshed + DAY)
             each.is_refused = False
         except NotYet as error:
-            each.due = self.clock() + LATER
+            each.due = self.clock() + (each.source.interval or LATER)
             if not each.is_refused:  # one line, however long it takes
                 self.complain(error, each.due)
             each.is_refused = True
