@@ -292,8 +292,9 @@ def balancer(folder: Path, method: str, machines: Sequence[Site]) -> Iterator[Si
         "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr;"
         "add_header X-Machine $upstream_addr; } } }"
     )
-    command = ["nginx", "-c", folder / "balancer.conf", "-e", folder / "balancer.log"]
-    process = subprocess.Popen(command)
+    process = subprocess.Popen(
+        ["nginx", "-c", folder / "balancer.conf", "-e", folder / "balancer.log"]
+    )
     try:
         until(lambda: listens(site))
         yield site
