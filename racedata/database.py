@@ -56,11 +56,35 @@ class DatabaseError(Exception):
         self.fault, self.transient = fault, hint == WAIT
 
 
+class OpenFile:
+    """A file that stays open, even after another one has replaced it at its path."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._state = self._stat(descriptor)  # before anyone reads it
+        self.size = self._state[0]
+        self.descriptor = os.dup(descriptor)
+
+    def __del__(self) -> None:
+        if hasattr(self, "descriptor"):
+            os.close(self.descriptor)
+
+    def has_changed(self) -> bool:
+        """Whether a program has written to the file since it was opened."""
+        return self._stat(self.descriptor) != self._state
+
+    @staticmethod
+    def _stat(descriptor: int) -> tuple[int, int]:
+        # Not the time of the last change: that is also when another file has replaced this one.
+        status = os.fstat(descriptor)
+        return status.st_size, status.st_mtime_ns
+
+
 class Content(NamedTuple):
     """The bytes of a checked database file."""
 
     database: memoryview  # without the checksum
     checksum: bytes  # databases with the same checksum are the same
+    file: OpenFile
 
     def connect(self) -> sqlite3.Connection:
         """A connection to a copy of the database in memory, which threads may share."""
@@ -243,10 +267,11 @@ def _read(descriptor: int, size: int, oldest: int) -> Content:
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
         raise _Fault("is damaged (its size has changed since it was built)", REPLACE)
+    opened = OpenFile(descriptor)
     with open(descriptor, "rb", closefd=False) as file:
         content = memoryview(file.read(size))
     database = content[:-CHECKSUM_BYTES]
     checksum = hashlib.sha256(database).digest()
     if checksum != content[-CHECKSUM_BYTES:]:
         raise _Fault("is damaged (checksum mismatch)", REPLACE)
-    return Content(database, checksum)
+    return Content(database, checksum, opened)

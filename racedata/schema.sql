@@ -14,7 +14,7 @@ CREATE TABLE build (
     isSample INTEGER NOT NULL  -- 1 if its base is the package's own sample, else 0
 ) STRICT;
 
--- A source of the data. The first is the base of the last load; the others added what it lacks, or newer records.
+-- A source of the data. The first is the base of the last load; the others filled gaps or added newer records.
 CREATE TABLE sources (
     sourceId INTEGER PRIMARY KEY,   -- the order: the base is 1
     name     TEXT NOT NULL UNIQUE,  -- `tracinginsights`, `f1db`, `jolpica`; else its address

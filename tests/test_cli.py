@@ -231,7 +231,9 @@ def starting(tmp_path):
 
 
 @pytest.mark.parametrize("is_older", [False, True], ids=["no database", "an older one"])
-def test_serve_begins_with_what_is_there_while_a_load_is_running(starting, is_older, tmp_path):
+def test_serve_starts_with_the_existing_database_while_a_load_is_running(
+    starting, is_older, tmp_path
+):
     starting.database.parent.mkdir()
     if is_older:
         built(shutil.copytree(SAMPLE, tmp_path / "dump"), starting.database)
@@ -422,7 +424,7 @@ def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, b
         ([], {"PORT": "http"}, "PORT='http': expected a whole number from 1 to 65535"),
     ],
 )
-def test_healthcheck_fails_in_one_line_if_there_is_no_service(arguments, environ, line):
+def test_healthcheck_fails_in_one_line_if_no_service_is_running(arguments, environ, line):
     checked = run("healthcheck", *arguments, **environ)
     assert (checked.returncode, checked.stdout) == (1, "")
     assert checked.stderr.startswith(f"racedata healthcheck: {line}")

@@ -245,7 +245,7 @@ CONVENTIONS = (
     ),
     Group(
         "The same fastest lap has another number, up to three laps away.",
-        "Some sources count the laps of the leader, also for drivers who are lapped.",
+        "Some sources count the laps of the leader, even for drivers who are lapped.",
         RESULTS,
         ("fastestLap",),
         lambda column, here, there: (

@@ -28,8 +28,8 @@ class ConfiguredSources:
         self.path, self.configured = path, configured
         self.corrections, self.followed = corrections, followed
         self.progress = progress_of_terminal()
-        # with what the database was built from: at the start, but not if it is loaded later. A
-        # whole database does not say where it was copied from.
+        # with the sources of the database: at the start, but not if it is loaded later. A whole
+        # database does not say where it was copied from.
         self.compares = not whole_database(configured)
         self.checked: object = None  # the file that was checked, or loaded
         self.is_noted = False  # that the sources are followed
@@ -59,7 +59,7 @@ class ConfiguredSources:
         return not self.configured or has_more_than_the_sample(Path(self.path))
 
     def remark(self) -> str | None:
-        """If the sources must be loaded, what to add to the line of the load; else None."""
+        """The end of the load's line if the sources must be loaded; None if they need not be."""
         if not os.path.exists(self.path):
             return ""
         with closing(ExistingDatabase(Path(self.path), OLDEST_VERSION)) as existing:

@@ -80,7 +80,7 @@ class Corrected(NamedTuple):
 def add_corrections_argument(parser: ArgumentParser) -> None:
     """Adds `--corrections`: a path, or None for `none`.
 
-    Empty, as `make` passes it, it is the project's own file.
+    An empty value, as `make` passes, means the project's own file.
     """
     parser.add_argument(
         "--corrections",
@@ -94,7 +94,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
 def corrected(
     fill: Callable[[Stage], list[str]], path: Path | None
 ) -> Callable[[Stage], list[str]]:
-    """A function that does what `fill` does, and then applies the corrections in a file, if any."""
+    """A function that calls `fill`, and then applies the corrections in a file, if any."""
 
     def fill_and_correct(stage: Stage) -> list[str]:
         lines = fill(stage)
@@ -194,7 +194,7 @@ def in_words(value: Value) -> str | None:
     return None if value is None else str(value)
 
 
-@cache  # more than a thousand corrections ask for those of a few tables
+@cache  # more than a thousand corrections need the columns of a few tables
 def columns_of(name: str) -> dict[str, Corrected]:
     """The columns of a table that can be corrected, by their names in the file."""
     table, found = BY_NAME[name], {}

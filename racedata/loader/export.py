@@ -46,7 +46,7 @@ def is_our_zip(path: Path) -> bool:
 
 
 def is_our_folder(path: Path) -> bool:
-    """Whether a folder has what `racedata export` has written, and nothing else; or nothing."""
+    """Whether a folder is empty, or has only files that `racedata export` has written."""
     if not path.is_dir():
         return False
     names = {each.name for each in path.iterdir()}
@@ -131,7 +131,7 @@ def export(path: str, target: str, progress: Progress) -> list[str]:
 
 
 def check_target(old: Path, suffix: str, source: Path) -> None:
-    """Raises LoadError for a place where an export cannot be, or would replace something else."""
+    """Raises LoadError if an export cannot be written there, or would replace something else."""
     if not old.parent.is_dir():
         raise LoadError(f"{old.parent}: not a folder; expected one in which {old.name} can be")
     if not os.path.lexists(old):
@@ -160,7 +160,7 @@ def put_in_place(new: Path, old: Path) -> None:
             try:
                 os.rename(new, old)
             except BaseException:
-                with suppress(OSError):  # a signal may arrive when the new one is in place
+                with suppress(OSError):  # a signal may arrive after the replacement
                     os.rename(before, old)
                 raise
     else:

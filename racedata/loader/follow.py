@@ -27,7 +27,7 @@ from racedata.loader.schedule import (
     after_race,
     as_stored,
     expected_records,
-    next_look,
+    next_check,
     retry_wait,
     soon_after,
     to_ask,
@@ -49,7 +49,7 @@ class Followed(NamedTuple):
     refresh: Callable[[], str]
     # all sessions of a weekend together; else after each session
     publishes_after_race: bool = False
-    # how long after the planned end of a session it may have records; None: FIRST_LOOK counts
+    # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: timedelta | None = None
     is_provisional: bool = False  # whether its records only count until another source has them
     interval: timedelta | None = None  # how often it is asked; None: when the calendar says so
@@ -89,9 +89,9 @@ class Loop:
         """Follows a source until the process ends."""
         following = Following(source, self.clock())
         while True:
-            self.look(following)
+            self.check(following)
 
-    def look(self, each: Following) -> None:
+    def check(self, each: Following) -> None:
         """Waits until a source is due, checks it, and decides when it is due again."""
         # If the clock was set back, it may be due in the far future: then it is due now.
         while 0 < (seconds := (each.due - self.clock()).total_seconds()) <= DAY.total_seconds():
@@ -99,7 +99,7 @@ class Loop:
         try:
             self.refresh_if_needed(each)
             each.failures = 0
-            each.due = min(self.next_look(each), each.refreshed + DAY)
+            each.due = min(self.next_check(each), each.refreshed + DAY)
             each.is_refused = False
         except NotYet as error:
             each.due = self.clock() + (each.source.interval or LATER)
@@ -111,7 +111,7 @@ class Loop:
             each.due = self.clock() + retry_wait(each.failures)
             # A failure never postpones a regular check. The database may be missing.
             with suppress(*FAULTS):
-                each.due = min(each.due, self.next_look(each))
+                each.due = min(each.due, self.next_check(each))
             self.complain(error, each.due)
 
     def refresh_if_needed(self, each: Following) -> None:
@@ -125,11 +125,11 @@ class Loop:
             self.report(changed)
         each.refreshed = now
 
-    def next_look(self, each: Following) -> datetime:
+    def next_check(self, each: Following) -> datetime:
         if each.source.interval:
             wait = FIRST_RETRY if each.failures else each.source.interval
             return self.clock() + wait
-        return next_look(self.expected_of(each.source), self.clock())
+        return next_check(self.expected_of(each.source), self.clock())
 
     def expected_of(self, source: Followed) -> list[Expected]:
         expected = as_stored(self.expected(), source.is_provisional)

@@ -1,6 +1,6 @@
-"""The notes beside the database: what the last refreshes found, and which sources are followed.
+"""The notes next to the database: findings of the last refreshes, and which sources are followed.
 
-They are not in the database, because a refresh that finds nothing new leaves that as it is.
+They are not in the database, because a refresh that finds nothing new leaves it unchanged.
 """
 
 import json
@@ -20,7 +20,7 @@ KEPT = ("refreshedAt", "followedSince")  # when a refresh notes other facts abou
 
 
 def facts_noted(database: Path, name: str) -> Mapping[str, Any] | None:
-    """What the last refresh noted about a source; None if that was for another database file."""
+    """The notes of a source's last refresh; None if that was for another database file."""
     noted = read_refreshes(database).get(name, {})
     return noted if noted.get("database") == checksum_at_end(database) else None
 
@@ -46,7 +46,7 @@ def note_facts(
     """
     noted = read_refreshes(database)
     for other in noted.values():
-        if other.get("database") == before:  # what other sources gave is in the new one too
+        if other.get("database") == before:  # the records of other sources are in the new one too
             other["database"] = after
     kept = {key: value for key, value in noted.get(name, {}).items() if key in KEPT}
     noted[name] = {**kept, **facts, "database": after}
@@ -83,7 +83,7 @@ def note_asked(database: Path, name: str) -> None:
 def note_followed(database: Path, names: Collection[str]) -> bool:
     """Notes for monitors which sources are followed, and since when.
 
-    Returns whether it could: there is a database, and no other program has the lock.
+    Returns whether it could: the database exists, and no other program has the lock.
     """
     now = utc_now()
     with suppress(OSError, LoadError), locked(Path(os.path.realpath(database)).parent, wait=False):

@@ -1,4 +1,4 @@
-"""Processes of one program: each is started again if it ends, and all end with the program.
+"""Processes of one program: each is restarted if it ends, and all end with the program.
 
 What they do does not belong here.
 """
@@ -17,14 +17,14 @@ from typing import Self
 from racedata.loader.signals import END_SIGNALS, ignore
 
 Sleep = Callable[[float], None]
-STEADY_SECONDS = 3600  # a process that has run so long counts as one that works
+STEADY_SECONDS = 3600  # after this time, a process counts as working
 
 
 class Waiter:
     """Waits until a time or a signal, even one just before: time.sleep would miss that."""
 
     def __init__(self, parent: int | None = None) -> None:
-        """`parent` is the end to read of a pipe. When it closes, this process ends."""
+        """`parent` is the reading end of a pipe. When it closes, this process ends."""
         self.parent = parent
         self.signals, self.wake = os.pipe()
         os.set_blocking(self.signals, False)
@@ -40,7 +40,7 @@ class Waiter:
         os.close(self.wake)
 
     def wait(self, seconds: float) -> None:
-        """Waits for so many seconds, or until any signal arrives."""
+        """Waits for some seconds, or until any signal arrives."""
         watched = [self.signals] if self.parent is None else [self.signals, self.parent]
         ready, _, _ = select.select(watched, [], [], seconds)
         if self.signals in ready:
@@ -49,7 +49,7 @@ class Waiter:
             raise KeyboardInterrupt
 
     def sleep(self, seconds: float) -> None:
-        """Waits for so many seconds. Only a signal whose handler raises ends it before."""
+        """Waits for some seconds. Only a signal whose handler raises ends it earlier."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0:
             self.wait(left)
@@ -57,7 +57,7 @@ class Waiter:
 
 @dataclass
 class Child:
-    """A process: what it is for, and what it does with a function to sleep."""
+    """A process: its name, and its work, which gets a function to sleep."""
 
     name: str
     work: Callable[[Sleep], object]
@@ -82,7 +82,7 @@ class Children:
         signal.signal(signal.SIGCHLD, ignore)  # but it wakes the Waiter
 
     def start(self) -> float:
-        """Starts those that are due. Returns when the next one is due, by time.monotonic."""
+        """Starts the processes that are due. Returns when the next is due, by time.monotonic."""
         for child in self.children:
             if not child.pid and child.start <= time.monotonic():
                 child.start = time.monotonic()
@@ -108,7 +108,7 @@ class Children:
             os._exit(status)
 
     def collect(self) -> None:
-        """Notes which have ended, and when they are started again."""
+        """Notes which processes have ended, and when to restart them."""
         for child in self.children:
             if child.pid and (ended := os.waitpid(child.pid, os.WNOHANG))[0]:
                 now = time.monotonic()

@@ -1,4 +1,4 @@
-"""What the loader's commands share: `--database`, progress, and one line for what went wrong."""
+"""Shared by the loader's commands: `--database`, progress, and one line for each failure."""
 
 import errno
 import os
@@ -81,9 +81,9 @@ def fault_text(error: Exception, database: str) -> str:
 
 
 def what_to_do(error: Exception, folder: str) -> str:
-    """What the operator can do if the folder of the database is full or cannot be written.
+    """A hint for the operator if the folder of the database is full or cannot be written.
 
-    Empty if the error is another one.
+    Empty for other errors.
     """
     number = error.errno if isinstance(error, OSError) else None
     if number in (errno.ENOSPC, errno.EDQUOT) or (
@@ -94,17 +94,14 @@ def what_to_do(error: Exception, folder: str) -> str:
     if number in (errno.EACCES, errno.EPERM, errno.EROFS) and path.startswith(folder):
         if os.path.isfile(path) and not os.access(path, os.R_OK):
             return f"; let user {os.geteuid()} read {path}"
-        while not os.path.isdir(folder):  # the first folder to be made is in one that exists
+        while not os.path.isdir(folder):  # find the folder in which the first one must be made
             folder = os.path.dirname(folder)
         return f"; let user {os.geteuid()} write {folder}"
     return ""
 
 
 def say(text: str) -> str:
-    """Writes lines to stdout at once. Returns what went wrong.
-
-    That is empty if all went well, and even if nobody reads the lines.
-    """
+    """Writes lines to stdout immediately. Returns the error: empty on success or a closed pipe."""
     try:
         print(text, flush=True)
     except OSError as error:

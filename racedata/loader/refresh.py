@@ -1,6 +1,6 @@
 """Brings the database up to date from its sources: `racedata refresh`.
 
-It brings every season from the first that is unfinished here up to the latest. A new database,
+It updates every season from the first unfinished one to the latest. A new database,
 built from the old one's own tables and what a source brings, replaces the old one. If nothing has
 changed, the old one stays. The order of the sources is decided here, what to ask each one for in
 sources/, and which record wins in rules.py.
@@ -75,11 +75,11 @@ class Refresh:
         self.sources = [source_at(address, new_pace()) for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.waits = progress, say, waits
-        self.order = [source.name for source in self.sources]  # now: a folder may change or go
+        self.order = [source.name for source in self.sources]  # now: a folder may vanish
         # the first season to bring; `run` sets it before any source has changed the database
         self.first = LAST_SEASON
-        # Races here that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and
-        # since when: as its last refresh has noted, and now.
+        # Races that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and since
+        # when: as noted by its last refresh, and now.
         self.lacked: Mapping[str, str] = {}
         self.lacks: dict[str, str] = {}
 
@@ -91,7 +91,7 @@ class Refresh:
         changes, faults = 0, []
         with closing(self.existing()) as existing:
             self.first = existing.first_season([])  # what one source fills in, another still brings
-        # The preferred source has the last word.
+        # Ask the preferred source last, so that it wins.
         for source in reversed(self.sources):
             try:
                 changes += self.ask(source)
@@ -106,7 +106,7 @@ class Refresh:
     def existing(self) -> ExistingDatabase:
         """The database. Raises LoadError, before any request, if it is damaged.
 
-        First, one of an earlier version is built again.
+        A database of an earlier version is rebuilt first.
         """
         if is_older(self.path):
             # From its sources, which may have tables that the earlier version of racedata did not
@@ -148,7 +148,7 @@ class Refresh:
         return changes
 
     def has_news(self, source: Source, asked: Sequence[Expected]) -> bool:
-        """Whether a source has records that are missing here, or other results."""
+        """Whether a source has new records or changed results."""
         return source.has_news(asked, self.known(source), self.progress)
 
     def known(self, source: Source) -> Known:
@@ -159,9 +159,8 @@ class Refresh:
 
         It also notes facts about the source.
 
-        `given` is what the source had given when it was asked. If that has changed since, raises
-        LoadError: another program has asked the source too, perhaps later than this one, and stored
-        what it has.
+        `given` is the source's row in the database when it was asked. If that has changed since,
+        raises LoadError: another program has stored records of the source, perhaps newer ones.
         """
         addition = Addition(
             brought.fill,
@@ -256,7 +255,7 @@ def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
 def follow_sources(
     path: str, addresses: Sequence[str], corrections: Path | None, parent: int | None
 ) -> None:
-    """Follows sources until a signal ends it, or the pipe `parent` closes."""
+    """Follows sources until a signal, or until the pipe `parent` closes."""
 
     def refresh(sleep: Sleep, said: list[str]) -> Refresh:
         new_pace = partial(Pace, sleep=sleep)
@@ -275,7 +274,7 @@ def follow_sources(
         if whole_database(addresses)
         else list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
     )
-    # As in Refresh.run, the preferred source has the last word: first, all are due at once.
+    # As in Refresh.run, the preferred source comes last: at first, all are due at once.
     numbered = reversed(list(enumerate(addresses)))
     sources = [(without_query(address), partial(follower, number)) for number, address in numbered]
     names = [source_at(address).name for address in addresses]
@@ -291,7 +290,7 @@ def season(text: str) -> int | None:
 
 
 def main(arguments: Sequence[str], parent: int | None = None) -> None:
-    """Runs the command. `parent` is the end to read of a pipe: when it closes, `--follow` ends."""
+    """Runs the command. `--follow` ends when the pipe whose reading end is `parent` closes."""
     parser = argparse.ArgumentParser(
         prog="racedata refresh",
         description="Bring the database up to date: "
@@ -308,12 +307,12 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
         "--season",
         type=season,
         metavar="YEAR",
-        help="fetch this season only, and whole",
+        help="fetch only this season, with all details",
     )
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="keep running: check again when the calendar says that there may be something new, "
+        help="keep running: check again whenever the calendar suggests news, "
         "and at least daily; if the database is missing, is the sample, or was built from other "
         "sources than RACEDATA_SOURCE names, load those first",
     )

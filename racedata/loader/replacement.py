@@ -34,7 +34,7 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
         new.unlink(missing_ok=True)  # left by a loader that was killed
         remove_left(f".{old.name}.", old.name, old.parent)  # by a conversion in build.py
         try:
-            new.touch()  # if that is not permitted, the error says so; SQLite's would not
+            new.touch()  # its error names the missing permission; SQLite's does not
             yield new
             if old.exists():
                 copy_attributes(old, new)
@@ -61,10 +61,7 @@ def copy_attributes(old: Path, new: Path) -> None:
 
 
 def replaced_file(path: str) -> tuple[int, int, int] | None:
-    """What tells whether another file has replaced the one at `path`.
-
-    It stays the same if the file gets a link or another mode.
-    """
+    """A value that changes if another file replaces the one at `path`, but not on chmod or link."""
     state = file_state(path)
     return state and (state.device, state.inode, state.modified)
 

@@ -12,7 +12,7 @@ from racedata.kinds import KINDS, RACE, SESSIONS
 from racedata.loader.tables import RECORDS
 
 # after the start of a session. The times below count from the first check.
-FIRST_LOOK = timedelta(minutes=90)
+FIRST_CHECK = timedelta(minutes=90)
 # while records are missing; then hourly
 OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)
 # while they are still missing; then daily
@@ -38,7 +38,7 @@ class Expected(NamedTuple):
 
 def interval(records: Expected, now: datetime) -> timedelta | None:
     """How often to ask for these records now; None if it is too early or daily is enough."""
-    age = now - records.starts - FIRST_LOOK
+    age = now - records.starts - FIRST_CHECK
     if age < timedelta(0):
         return None
     if not records.is_stored and age < HOURLY_UNTIL:
@@ -73,7 +73,7 @@ def after_race(expected: Sequence[Expected]) -> list[Expected]:
 def soon_after(expected: Sequence[Expected], wait: timedelta) -> list[Expected]:
     """The same records, for a source that has them `wait` after the planned end of a session."""
     return [
-        each._replace(starts=each.starts + MINUTES[each.session] + wait - FIRST_LOOK)
+        each._replace(starts=each.starts + MINUTES[each.session] + wait - FIRST_CHECK)
         for each in expected
     ]
 
@@ -91,13 +91,13 @@ def as_stored(expected: Sequence[Expected], is_provisional: bool) -> list[Expect
     ]
 
 
-def next_look(expected: Iterable[Expected], now: datetime) -> datetime:
+def next_check(expected: Iterable[Expected], now: datetime) -> datetime:
     """When to check again, after a check at `now`: at most a day later."""
-    looks = [now + DAY]
+    checks = [now + DAY]
     for records in expected:
-        first = records.starts + FIRST_LOOK
-        looks.append(first if first > now else now + (interval(records, now) or DAY))
-    return min(looks)
+        first = records.starts + FIRST_CHECK
+        checks.append(first if first > now else now + (interval(records, now) or DAY))
+    return min(checks)
 
 
 def retry_wait(failures: int) -> timedelta:

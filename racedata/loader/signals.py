@@ -11,7 +11,7 @@ END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def ignore(number: int, frame: FrameType | None) -> None:
-    """Handles a signal. With SIG_IGN, Python would complain of one that has just arrived."""
+    """Ignores a signal. SIG_IGN would make Python report a signal that is already pending."""
 
 
 def ignore_end_signals() -> None:
@@ -41,7 +41,7 @@ def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
 def interrupted_by_end_signals() -> Iterator[None]:
     """In the block, the first signal to end raises KeyboardInterrupt.
 
-    Later ones, and those after the block, are ignored.
+    Later signals, even after the block, are ignored.
     """
     hook, sys.unraisablehook = sys.unraisablehook, interrupt_again
     try:

@@ -1,4 +1,4 @@
-"""Statements that several modules of the loader need: inserting rows, updating what is known."""
+"""Statements that several modules of the loader need: inserting rows, updating known values."""
 
 import sqlite3
 from collections.abc import Mapping

@@ -51,7 +51,7 @@ def remove_left(prefix: str, file: str, parent: Path) -> None:
     Folders with other files stay.
     """
     name = re.compile(re.escape(prefix) + RANDOM)
-    with suppress(OSError):  # to clean up is never necessary
+    with suppress(OSError):  # cleaning up is optional
         for folder in [path for path in parent.iterdir() if name.fullmatch(path.name)]:
             with suppress(OSError):
                 remove_if_left(folder, file)

@@ -5,8 +5,10 @@ from collections.abc import Iterator, Sequence
 import falcon
 import orjson
 
+from racedata.service import download
 from racedata.service.caching import Validators, accepts_gzip, compressed
 from racedata.service.serializers import Json
+from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot, public_name, public_url
 
 
@@ -17,8 +19,8 @@ class Health:
     count towards the rate limits: a crowd of them must cost others no more than any other crowd.
     """
 
-    def __init__(self, data: Snapshot) -> None:
-        self.data = data
+    def __init__(self, data: Snapshot, settings: Settings) -> None:
+        self.data, self.settings = data, settings
         self.made: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -42,6 +44,8 @@ class Health:
             "coverage": self.data.coverage(),
             "rows": self.data.row_counts(),
         }
+        if self.settings.download:
+            health["download"] = self.settings.root_link.rstrip("/") + download.PATH
         if notice := self.data.sample_notice():
             health["sample"] = notice
         if self.data.refused:

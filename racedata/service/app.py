@@ -7,6 +7,7 @@ when it changes.
 import gc
 import logging
 import os
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import falcon
 
 from racedata import __version__
-from racedata.service import errors, latest, openapi, page, season
+from racedata.service import download, errors, latest, openapi, page, season
 from racedata.service.about import Document, Health
 from racedata.service.addresses import Grammar
 from racedata.service.caching import Cache, Validators
@@ -23,7 +24,7 @@ from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
-from racedata.service.requested import METHODS, RequestParser
+from racedata.service.request import METHODS, RequestParser
 from racedata.service.settings import Affected, Settings
 from racedata.service.snapshot import Snapshot
 
@@ -86,29 +87,38 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         settings.base_address, {endpoint.name: endpoint.rules for endpoint in ENDPOINTS}
     )
     parser = RequestParser(settings, grammar)
-    limits = []
+    limits = None
     if limit_store:
-        limits = [RateLimits(limit_store, settings.trusted_proxies, settings.base_address)]
+        limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
     # The rate limits come first, so that requests which the others answer or refuse count too.
-    app = App(parser, [*limits, Cors(), parser])
+    app = App(parser, [*([limits] if limits else []), Cors(), parser])
 
     endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
-    app.add_route("/healthz", Health(data))
+    app.add_route("/healthz", Health(data, settings))
+    described = validators_of(
+        settings, data, "every answer", "the description", max_age=settings.max_age
+    )
     document = openapi.document(settings, data, endpoints, grammar)
-    app.add_route("/openapi.json", Document(validators, document, falcon.MEDIA_JSON))
+    app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
+    if settings.download:
+        proxies = settings.trusted_proxies
+        app.add_route(download.PATH, download.Download(data, validators, limits, proxies))
 
     ask = latest.Ask(endpoints, grammar)
 
     def page_validators(checked: str) -> Validators:
-        return validators_of(settings, data, "every answer", "the page", max_age=0, checked=checked)
+        affected: tuple[Affected, ...] = "every answer", "the description", "the page"
+        return validators_of(settings, data, *affected, max_age=0, checked=checked)
 
     app.add_route("/", page.Page(data, page.html(settings, data, catalogue, ask), page_validators))
     pages = season.Pages(catalogue, settings, ask, page_validators(""), cache)
     app.add_sink(parser.not_found)
     # before the other sink: falcon tries the last one first
     app.add_sink(pages.respond, pages.prefix)
+    if not settings.download:
+        app.add_sink(download.not_offered, f"{re.escape(download.PATH)}$")
 
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)
@@ -137,7 +147,7 @@ def application(settings: Settings) -> ReloadingApp:
     app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
     if notice := app.data.sample_notice():
         log.warning(notice)
-    # gunicorn forks its workers from this process. It looks for a new file before each fork, so a
+    # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.
     os.register_at_fork(before=app.check, after_in_child=app.watch)
     # Objects made at start are never freed, so the garbage collector can skip them, and workers

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import falcon
 
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 
 Key = tuple[str, str, str, int, int, tuple[str, ...]]
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
@@ -105,18 +105,18 @@ class Cache:
         self._bodies: OrderedDict[Key, Body] = OrderedDict()  # in the order of their last use
         self._lock = threading.Lock()
 
-    def find(self, requested: Requested) -> Body | None:
+    def find(self, request: ParsedRequest) -> Body | None:
         """The cached body; None if there is none."""
-        key = key_of(requested)
+        key = key_of(request)
         with self._lock:
             body = self._bodies.get(key)
             if body is not None:
                 self._bodies.move_to_end(key)
             return body
 
-    def put(self, requested: Requested, body: Body) -> None:
+    def put(self, request: ParsedRequest, body: Body) -> None:
         """Caches a body whose content `compressed` returned."""
-        key = key_of(requested)
+        key = key_of(request)
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
@@ -158,9 +158,9 @@ def prefers_gzip(field: str) -> bool:
     return gzip > 0 and gzip >= weights.get("identity", others)
 
 
-def key_of(requested: Requested) -> Key:
+def key_of(request: ParsedRequest) -> Key:
     """The cache key of a request. Its path and ending identify the whole address."""
-    address, limit, offset, base_url, sessions = requested
+    address, limit, offset, base_url, sessions = request
     return base_url, address.path, address.ending, limit, offset, sessions
 
 

@@ -13,7 +13,7 @@ from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
 from racedata.service.catalogue import Catalogue, NoLastRound, Selection
 from racedata.service.queries import Filters
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
@@ -56,74 +56,74 @@ class Endpoint:
         self.spreadsheet = spreadsheets.Spreadsheet(self.schema, self.container, self.key)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        requested: Requested = req.context.requested
+        request: ParsedRequest = req.context.request
         try:
             if self.validators.match(req.env):
                 # A `last` that does not exist is a 404 even if the client's tag is current.
-                self.catalogue.select(requested.address)
+                self.catalogue.select(request.address)
                 self.validators.send_not_modified(resp)
                 return
             gzip = accepts_gzip(req.env)
-            body = self.cache.find(requested)
+            body = self.cache.find(request)
             if body is None:
-                body = self.make_body(requested, gzip)
+                body = self.make_body(request, gzip)
             elif not gzip:
                 body = body._replace(content=decompressed(body.content))
         except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        ending = requested.address.ending
+        ending = request.address.ending
         if ending != JSON:  # which has it in the envelope
             resp.set_header("x-total-count", str(body.total))
         self.validators.send(resp, body.content, CONTENT_TYPES[ending])
 
     on_head = on_get
 
-    def make_body(self, requested: Requested, gzip: bool) -> Body:
+    def make_body(self, request: ParsedRequest, gzip: bool) -> Body:
         """Makes a body and caches it. A long one is compressed if `gzip` is true.
 
         Raises NoLastRound.
         """
-        selection = self.catalogue.select(requested.address)
-        total, objects = self.select_page(selection, requested)
-        body = Body(self.write(requested, selection, total, objects), total)
-        if not objects and (total or requested.offset):
+        selection = self.catalogue.select(request.address)
+        total, objects = self.select_page(selection, request)
+        body = Body(self.write(request, selection, total, objects), total)
+        if not objects and (total or request.offset):
             # not cached: there are infinitely many pages without records after the last one
             return body
         if not (gzip or self.cache.capacity):
             return body
         cached = body._replace(content=compressed(body.content))
-        self.cache.put(requested, cached)
+        self.cache.put(request, cached)
         return cached if gzip else body
 
     def write(
-        self, requested: Requested, selection: Selection, total: int, objects: list[Json]
+        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
     ) -> bytes:
         """The answer as text, in the format that the ending of the address names."""
-        ending = requested.address.ending
+        ending = request.address.ending
         if ending == CSV:
             return self.spreadsheet.write(objects)
         if ending != JSON:
             raise NotImplementedError(f"{self.name} has no writer for {ending}")
-        answer = self.envelope(requested, selection, total, objects)
+        answer = self.envelope(request, selection, total, objects)
         # a copy: orjson's own object occupies 4 KB, however short
         return bytes(memoryview(orjson.dumps(answer)))
 
-    def answer(self, requested: Requested) -> Json:
+    def answer(self, request: ParsedRequest) -> Json:
         """The whole answer, as JSON. Raises NoLastRound."""
-        selection = self.catalogue.select(requested.address)
-        return self.envelope(requested, selection, *self.select_page(selection, requested))
+        selection = self.catalogue.select(request.address)
+        return self.envelope(request, selection, *self.select_page(selection, request))
 
-    def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
+    def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
         """The page that a request selects."""
         if selection.filters is None:
             return 0, []
-        return self.page(selection.filters, requested.limit, requested.offset)
+        return self.page(selection.filters, request.limit, request.offset)
 
     def envelope(
-        self, requested: Requested, selection: Selection, total: int, objects: list[Json]
+        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
     ) -> Json:
         """The envelope of an answer, with its table and the objects of its page."""
-        address, limit, offset, base_url, _ = requested
+        address, limit, offset, base_url, _ = request
         echoed = {
             name: value for name, value in address.filters.items() if name not in self.not_echoed
         }

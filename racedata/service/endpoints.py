@@ -16,7 +16,7 @@ from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
 from racedata.service.queries import Filters, RecordTable
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json, Row
 from racedata.service.snapshot import Snapshot
 
@@ -96,8 +96,8 @@ class Races(Endpoint):
     def calendar_writer(self) -> calendars.Calendars:
         return calendars.Calendars(self.data, self.catalogue, self.settings.series)
 
-    def select_page(self, selection: Selection, requested: Requested) -> TotalAndPage:
-        address, filters = requested.address, selection.filters
+    def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
+        address, filters = request.address, selection.filters
         if (
             filters
             and address.ending == ICS
@@ -109,8 +109,8 @@ class Races(Endpoint):
             rows = self.catalogue.race_rows
             current, _ = self.catalogue.season_and_round("current", None)
             ids = [id for id in self.ids_that_match(others) if rows[id]["year"] >= current]
-            return self.page_of_ids(ids, requested.limit, requested.offset)
-        return super().select_page(selection, requested)
+            return self.page_of_ids(ids, request.limit, request.offset)
+        return super().select_page(selection, request)
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         return self.page_of_ids(self.ids_that_match(filters), limit, offset)
@@ -125,11 +125,11 @@ class Races(Endpoint):
         return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
     def write(
-        self, requested: Requested, selection: Selection, total: int, objects: list[Json]
+        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
     ) -> bytes:
-        if requested.address.ending == ICS:
-            return self.calendar_writer.write(objects, requested.address, requested.sessions)
-        return super().write(requested, selection, total, objects)
+        if request.address.ending == ICS:
+            return self.calendar_writer.write(objects, request.address, request.sessions)
+        return super().write(request, selection, total, objects)
 
 
 class Entrants(Endpoint):

@@ -12,7 +12,7 @@ from racedata.service.addresses import Grammar
 from racedata.service.calendars import sessions_of
 from racedata.service.catalogue import full_name, place_of
 from racedata.service.endpoint import Endpoint
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json, gap_time
 
 PLACES = 10  # of the last result
@@ -27,15 +27,15 @@ class Ask:
         self.endpoints, self.grammar = {endpoint.name: endpoint for endpoint in endpoints}, grammar
 
     def __call__(self, address: str, limit: int) -> list[Json]:
-        requested = Requested(self.grammar.parse(address), limit, 0, "")
-        endpoint = self.endpoints[requested.address.endpoint]
-        objects: list[Json] = endpoint.answer(requested)["MRData"][endpoint.table][endpoint.objects]
+        request = ParsedRequest(self.grammar.parse(address), limit, 0, "")
+        endpoint = self.endpoints[request.address.endpoint]
+        objects: list[Json] = endpoint.answer(request)["MRData"][endpoint.table][endpoint.objects]
         return objects
 
     def total(self, address: str) -> int:
         """The number of records that match."""
-        requested = Requested(self.grammar.parse(address), 0, 0, "")
-        return int(self.endpoints[requested.address.endpoint].answer(requested)["MRData"]["total"])
+        request = ParsedRequest(self.grammar.parse(address), 0, 0, "")
+        return int(self.endpoints[request.address.endpoint].answer(request)["MRData"]["total"])
 
 
 def next_race(ask: Ask, pages: str) -> str:

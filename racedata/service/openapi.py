@@ -13,10 +13,10 @@ from typing import Any
 import orjson
 
 from racedata import __version__
-from racedata.service import queries
+from racedata.service import download, queries
 from racedata.service.addresses import CSV, FILTERS, ICS, JSON, Grammar
 from racedata.service.endpoint import Endpoint
-from racedata.service.requested import ACCEPTED, Requested
+from racedata.service.request import ACCEPTED, ParsedRequest
 from racedata.service.schemas import OPENAPI, Schema, name_of, named
 from racedata.service.serializers import ECHO
 from racedata.service.settings import Settings
@@ -63,7 +63,7 @@ def document(
             made["paths"][path] = operation(endpoint, path)
     made["paths"] |= {
         path: {"servers": [{"url": settings.root_link}], "get": get}
-        for path, get in outside_base().items()
+        for path, get in outside_base(settings.download).items()
     }
     limit = made["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
@@ -133,7 +133,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
 def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[str, Any]:
     """The 200 response of an endpoint, with the real answer at `address` as its example."""
     answer = endpoint.answer(
-        Requested(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base)
+        ParsedRequest(grammar.parse(address), 1, 0, "http://127.0.0.1:8000" + grammar.base)
     )
     return response(
         endpoint.summary + ".",
@@ -248,8 +248,42 @@ RESPONSES = {
 }
 
 
-def outside_base() -> dict[str, dict[str, Any]]:
+def file_response(description: str, *headers: str, has_content: bool = True) -> dict[str, Any]:
+    """A response of `/racedata.db`."""
+    content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # any bytes, as OpenAPI 3.1 says them
+    names = ("Last-Modified", "Cache-Control", "Accept-Ranges", "Link", *headers, *RATE_LIMITED)
+    made = response(description, names, content if has_content else None)
+    return with_etag_of_file(made)
+
+
+def with_etag_of_file(described: dict[str, Any]) -> dict[str, Any]:
+    etag = {"ETag": reference("headers", "ETag-of-file")}
+    return {**described, "headers": {**described["headers"], **etag}}
+
+
+DOWNLOAD: Mapping[str, Any] = {
+    "operationId": "get_database",
+    "tags": ["about the service"],
+    "summary": "The database, as an SQLite file. The rate limits count it as one request for each "
+    "256 KB that are sent",
+    "parameters": [
+        reference("parameters", name) for name in (*CONDITIONAL, "If-Match", "Range", "If-Range")
+    ],
+    "responses": {
+        "200": file_response("The whole file."),
+        "206": file_response("The part of the file that Range selects.", "Content-Range"),
+        "304": file_response(NOT_MODIFIED, has_content=False),
+        "412": with_etag_of_file(problem("The file is not the one that the condition expects.")),
+        "416": problem("The file does not have the bytes that Range selects.", "Content-Range"),
+        **{status: reference("responses", status) for status in ("429", "431")},
+        "503": problem("The file is being replaced.", "Retry-After"),
+    },
+}
+
+
+def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
     """The operations outside the base address."""
+    described_download = {download.PATH: DOWNLOAD} if offers_download else {}
     described = {"type": "object", "required": ["openapi", "info", "paths"]}
     conditional = {
         "parameters": [reference("parameters", name) for name in CONDITIONAL],
@@ -292,4 +326,5 @@ def outside_base() -> dict[str, dict[str, Any]]:
                 "A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"}
             ),
         },
+        **described_download,
     }

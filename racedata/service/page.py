@@ -211,6 +211,7 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
         default_limit=settings.default_limit,
         max_limit=settings.max_limit,
         limits=limits_in_words(settings),
+        download=download_block(settings, data),
     )
     return document("racedata: Formula One data", body)
 
@@ -355,6 +356,18 @@ def with_code(text: str) -> str:
 def counted(number: int, noun: str) -> str:
     """`1 request`, `2,000 requests`."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def download_block(settings: Settings, data: Snapshot) -> str:
+    """How to download the database, as HTML; nothing if the service does not offer it."""
+    if not settings.download:
+        return ""
+    return (
+        f'<p id="download"><a href="racedata.db">racedata.db</a> is the whole database, an SQLite '
+        f"file of {data.file.size / 1e6:.1f} MB. What is in it has the licences of its "
+        '<a href="#sources">sources</a>. The limits count it as one request for each 256 KB, '
+        "and at most as a quarter of the requests that a limit allows.</p>"
+    )
 
 
 def limits_in_words(settings: Settings) -> str:

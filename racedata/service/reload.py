@@ -60,6 +60,7 @@ class ReloadingApp:
                 self.app, self.data = self._application(data), data
                 log.info("%s has changed; the new data is served", self.path)
                 free_memory()
+            self.data.file = data.file
             self.data.refused = None
             self._seen = seen
         except DatabaseError as error:

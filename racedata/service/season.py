@@ -23,7 +23,7 @@ from racedata.service.latest import (
     table,
     time,
 )
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 
@@ -68,7 +68,7 @@ class Pages:
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
             return
-        key = Requested(Address(f"{year}/{number}", "", ending=".html"), 0, 0, "")
+        key = ParsedRequest(Address(f"{year}/{number}", "", ending=".html"), 0, 0, "")
         body = self.cache.find(key)
         if body is None:
             html = self.race_page(year, number) if number else self.season_page(year)

@@ -62,6 +62,13 @@ def host_name(text: str) -> str:
         return name
 
 
+def on_or_off(text: str) -> bool:
+    """Parses `on` and `off`."""
+    if text not in ("on", "off"):
+        raise ValueError("on or off")
+    return text == "on"
+
+
 def proxies(text: str) -> TrustedProxies:
     """Parses comma-separated addresses and networks."""
     try:
@@ -87,7 +94,7 @@ def rate(name: str) -> Parse:
     return parse
 
 
-Affected = Literal["every answer", "the page", "no answer"]
+Affected = Literal["every answer", "the page", "the description", "no answer"]
 
 
 def setting(
@@ -237,6 +244,15 @@ class Settings:
         "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
         "separated by commas",
         affects="no answer",
+    )
+
+    download: bool = setting(
+        "RACEDATA_DOWNLOAD",
+        on_or_off,
+        "off",
+        "on|off",
+        "whether clients may download the database, from /racedata.db",
+        affects="the description",
     )
 
     @property

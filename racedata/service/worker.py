@@ -1,8 +1,8 @@
 """How a process waits for its clients: a gunicorn worker that serves all of them with one selector.
 
 It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and
-the response. It does not know which requests are slow (the application does), nor gunicorn's
-settings: these are in server.py.
+the response. It does not know which requests are slow (the application does), nor how the kernel
+sends a part of a file (download.py), nor gunicorn's settings (server.py).
 """
 
 import os
@@ -23,6 +23,8 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
+from racedata.service.download import FilePart
+
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
 LINGER_SECONDS = 1  # while a worker stops, how long it keeps clients that wait for no answer
@@ -37,6 +39,7 @@ class Connection:
         self.sock, self.client, self.server = sock, client, server
         self.received = b""  # from the start of the next request on
         self.unsent = memoryview(b"")
+        self.file_part: FilePart | None = None  # that follows what is unsent
         self.is_last = False  # whether the connection ends after this response
         self.event = 0  # that the selector waits for; 0 while a thread makes the response
         self.proceed: Callable[[Connection], None] = lambda connection: None
@@ -69,13 +72,14 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     So clients that send, read or close slowly do not delay others. No answer depends on the body of
     a request: the body is not read, and the connection ends after the response.
 
-    The type of the application's answer says whether it is slow. A list is ready to be sent.
-    Threads iterate everything else, one answer after the other, while other clients are served. If
-    the setting `threads` is more than 1, that many threads call the application, because the call
-    itself may wait.
+    The type of the application's answer says whether it is slow. A list is ready to be sent, and so
+    is a part of a file. Threads iterate everything else, one answer after the other, while other
+    clients are served. If the setting `threads` is more than 1, that many threads call the
+    application, because the call itself may wait.
 
     Headers and body are sent together. So a killed worker leaves no half-sent answer, and nginx
-    sends the request to another one.
+    sends the request to another one. Only a part of a file follows its headers piece by piece, so
+    that downloads take no memory and other clients have their turn in between.
     """
 
     def init_process(self) -> None:
@@ -116,7 +120,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
             for connection in self.connections:
-                if not connection.unsent:
+                if not connection.unsent and not connection.file_part:
                     connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
             self.handle_events()
 
@@ -265,8 +269,12 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
 
         def complete() -> None:
             try:
-                for part in body:
-                    writer.write(part)
+                if isinstance(body, FilePart):
+                    connection.file_part = body
+                    writer.sent = body.size  # for the log
+                else:
+                    for part in body:
+                        writer.write(part)
                 writer.close()
                 self.log.access(writer, request, environ, datetime.now() - began)
                 connection.unsent = memoryview(b"".join(response.parts))
@@ -277,7 +285,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 if hasattr(body, "close"):
                     body.close()
 
-        if not isinstance(body, list):
+        if not isinstance(body, (list, FilePart)):
             return complete
         complete()
         return None
@@ -291,13 +299,19 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     def send(self, connection: Connection) -> None:
         """Sends as much of the response as the kernel takes, and the rest as the client reads."""
         try:
-            connection.unsent = connection.unsent[connection.sock.send(connection.unsent) :]
+            if connection.unsent:
+                connection.unsent = connection.unsent[connection.sock.send(connection.unsent) :]
+            elif connection.file_part:
+                connection.file_part.send(connection.sock)
         except BlockingIOError:
             pass
-        except OSError:  # the client has closed the connection
+        # the client has closed the connection, or the file is no longer the same
+        except OSError:
             self.close(connection)
             return
-        if connection.unsent:
+        if connection.file_part and not connection.file_part.size:
+            connection.file_part = None
+        if connection.unsent or connection.file_part:
             self.wait(connection, WRITE, self.send)
             return
         connection.unsent = memoryview(b"")  # an empty view of the response would keep it in memory

@@ -152,7 +152,7 @@ def test_a_difference_that_lasts_is_one_line_with_the_first_race(faulty):
         WHERE here.RACE(2005/1) AND position = 1
     """
     path = faulty("DELETE FROM results WHERE RACE(2005/7)", results, standings)
-    title = "A constructor's points in the standings are not those of the results that count."
+    title = "A constructor's points in the standings are not the sum of the results that count."
     rows = findings(path)[title]
     assert "2005/2 Malaysian Grand Prix renault 2 15.0 16.0 -1.0" in rows
 
@@ -257,7 +257,7 @@ FULL_DUMP = (
     ("A driver's permanent number is not the number of the", 2),
     ("A name has a character of HTML in it.", 1),
     ("A driver's reference and surname have nothing in common.", 4),
-    ("A nationality that only one has begins like one that", 1),
+    ("A nationality that only one driver or constructor has begins like", 1),
     ("A place of a classification is empty.", 2),
     ("Two drivers of one car have different results.", 4),
     ("A driver is classified ahead of one who drove more", 9),

@@ -257,26 +257,26 @@ class FollowedServer:
         source = self.refresh.sources[0]
         self.followed = followed(source, self.refresh, self.said)
 
-    def look(self):
+    def check(self):
         return self.followed.refresh() if self.followed.has_news([]) else None
 
 
 def test_a_follower_downloads_a_database_that_cannot_be_used_once(database, other):
     with served_file(other.read_bytes()) as server:
         follower = FollowedServer(database, server)
-        follower.look()
+        follower.check()
         server.publish(changed(other, "CREATE TABLE x (y)").read_bytes())
         with refused_again(database), pytest.raises(LoadError, match="has table 'x'"):
-            follower.look()
+            follower.check()
         asked = len(server.asked)
-        assert follower.look() is None and follower.look() is None
+        assert follower.check() is None and follower.check() is None
         assert server.asked[asked:] == [("HEAD", 304)] * 2
         # The daily refresh complains again, without a download.
         with pytest.raises(LoadError, match="has table 'x'"):
             follower.followed.refresh()
         assert server.asked[-1] == ("GET", 304)
         server.publish(changed(other, "DROP TABLE x").read_bytes())
-        assert "new data" in follower.look()
+        assert "new data" in follower.check()
     assert database.read_bytes() == other.read_bytes()
 
 
@@ -291,14 +291,14 @@ def test_a_follower_waits_as_long_as_retry_after_says(database, other):
         follower = FollowedServer(database, server)
         server.fault = answer(429, Retry_After="3000")
         with pytest.raises(LoadError, match="status 429: try again in 3,000 seconds"):
-            follower.look()
+            follower.check()
         server.fault, follower.clock = None, 2999.0
-        assert follower.look() is None
+        assert follower.check() is None
         with pytest.raises(LoadError, match="try again in 1 seconds"):
             follower.followed.refresh()
         assert len(server.asked) == 1
         follower.clock = 3000.0
-        assert "new data" in follower.look()
+        assert "new data" in follower.check()
 
 
 def test_a_follower_begins_without_a_database(tmp_path, other):

@@ -112,7 +112,7 @@ def test_a_wrong_value_is_replaced_and_counted(load, line, sql, right):
     assert select(database, f"SELECT {sql}") == [(right,)]
 
 
-def test_a_correction_whose_wrong_value_is_not_there_is_obsolete_and_not_applied(load):
+def test_a_correction_whose_wrong_value_is_missing_is_obsolete_and_not_applied(load):
     run, database = load("drivers,alonso,number,15,41,a test")
     assert "obsolete correction, not applied: drivers alonso number is 14, not 15\n" in run.stdout
     assert select(database, "SELECT number FROM drivers WHERE driverRef = 'alonso'") == [(14,)]
@@ -480,7 +480,7 @@ def test_a_database_of_schema_6_does_not_say_what_was_corrected_before(tmp_path)
     assert select(database, f"SELECT grid FROM results {RACE} AND positionOrder = 1") == [(6,)]
 
 
-def test_of_a_further_source_the_table_has_only_what_was_taken(tmp_path):
+def test_the_table_has_only_corrections_of_records_that_a_merge_used(tmp_path):
     def gone(row):
         return None if row["raceId"] == "67" else row
 

@@ -18,11 +18,11 @@ from support.season import Season, SimulatedApi, SimulatedF1db
 from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.follow import Followed, Loop, Preparation
-from racedata.loader.schedule import DAY, FIRST_LOOK, HOUR, OFTEN_UNTIL, Expected
+from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
 from racedata.loader.signals import END_SIGNALS
 
 NOON = datetime(2023, 1, 1, 12, tzinfo=UTC)
-# the requests of a look take up to the latter
+# the requests of a check take up to the latter
 HALF_AN_HOUR, TWO_MINUTES = timedelta(minutes=30), timedelta(minutes=2)
 
 
@@ -54,8 +54,8 @@ def test_a_season_is_soon_stored_with_few_requests(request, database, year, name
             for each in sources
             if each.versions.get(key)
         ]:
-            waited = max(timedelta(), min(published) - starts - FIRST_LOOK)
-            lateness.append(season.stored[key] - starts - FIRST_LOOK - waited)
+            waited = max(timedelta(), min(published) - starts - FIRST_CHECK)
+            lateness.append(season.stored[key] - starts - FIRST_CHECK - waited)
             assert lateness[-1] <= (HALF_AN_HOUR if waited < OFTEN_UNTIL else HOUR + TWO_MINUTES), (
                 key
             )
@@ -66,7 +66,8 @@ def test_a_season_is_soon_stored_with_few_requests(request, database, year, name
             for published, fetched in zip(versions[1:], source.fetched[key][1:], strict=True):
                 available = source.available(published, DAY)
                 is_awaited = (
-                    available < season.starts[key] + FIRST_LOOK + DAY - HOUR and key[2] == "results"
+                    available < season.starts[key] + FIRST_CHECK + DAY - HOUR
+                    and key[2] == "results"
                 )
                 assert fetched - available <= (HOUR if is_awaited else DAY + HOUR) + TWO_MINUTES, (
                     key
@@ -74,7 +75,7 @@ def test_a_season_is_soon_stored_with_few_requests(request, database, year, name
 
         weeks = Counter(time.isocalendar()[:2] for time in source.requests)
         for starts in season.starts.values():
-            for time in (starts, starts + DAY):  # a Monday has looks too
+            for time in (starts, starts + DAY):  # a Monday has checks too
                 weeks.pop(time.isocalendar()[:2], None)
         days = Counter(time.date() for time in source.requests)
         weekends = [
@@ -145,7 +146,7 @@ def test_after_a_failure_the_waits_double_up_to_an_hour():
     ]
 
 
-def test_a_failure_never_delays_a_look_at_what_is_missing():
+def test_a_failure_never_postpones_a_check_for_missing_records():
     waits = "12:00 down 12:05|12:05 down 12:15|12:15 down 12:35|12:35 down 12:55|12:55 new"
     assert said(0.99, source(failing(4, "new"), "results"), [missing("results")]) == waits.split(
         "|"

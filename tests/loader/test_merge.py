@@ -94,7 +94,7 @@ def test_a_further_source_adds_the_kinds_of_records_that_a_race_lacks(
     } == kinds
 
 
-def test_nothing_that_is_there_changes_and_the_sources_are_kept_apart(
+def test_existing_facts_never_change_and_the_sources_are_kept_apart(
     other, sample_database, tmp_path
 ):
     database = tmp_path / "x.db"
@@ -119,7 +119,7 @@ def test_fastest_laps_are_added_to_results_without_any(other, sample_database, t
     assert select(tmp_path / "x.db", kinds) == [("fastest_laps",)]
 
 
-def test_one_fastest_lap_that_is_there_keeps_all_others_out(other, tmp_path):
+def test_one_existing_fastest_lap_keeps_all_others_out(other, tmp_path):
     unknown = dict.fromkeys(("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed"), r"\N")
     source = lacking(
         tmp_path, results=lambda row: row if row["positionOrder"] == "7" else row | unknown
@@ -444,7 +444,7 @@ SOURCES_AND_ORIGINS = (
 )
 
 
-def test_a_further_source_that_fails_is_replaced_by_what_it_gave_before(
+def test_if_an_additional_source_fails_its_stored_records_are_used(
     other, sample_database, tmp_path
 ):
     source, further = lacking(tmp_path, "qualifying", races=without_sessions), tmp_path / "further"

@@ -564,7 +564,7 @@ class Weekend:
         )
         with suppress(SeasonOver):
             while True:
-                loop.look(min(each, key=lambda one: one.due))
+                loop.check(min(each, key=lambda one: one.due))
 
     def note(self, line):
         origins = select(

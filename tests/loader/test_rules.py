@@ -120,7 +120,7 @@ def test_a_source_that_is_named_first_keeps_its_provisional_records():
     assert not rule(fetched("f1db"), old)
 
 
-def test_what_is_provisional_never_replaces_what_a_load_read():
+def test_provisional_records_never_replace_records_of_a_load():
     new = fetched("openf1", "2023-10-23")
     assert is_fresher(new, loaded("f1db", "2023-10-22"))
     assert not is_fresher(new._replace(is_provisional=True), loaded("f1db", "2023-10-22"))

@@ -1,4 +1,4 @@
-"""racedata.loader.schedule: a source is looked at when it may have news, and asked only for what it
+"""racedata.loader.schedule: a source is checked when it may have news, and asked only for what it
 may have.
 """
 
@@ -13,7 +13,7 @@ from racedata.loader.schedule import (
     Expected,
     as_stored,
     expected_records,
-    next_look,
+    next_check,
     retry_wait,
     soon_after,
     to_ask,
@@ -49,16 +49,16 @@ def minutes(hours=0, minutes=0):
         ("qualifying", True, minutes(2), minutes(24)),
     ],
 )
-def test_the_next_look_depends_on_the_age_of_what_is_missing(kind, is_stored, age, wait):
+def test_the_next_check_depends_on_the_age_of_missing_records(kind, is_stored, age, wait):
     now = START + age
-    assert next_look([records(kind, is_stored)], now) == now + wait
+    assert next_check([records(kind, is_stored)], now) == now + wait
 
 
 def test_the_next_look_is_the_earliest_that_any_records_need():
     now = START + minutes(0, 80)
     stored = [records(kind, True) for kind in ("results", "pit_stops")]
-    assert next_look([*stored, records("lap_times")], now) == START + minutes(1, 30)
-    assert next_look([], now) == now + minutes(24)
+    assert next_check([*stored, records("lap_times")], now) == START + minutes(1, 30)
+    assert next_check([], now) == now + minutes(24)
 
 
 @pytest.mark.parametrize(
@@ -158,8 +158,8 @@ def test_a_database_without_results_expects_all_of_them(database):
 def test_a_source_may_be_asked_soon_after_the_planned_end_of_a_session():
     expected = [records(), records("qualifying", session="quali")]
     soon = soon_after(expected, minutes(0, 15))
-    assert next_look(soon[:1], START) == START + minutes(2, 15)
-    assert next_look(soon[1:], START) == START + minutes(1, 15)
+    assert next_check(soon[:1], START) == START + minutes(2, 15)
+    assert next_check(soon[1:], START) == START + minutes(1, 15)
 
 
 def test_what_is_provisional_is_missing_for_others_and_asked_again_of_the_source_that_gave_it():

@@ -34,7 +34,7 @@ from racedata.service.caching import (
     size_of,
 )
 from racedata.service.ratelimit.stores import store_for
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 
@@ -416,7 +416,7 @@ import webtest
 from support.processes import memory
 from racedata.service.app import create_app
 from racedata.service.snapshot import Snapshot
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.settings import Settings
 
 path, query, requests, codings = sys.argv[2], sys.argv[3], int(sys.argv[4]), sys.argv[5:]
@@ -469,7 +469,7 @@ def test_the_cache_takes_no_more_memory_than_the_setting_says(
 
 def named(path):
     """A request for one of the answers that these tests cache."""
-    return Requested(Address(path, "races", None, None), 100, 0, "http://localhost/ergast/f1")
+    return ParsedRequest(Address(path, "races", None, None), 100, 0, "http://localhost/ergast/f1")
 
 
 def body(number, size):

@@ -16,7 +16,7 @@ from racedata.service.addresses import FILTERS, Grammar, RefusedAddress
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.openapi import PARAMETERS
-from racedata.service.requested import Requested
+from racedata.service.request import ParsedRequest
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 
@@ -64,7 +64,7 @@ def addresses(endpoint):
 def test_every_set_of_filters_is_answered(data, catalogue, endpoint):
     resource = endpoint(data, catalogue, Settings(), None, None)
     for address in addresses(endpoint):
-        answer = resource.answer(Requested(address, 2000, 0, "http://localhost"))["MRData"]
+        answer = resource.answer(ParsedRequest(address, 2000, 0, "http://localhost"))["MRData"]
         assert (answer["total"] == "0") == (not answer[endpoint.table][endpoint.objects])
 
 
@@ -77,7 +77,7 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database,
     checked = set()
     for address in addresses(endpoint):
         data.queries.clear()
-        resource.answer(Requested(address, 10, 1, "http://localhost"))
+        resource.answer(ParsedRequest(address, 10, 1, "http://localhost"))
         for sql, values in data.queries.copy().items():
             if sql not in checked and " WHERE " in sql:  # else all rows are needed
                 steps = [row["detail"] for row in data.rows(f"EXPLAIN QUERY PLAN {sql}", values)]

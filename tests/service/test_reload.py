@@ -85,7 +85,7 @@ def test_a_new_file_is_served_after_the_next_check_with_another_etag(
     assert [record.message for record in caplog.records] == [
         f"{path} has changed; the new data is served"
     ]
-    assert not [name for name in open_files("self") if str(path) in name]
+    assert [name for name in open_files("self") if str(path) in name] == [str(path)]
 
 
 def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_data(
@@ -236,7 +236,7 @@ def large_database(sample_database, tmp_path):
     return path
 
 
-def test_a_file_for_which_there_is_no_memory_now_is_served_when_there_is(
+def test_a_file_that_needs_too_much_memory_is_served_once_memory_is_free(
     service, path, large_database, caplog
 ):
     before = town(service)

@@ -80,7 +80,7 @@ def test_the_session_that_sets_the_grid_of_the_sprint_is_called_after_its_season
     }
 
 
-def test_a_sprint_is_there_even_if_its_time_is_unknown():
+def test_a_sprint_is_present_even_if_its_time_is_unknown():
     assert serializers.schedule(2023, {}, True) == {"Sprint": {}}
 
 

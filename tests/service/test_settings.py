@@ -80,7 +80,7 @@ def test_rates_and_proxies_are_parsed():
 
 
 @pytest.mark.parametrize(("variable", "value"), each(WRONG))
-def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_what_is_accepted(
+def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_what_is_expected(
     variable, value
 ):
     with pytest.raises(SettingError) as refused:

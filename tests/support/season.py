@@ -18,7 +18,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
 from racedata.loader.follow import Followed, Following, Loop
 from racedata.loader.refresh import Refresh, followed
-from racedata.loader.schedule import FIRST_LOOK, Expected, expected_records
+from racedata.loader.schedule import FIRST_CHECK, Expected, expected_records
 from racedata.loader.sources import Pace
 from racedata.loader.tables import RACE_TABLES, RECORDS
 from support.apis import Answer
@@ -93,7 +93,7 @@ class Season:
             )
             following = [Following(source, self.now) for source in followed]
             while True:  # of several processes, the one that is due first
-                loop.look(min(following, key=lambda each: each.due))
+                loop.check(min(following, key=lambda each: each.due))
 
     def note_fault(self, fault: Exception, due: datetime) -> None:
         self.next_tries.append(due - self.now)
@@ -207,7 +207,7 @@ class SimulatedApi(SimulatedSource):
         }
         for (round, session, kind), starts in season.starts.items():
             if kind in CLASSIFICATIONS:
-                published = starts + FIRST_LOOK + (hours(9, 11) if round in late else hours(0, 4))
+                published = starts + FIRST_CHECK + (hours(9, 11) if round in late else hours(0, 4))
                 for each in delays if kind == "results" else [kind]:
                     self.versions[round, session, each] = [
                         published + hours(0, delays.get(each, 0))
@@ -256,7 +256,7 @@ class SimulatedF1db(SimulatedSource):
     def answer(self, asked: Sequence[Expected]) -> bool:
         self.request()
         assert all(
-            self.season.races()[each.round] + FIRST_LOOK <= self.season.now for each in asked
+            self.season.races()[each.round] + FIRST_CHECK <= self.season.now for each in asked
         )
         return any(map(self.news, self.versions))
 

@@ -7,7 +7,7 @@ import urllib.request
 from support.processes import gunicorn
 
 
-def test_the_oldest_gunicorn_that_is_accepted_serves_too(sample_database, tmp_path):
+def test_the_oldest_supported_gunicorn_serves_too(sample_database, tmp_path):
     pip = [
         sys.executable,
         "-m",

@@ -239,6 +239,7 @@ def test_http_1_0_needs_no_host(site):
 def test_nginx_passes_on_each_header_that_the_service_reads():
     source = "".join(path.read_text() for path in PACKAGE.rglob("*.py"))
     read = {name.replace("_", "-") for name in re.findall('"HTTP_([A-Z_]+)"', source)}
+    read |= {name.upper() for name in re.findall(r'get_header\(\s*"([\w-]+)"', source)}
     read.remove("TRANSFER-ENCODING")  # of a connection, not of a request
     assert "IF-NONE-MATCH" in read
     assert read <= {name.upper() for name in re.findall(r"proxy_set_header ([\w-]+)", SITE)}

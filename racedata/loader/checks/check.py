@@ -1,4 +1,4 @@
-"""What a check of `racedata check` is, and the views that several checks read."""
+"""A check of `racedata check`, and the views that several checks read."""
 
 from typing import NamedTuple
 
@@ -8,7 +8,7 @@ class Check(NamedTuple):
 
     title: str
     meaning: str  # what a row can mean, and the source of the rule if there is one
-    rows: str  # the rows that it looks at: what follows FROM in a query that counts them
+    rows: str  # the rows that it examines: the part after FROM in a query that counts them
     sql: str  # the doubts, the most doubtful first; its column names head the report's columns
     is_history: bool = False  # whether most of its doubts are history: reported after the others
 

@@ -5,7 +5,7 @@ import unicodedata
 
 from racedata.loader.checks.check import Check
 
-# The nationalities, with the number of those who have them.
+# The nationalities, with the number of drivers and constructors who have them.
 NATIONALITIES = """
     SELECT nationality AS word, count(*) AS number, min(reference) AS reference FROM (
         SELECT nationality, driverRef AS reference FROM drivers
@@ -56,8 +56,8 @@ CHECKS = (
         """,
     ),
     Check(
-        "A nationality that only one has begins like one that many have.",
-        "It is another word for the same.",
+        "A nationality that only one driver or constructor has begins like a common one.",
+        "It is another word for the same nationality.",
         "drivers WHERE nationality NOT NULL",
         f"""
         WITH words AS ({NATIONALITIES})

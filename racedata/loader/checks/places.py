@@ -120,7 +120,7 @@ CHECKS = (
     ),
     Check(
         "Drivers share a place.",
-        "History: until 1961 drivers shared cars, and all drivers of a car have its place, also "
+        "History: until 1961 drivers shared cars, and all drivers of a car have its place, even "
         "the first.",
         "named WHERE place NOT NULL",
         """

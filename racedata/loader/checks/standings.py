@@ -91,7 +91,7 @@ CREATE TEMP VIEW summed AS
     WHERE complete;
 """
 
-# The standings beside the results that count: one table for drivers, one for constructors.
+# The standings and the results that count: one table for drivers, one for constructors.
 SUMS = """
 CREATE TEMP TABLE {of}_earned AS SELECT * FROM {of}_points;
 CREATE INDEX temp.{of}_earned_id ON {of}_earned ({of}Id, raceId);
@@ -147,14 +147,14 @@ LACKS_ROUND = """
 
 CHECKS = (
     Check(
-        "A driver's points in the standings are not those of the results that count.",
+        "A driver's points in the standings are not the sum of the results that count.",
         "By the rule of the season: until 1990 only a driver's best results counted. A result or "
         "the standings are wrong. One line per driver, season and difference.",
         "driver_sums",
         POINTS.format(of="driver"),
     ),
     Check(
-        "A constructor's points in the standings are not those of the results that count.",
+        "A constructor's points in the standings are not the sum of the results that count.",
         "By the rule of the season: until 1978 the best results of the best car in each race. A "
         "result or the standings are wrong; or the stewards took points away. One line per "
         "constructor, season and difference.",

@@ -39,7 +39,7 @@ __all__ = [
     "write_dump",
 ]
 
-# The sorts of sources: of those that an address fits, the first counts.
+# The sorts of sources. The first one that an address fits is used.
 SORTS: tuple[type[Source], ...] = (
     *(JolpicaDump, F1dbRelease, OpenF1),
     *(DatabaseSource, ApiSource, DumpSource),
@@ -47,8 +47,7 @@ SORTS: tuple[type[Source], ...] = (
 
 NAMES = (*PUBLISHED, OPENF1)  # of sources, which no file can have as its address
 
-# What a refresh asks by default, the preferred source first; and what it may be given, for its
-# help.
+# The default sources of a refresh, the preferred one first; and the help text of `--from`.
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)
 FROM = (
     "base address of an API in Ergast's format, f1db, openf1, or a dump such as a zip of f1db; "

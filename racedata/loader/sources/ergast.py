@@ -68,7 +68,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
 
 
 def make_uniform(stage: Stage) -> None:
-    """Changes what this layout writes in its own way to what the database has for all sources."""
+    """Converts values that only this layout writes to the form that the database has."""
     stage.db.execute(SPRINT_GRID)
     stage.db.execute(NO_FASTEST_LAP.format("results", "fastestLapSpeed = NULL,"))
     stage.db.execute(NO_FASTEST_LAP.format("sprint_results", ""))

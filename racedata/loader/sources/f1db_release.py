@@ -1,4 +1,4 @@
-"""A release of f1db: its SHA-256, published beside it, says whether it is new. f1db.py reads it."""
+"""A release of f1db. Its SHA-256, a separate file, shows whether it is new. f1db.py reads it."""
 
 import io
 import math
@@ -33,7 +33,7 @@ class Unusable(NamedTuple):
 
 
 class F1dbRelease(DumpSource):
-    """A release, or a copy of one: a zip with a file of checksums beside it."""
+    """A release, or a copy of one: a zip next to a file of checksums."""
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)

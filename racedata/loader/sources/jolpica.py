@@ -251,7 +251,7 @@ ENTRIES = """
         JOIN (SELECT DISTINCT raceId FROM stage.results) ON raceId = round_id
     EXCEPT SELECT raceId, driverId, constructorId FROM stage.results"""
 # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2.
-# The position is that of the last one.
+# The position is from the last one.
 QUALIFYING = """
     INSERT INTO stage.{table} ({id}, raceId, driverId, constructorId, number, position, q1, q2, q3)
     SELECT round_entry_id, raceId, driverId, constructorId, car_number, max(last_position),
@@ -381,7 +381,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
 
 
 def left_out(db: sqlite3.Connection) -> Iterator[str]:
-    """What the report says about rows that are left out."""
+    """Lines for the report about omitted rows."""
     for what, statement in LEFT_OUT.items():
         (rows,) = db.execute(statement).fetchone()
         if rows:

@@ -43,7 +43,7 @@ LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
 
 CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
 OF_LAPS = ("lap_times", "fastest_laps")
-# For how long what it gave is asked for again: laps and stops are repaired late.
+# For how long its records are fetched again: OpenF1 repairs laps and stops late.
 REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
     kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
 }
@@ -125,7 +125,7 @@ class OpenF1(Source):
             self.meetings[year] = self.pace.clock(), rows
         return rows
 
-    # Looks.
+    # Checks.
 
     def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
         races = {(race.year, race.round): race for race in self.wanted_races(known)}
@@ -301,7 +301,7 @@ class OpenF1(Source):
             wanted.store(Brought(fill, notes={"settled": sorted(set(settled))}))
 
     def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
-        """What OpenF1 has of a race, by table. What is left out, and why, becomes a remark."""
+        """The rows of a race, by table. Omitted records become remarks with the reason."""
         try:
             weekend = self.weekend(client, race)
         except Undecided as why:
@@ -334,7 +334,7 @@ class OpenF1(Source):
 
 
 def settled_before(known: Known) -> list[str]:
-    """The kinds of races, with the date, that are not asked for again: it was too late for them."""
+    """The kinds of races, with the date, that came too late and are not asked for again."""
     found = (known.notes() or {}).get("settled")
     return found if isinstance(found, list) else []
 

@@ -26,7 +26,7 @@ ROUNDING = 50  # milliseconds that the sum may fall short of the time
 PENALTY = 5000  # milliseconds: penalties are multiples of it
 AFTER_LINE = timedelta(seconds=1)  # a change of places is published when the line has been crossed
 SHORTEST_STOP = 2000  # milliseconds
-# Ergast's time is that of the entry, to the second, and about half a second earlier than OpenF1's.
+# Ergast has the time of the entry, to the second; about half a second earlier than OpenF1's.
 BEFORE_ENTRY = timedelta(seconds=0.5)
 
 
@@ -150,7 +150,7 @@ def stop_rows(
     offset: timedelta,
     place: str,
 ) -> list[dict[str, Value]]:
-    """The pit stops: `offset` is that of the local clock, `drivers` how many have started."""
+    """The pit stops. `offset` is the local clock's; `drivers` is the number of starters."""
     found: dict[int, list[tuple[int, int, datetime]]] = defaultdict(list)
     for row in rows:
         number, lap = needed(row, "driver_number", place), whole(row, "lap_number", place)

@@ -70,7 +70,7 @@ SHORTEST_RACE = 20 * 60_000  # milliseconds; OpenF1 has had half a second
 
 
 class WrongValue(LoadError):
-    """A value that is not of the expected type: what else OpenF1 has may be right."""
+    """A value that is not of the expected type; OpenF1's other values may be right."""
 
 
 class Undecided(Exception):
@@ -86,7 +86,7 @@ class Driver(NamedTuple):
 
 
 class Entrants:
-    """The drivers and constructors of a season here, and the numbers that they have had in it."""
+    """The drivers and constructors of a season in the database, with their numbers in it."""
 
     def __init__(self, db: sqlite3.Connection, year: int) -> None:
         self.drivers: dict[str, list[Driver]] = defaultdict(list)  # by acronym
@@ -205,7 +205,7 @@ def text(row: Json, name: str, place: str) -> str:
 
 
 def moment(row: Json, name: str, place: str) -> datetime | None:
-    """A time in UTC; None if there is none."""
+    """A time in UTC; None if it is missing."""
     if row.get(name) is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""What OpenF1 has of the weekend of a race: fetched with a few requests, and put into a Stage."""
+"""The weekend of a race in OpenF1: fetched with a few requests, and put into a Stage."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime, timedelta
@@ -23,7 +23,7 @@ from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value
 
-# The names of sessions, and what they are here. Sprint qualifying was the shootout in 2023.
+# OpenF1's names of sessions, and ours. Sprint qualifying was the shootout in 2023.
 SESSIONS = {
     "Practice 1": "fp1",
     "Practice 2": "fp2",
@@ -37,7 +37,7 @@ SESSIONS = {
 
 
 class Race(NamedTuple):
-    """A race of the calendar here, and the kinds that are wanted of it."""
+    """A race of the database's calendar, and the kinds that are wanted of it."""
 
     id: int
     year: int
@@ -99,7 +99,7 @@ class Weekend:
         return f"{self.url}/{endpoint}?session_key={self.sessions[name].key}"
 
     def fetch(self) -> Rows:
-        """Fetches what is wanted. What is left out, and why, becomes a remark."""
+        """Fetches the wanted records. Omitted ones become remarks with the reason."""
         for name in dict.fromkeys(SESSIONS.values()):
             if name not in self.sessions:
                 continue
@@ -116,7 +116,7 @@ class Weekend:
         return self.rows
 
     def take(self, kind: str, name: str) -> str:
-        """Adds the rows of a kind that a session has. Returns what is left out of them."""
+        """Adds the rows of a kind that a session has. Returns the omitted ones."""
         results = self.of_session(name)
         if not results:
             return ""

@@ -67,7 +67,7 @@ class Source:
     kinds: ClassVar[Collection[str]] = RECORDS
     # all sessions of a weekend together; else after each session
     publishes_after_race: ClassVar[bool] = True
-    # how long after the planned end of a session it may have records; None: FIRST_LOOK counts
+    # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: ClassVar[timedelta | None] = None
     # whether its records only count until another source has them
     is_provisional: ClassVar[bool] = False

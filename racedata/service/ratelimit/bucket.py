@@ -21,6 +21,13 @@ class Limit:
         self.interval = -(-window * 1_000_000 // quota)
         self.capacity = self.interval * quota
 
+    def cost(self, tokens: int) -> int:
+        """The interval of a request that counts as so many: at most a quarter of the quota.
+
+        So a client with a full bucket may always send it.
+        """
+        return self.interval * min(tokens, -(-self.quota // 4))
+
     def __repr__(self) -> str:
         """`burst 4/1`."""
         return f"{self.name} {self.quota}/{self.window}"
@@ -29,15 +36,17 @@ class Limit:
 class Decision(NamedTuple):
     """The outcome of one request. The lists have one item per limit."""
 
-    # of the limits without a token, the one with the longest wait; None: allowed
+    # of the limits without enough tokens, the one with the longest wait; None: allowed
     refused_by: Limit | None
     wait: int  # microseconds until the same request would be allowed; 0 if it is allowed now
     remaining: list[int]  # whole tokens left
     reset: list[int]  # microseconds until the bucket is full
 
 
-def take(limits: Sequence[Limit], full_at: Iterable[int], now: int) -> tuple[Decision, list[int]]:
-    """Takes a token from the bucket of each limit, or from none if one of them is empty.
+def take(
+    limits: Sequence[Limit], full_at: Iterable[int], now: int, tokens: int = 1
+) -> tuple[Decision, list[int]]:
+    """Takes tokens from the bucket of each limit, or from none if one of them has too few.
 
     `full_at` has, per limit, the moment at which its bucket is full: microseconds of the same clock
     as `now`. A moment in the past means a full bucket. Returns the Decision and the new moments.
@@ -52,14 +61,14 @@ def take(limits: Sequence[Limit], full_at: Iterable[int], now: int) -> tuple[Dec
             # lock a client out.
             fill_time = limit.capacity
         fill_times.append(fill_time)
-        missing = fill_time + limit.interval - limit.capacity
+        missing = fill_time + limit.cost(tokens) - limit.capacity
         if missing > wait:
             wait, refused_by = missing, limit
     # One loop and no comprehensions, which would take half a microsecond more.
     remaining, reset, new = [], [], []
     for limit, fill_time in zip(limits, fill_times):
         if refused_by is None:
-            fill_time += limit.interval
+            fill_time += limit.cost(tokens)
         remaining.append((limit.capacity - fill_time) // limit.interval)
         reset.append(fill_time)
         new.append(now + fill_time)

@@ -66,15 +66,15 @@ class LocalStore:
         key = hashlib.blake2b(client, digest_size=self.KEY, key=self._secret).digest()
         return key, int.from_bytes(key[:8], "little") % self._sets * self.WAYS
 
-    def take(self, client: bytes) -> Decision:
-        """Takes a token for `client`."""
+    def take(self, client: bytes, tokens: int = 1) -> Decision:
+        """Takes tokens for `client`."""
         key, first = self._place(client)
         with self._threads:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
             try:
                 slot = self._slot(key, first)
                 # The clock is read under the lock, so that moments are in the order of decisions.
-                decision, full_at = take(self.limits, self._read(slot), self.clock())
+                decision, full_at = take(self.limits, self._read(slot), self.clock(), tokens)
                 if decision.refused_by is None:
                     self._write(slot, full_at)
                 return decision

@@ -10,7 +10,7 @@ import falcon
 
 from racedata.service.addresses import after_base
 from racedata.service.ratelimit.bucket import Decision, whole_seconds
-from racedata.service.ratelimit.clients import TrustedProxies, bucket_key
+from racedata.service.ratelimit.clients import TrustedProxies, bucket_key, parse_ip
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # how much of X-Forwarded-For is read: enough for about ten proxies
@@ -38,7 +38,11 @@ class RateLimits:
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
         if after_base(req.path, self.base) is None or is_preflight(req.env):
             return
-        decision, headers = self.take(req.env)
+        self.count(req, resp)
+
+    def count(self, req: falcon.Request, resp: falcon.Response, tokens: int = 1) -> None:
+        """Takes tokens for the client. Raises HTTPTooManyRequests if it has too few."""
+        decision, headers = self.take(req.env, tokens)
         resp.set_headers(headers)
         if limit := decision.refused_by:
             raise falcon.HTTPTooManyRequests(
@@ -48,12 +52,12 @@ class RateLimits:
                 retry_after=whole_seconds(decision.wait),
             )
 
-    def take(self, env: dict[str, Any]) -> tuple[Decision, list[tuple[str, str]]]:
-        """Takes a token for the client, if one is left. Returns the RateLimit headers too."""
+    def take(self, env: dict[str, Any], tokens: int = 1) -> tuple[Decision, list[tuple[str, str]]]:
+        """Takes tokens for the client, if it has them. Returns the RateLimit headers too."""
         # Only the end, which trusted proxies have written. Before it, a client can send anything of
         # any length.
         via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
-        decision = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via))
+        decision = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via), tokens)
         values: list[int] = []
         for tokens, fill_time in zip(decision.remaining, decision.reset):
             values += tokens, whole_seconds(fill_time)
@@ -61,6 +65,11 @@ class RateLimits:
             ("ratelimit-policy", self.policy),
             ("ratelimit", self.header % tuple(values)),
         ]
+
+
+def is_from_proxy(env: dict[str, Any], proxies: TrustedProxies) -> bool:
+    """Whether a trusted proxy has sent this request."""
+    return proxies.trusts(parse_ip(env.get("REMOTE_ADDR", "")))
 
 
 def is_preflight(env: dict[str, Any]) -> bool:

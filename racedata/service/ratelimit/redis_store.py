@@ -31,11 +31,11 @@ SCRIPT = """
     local moments = string.gmatch(type(value) == 'string' and value or '', '%d+')
     local before, kept, after, last, allowed, wrong = {now}, {}, {}, now, true, false
     for i = 1, #ARGV / 2 do
-        local interval, capacity = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
+        local cost, capacity = tonumber(ARGV[2 * i - 1]), tonumber(ARGV[2 * i])
         local stored = tonumber(moments() or 0)
         wrong = wrong or stored > now + capacity
         before[i + 1] = math.min(math.max(stored, now), now + capacity)
-        local full = before[i + 1] + interval
+        local full = before[i + 1] + cost
         allowed = allowed and full <= now + capacity
         last = math.max(last, full)
         kept[i], after[i] = string.format('%.0f', before[i + 1]), string.format('%.0f', full)
@@ -107,21 +107,18 @@ class RedisStore:
             ) from None
         # It starts threads only when they are needed, and so after the workers are forked.
         self._executor = ThreadPoolExecutor(self.THREADS, thread_name_prefix="limit-store")
-        self._arguments = [
-            str(number) for limit in limits for number in (limit.interval, limit.capacity)
-        ]
         self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
         self._retry_at: float | None = None  # during an outage, a moment of `clock`
         self._lock = threading.Lock()  # of `_retry_at`
 
-    def take(self, client: bytes) -> Decision:
-        """Takes a token for `client`."""
+    def take(self, client: bytes, tokens: int = 1) -> Decision:
+        """Takes tokens for `client`."""
         outage = self._retry_at is not None
         if outage and not self._retry_is_due():
-            return self.fallback.take(client)
+            return self.fallback.take(client, tokens)
         began = self.clock()
         try:
-            now, *full_at = self._run_script(client)
+            now, *full_at = self._run_script(client, tokens)
         # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies
         # that make no sense.
         except Exception as error:
@@ -130,7 +127,7 @@ class RedisStore:
             # uses it; then the next attempt tries again.
             with suppress(Exception):
                 self._redis.connection_pool.disconnect()
-            return self.fallback.take(client)
+            return self.fallback.take(client, tokens)
         if self.clock() - began >= self.SLOW:
             self._slow_answers += 1
             if self._slow_answers >= self.SLOW_ANSWERS:
@@ -141,13 +138,14 @@ class RedisStore:
             self._slow_answers = 0
             if outage:
                 self._end_outage()
-        return take(self.limits, full_at, now)[0]
+        return take(self.limits, full_at, now, tokens)[0]
 
-    def _run_script(self, client: bytes) -> list[int]:
+    def _run_script(self, client: bytes, tokens: int) -> list[int]:
         """The reply of SCRIPT. Raises any Exception, or TimeoutError after TIMEOUT."""
-        call = self._executor.submit(
-            self._redis.eval, SCRIPT, 1, b"racedata:" + client, *self._arguments
-        )
+        arguments = [
+            str(number) for limit in self.limits for number in (limit.cost(tokens), limit.capacity)
+        ]
+        call = self._executor.submit(self._redis.eval, SCRIPT, 1, b"racedata:" + client, *arguments)
         try:
             reply = call.result(self.TIMEOUT)
         except TimeoutError:

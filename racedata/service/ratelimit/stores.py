@@ -16,8 +16,8 @@ class LimitStore(Protocol):
     @property
     def limits(self) -> Sequence[Limit]: ...
 
-    def take(self, client: bytes) -> Decision:
-        """Takes a token for `client` from the bucket of each limit, or from none."""
+    def take(self, client: bytes, tokens: int = 1) -> Decision:
+        """Takes tokens for `client` from the bucket of each limit, or from none."""
 
 
 def store_for(settings: Settings) -> LimitStore | None:

@@ -1,6 +1,6 @@
 """Parses a request: its address, its page, and the URL for the answer.
 
-The middleware here sets `req.context.requested`. The grammar of addresses is in addresses.py.
+The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py.
 """
 
 import re
@@ -34,7 +34,7 @@ ACCEPTED = {
 REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
 
-class Requested(NamedTuple):
+class ParsedRequest(NamedTuple):
     """The parts of a request that its answer depends on."""
 
     address: Address
@@ -46,7 +46,7 @@ class Requested(NamedTuple):
 
 
 class RequestParser:
-    """Sets `req.context.requested` and routes the request to its endpoint; refuses the rest."""
+    """Sets `req.context.request` and routes the request to its endpoint; refuses the rest."""
 
     def __init__(self, settings: Settings, grammar: Grammar) -> None:
         self.settings, self.grammar = settings, grammar
@@ -60,15 +60,15 @@ class RequestParser:
             raise falcon.HTTPMethodNotAllowed(
                 METHODS, description="This method is not supported; expected GET, HEAD or OPTIONS."
             )
-        requested = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
-        if requested:
-            req.context.requested = requested
-            req.path = f"{self.base}/{requested.address.endpoint}"
+        request = self.parse(req.path, req.query_string, req.env["wsgi.url_scheme"], host_of(req))
+        if request:
+            req.context.request = request
+            req.path = f"{self.base}/{request.address.endpoint}"
         elif req.path.startswith("//"):
             # Falcon ignores extra slashes at the front, and would route to `/…`
             self.not_found(req, resp)
 
-    def parse(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+    def parse(self, path: str, query: str, scheme: str, host: str) -> ParsedRequest | None:
         """Parses a request; None if it is outside the base address.
 
         Raises HTTPNotFound or HTTPBadRequest.
@@ -79,7 +79,7 @@ class RequestParser:
         )
         return parse(path, query, scheme, host)
 
-    def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> Requested | None:
+    def parse_uncached(self, path: str, query: str, scheme: str, host: str) -> ParsedRequest | None:
         """Like `parse`, without its cache."""
         check_host("The Host header", host)
         rest = after_base(path, self.base)
@@ -102,7 +102,7 @@ class RequestParser:
         if address.ending != JSON:
             base_url = ""
         sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS
-        return Requested(address, limit, offset, base_url, sessions)
+        return ParsedRequest(address, limit, offset, base_url, sessions)
 
     def is_slow(self, env: Mapping[str, Any]) -> bool:
         """Whether an answer takes long to make: a calendar, or an unusually long page."""
@@ -110,14 +110,14 @@ class RequestParser:
         if not query and path[-4:].lower() != ICS:  # as most requests
             return False
         try:
-            requested = self.parse(
+            request = self.parse(
                 path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST") or "localhost"
             )
         except falcon.HTTPError:
             return False
-        if requested is None:
+        if request is None:
             return False
-        return requested.limit > self.settings.default_limit or requested.address.ending == ICS
+        return request.limit > self.settings.default_limit or request.address.ending == ICS
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""

@@ -1,0 +1,86 @@
+"""racedata.service.download in the application: whether it is offered, and its description."""
+
+import os
+
+import pytest
+from support.answers import Description, client, links_of
+
+
+@pytest.fixture(scope="module")
+def offering(sample_database):
+    return client(sample_database, download="on")
+
+
+def test_a_service_offers_its_database_only_if_it_is_told_to(sample, offering):
+    refused = sample.get("/racedata.db", status=404)
+    assert refused.json["detail"] == (
+        "This service does not offer its database; expected the setting RACEDATA_DOWNLOAD=on."
+    )
+    offering.get("/racedata.db", status=200)
+
+
+def test_the_page_the_health_and_the_description_name_the_download_if_it_is_offered(
+    sample, offering
+):
+    for app, is_offered in ((sample, False), (offering, True)):
+        assert ("racedata.db" in links_of(app.get("/").text)) == is_offered
+        assert app.get("/healthz").json.get("download") == ("/racedata.db" if is_offered else None)
+        assert ("/racedata.db" in app.get("/openapi.json").json["paths"]) == is_offered
+
+
+def test_an_address_of_the_service_is_a_part_of_that_of_the_download(sample_database):
+    app = client(sample_database, download="on", base_url="https://example.org/f1/ergast/f1")
+    assert app.get("/healthz").json["download"] == "https://example.org/f1/racedata.db"
+
+
+def test_the_description_and_the_page_have_another_etag_if_the_database_is_offered(
+    sample, offering
+):
+    for address in ("/", "/openapi.json"):
+        assert sample.get(address).headers["ETag"] != offering.get(address).headers["ETag"]
+    address = "/ergast/f1/2023/18.json"
+    assert sample.get(address).headers["ETag"] == offering.get(address).headers["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Range": "bytes=0-99"}, 206),
+        ({"Range": "bytes=x"}, 416),
+        ({"If-None-Match": "*"}, 304),
+        ({"If-Match": '"other"'}, 412),
+    ],
+)
+def test_answers_are_as_described(offering, headers, status):
+    answer = offering.get("/racedata.db", headers=headers, status=status)
+    Description(offering).hold(answer, "/racedata.db")
+
+
+def test_the_file_is_as_long_as_the_answer_says(sample_database, offering):
+    answer = offering.get("/racedata.db")
+    assert answer.body == sample_database.read_bytes()
+    assert offering.get("/racedata.db", headers={"Range": "bytes=-3"}).body == answer.body[-3:]
+
+
+def test_a_file_that_was_overwritten_is_not_sent(database):
+    app = client(database, download="on")
+    os.utime(database, (0, 0))
+    answer = app.get("/racedata.db", status=503)
+    assert answer.headers["Retry-After"] == "1"
+    Description(app).hold(answer, "/racedata.db")
+
+
+def test_a_file_that_was_replaced_is_sent_as_it_was(database, other_database):
+    app, content = client(database, download="on"), database.read_bytes()
+    database.unlink()
+    database.write_bytes(other_database.read_bytes())
+    assert app.get("/racedata.db", status=200).body == content
+
+
+def test_the_licences_of_the_sources_are_in_a_link(several_sources):
+    app = client(several_sources, download="on")
+    link = app.head("/racedata.db").headers["Link"]
+    assert link.startswith("<./#sources>; rel=\"license\"; title*=UTF-8''")
+    assert link.endswith("%3B%20CC%20BY%204.0%3B%20not%20stated")
+    assert 'id="sources"' in app.get("/").text
