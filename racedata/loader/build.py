@@ -406,6 +406,7 @@ def main(arguments: Sequence[str]) -> None:
         metavar="SOURCE",
         help="folder of CSV files, zip of them, http(s) URL of such a zip, or a name: "
         f"{', '.join(PUBLISHED)}; "
+        "or a database: file or URL that ends with .db, which is copied as it is; "
         "the first is the base, the others fill its gaps; "
         "by default, the sources of the existing database, or the sample",
     )
@@ -418,7 +419,8 @@ def main(arguments: Sequence[str]) -> None:
         "--replace",
         action="store_true",
         help="replace even a database that this version cannot read, because it is damaged or a "
-        "newer version built it; records that refreshes added to it are lost",
+        "newer version built it, or one that is newer than the database to copy; records that "
+        "refreshes added to it are lost",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

@@ -11,6 +11,7 @@ from support.loads import assert_refused, built, changed, refused, run_loader, w
 from support.processes import following, until
 
 from racedata.database import read_refreshes, refreshes_path
+from racedata.loader.against import compare
 from racedata.loader.build import load, load_or_rebuild
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import CORRECTIONS
@@ -209,11 +210,11 @@ def test_the_checksum_of_the_database_is_enough_to_ask(database, other):
 
 def test_another_servers_entity_tag_is_kept(database, other):
     with served_file(other.read_bytes()) as server:
-        server.etag = '"its own"'
+        server.etag = '"its-own"'
         refreshed(database, server.url)
         refreshed(database, server.url)
     assert server.asked == [("GET", 200), ("GET", 304)]
-    assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}", "its own"'
+    assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}", "its-own"'
 
 
 def test_of_a_server_without_entity_tags_the_same_database_changes_nothing(database, other):
@@ -226,6 +227,24 @@ def test_of_a_server_without_entity_tags_the_same_database_changes_nothing(datab
         assert not has_news(database, server.url)
     assert server.asked == [("GET", 200), ("GET", 200), ("HEAD", 200)]
     assert database.stat() == before
+
+
+@pytest.mark.parametrize("tag", ["without quotes", '"a\r\n b"', f'"{"x" * 201}"'])
+def test_an_entity_tag_that_cannot_be_sent_back_is_ignored(database, other, tag):
+    with served_file(other.read_bytes()) as server:
+        server.etag = tag
+        refreshed(database, server.url)
+        refreshed(database, server.url)
+    assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}"'
+
+
+def test_a_database_at_a_url_is_compared(database, other):
+    with served_file(other.read_bytes()) as server:
+        _, lines = compare(database, server.url, lambda text: None)
+        server.publish(b"")
+        with pytest.raises(LoadError, match="is not an SQLite database"):
+            compare(database, server.url, lambda text: None)
+    assert lines
 
 
 def has_news(database, url):

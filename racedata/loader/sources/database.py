@@ -1,6 +1,7 @@
 """A database that racedata has built, in a file or at a URL. It is taken as a whole."""
 
 import io
+import re
 import shutil
 import urllib.request
 from collections.abc import Iterator, Sequence
@@ -161,6 +162,12 @@ def quoted(checksum: str) -> str:
     return f'"{checksum}"'
 
 
+def entity_tag(headers: HTTPMessage) -> str:
+    """The entity tag of an answer; empty if it has none that can be sent back."""
+    tag: str = headers.get("ETag", "")
+    return tag if re.fullmatch('(W/)?"[!#-~]{1,200}"', tag) else ""
+
+
 class Conditional(urllib.request.BaseHandler):
     """Asks only for what has none of some entity tags, and reads what a server says about that."""
 
@@ -176,7 +183,7 @@ class Conditional(urllib.request.BaseHandler):
     def http_response(
         self, request: urllib.request.Request, response: HTTPResponse
     ) -> HTTPResponse:
-        self.source.etag = response.headers.get("ETag", "")
+        self.source.etag = entity_tag(response.headers)
         if self.source.etag in self.etags:  # some servers have entity tags, but never answer 304
             response.close()
             raise Unchanged(self.source.etag)
@@ -193,7 +200,7 @@ class Conditional(urllib.request.BaseHandler):
         headers: HTTPMessage,
     ) -> Never:
         response.close()
-        raise Unchanged(headers.get("ETag", ""))
+        raise Unchanged(entity_tag(headers))
 
     def http_error_429(
         self,
