@@ -6,13 +6,13 @@ data/README.md describes the file. The table `corrections` has what was applied.
 import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from racedata.loader.errors import LoadError
-from racedata.loader.files.csvfile import CsvFile, Field
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, TABLES, Table
 from racedata.loader.values import Parser, Value, number, one_of, plain_text, reference, text
@@ -112,82 +112,125 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
     Returns lines for the report: how many were applied, and which do not fit.
     Raises LoadError for a file that is not such a list.
     """
-    if not path.is_file():
+    if not path.exists() or path.is_dir():
         raise LoadError(f"{path}: no such file; expected a list of corrections, or none")
     counts: Counter[str] = Counter()
     not_applied = []
-    for batch in CsvFile(path, FIELDS, stage.progress).batches():
-        for row in zip(*batch):
-            texts = [None if value is None else str(value) for value in row]
-            correction = Correction(*texts)  # type: ignore[arg-type]  # see FIELDS
-            rows, line = apply(stage, path, correction)
-            counts[f"{correction.table}.{correction.column}"] += rows
-            if line:
-                not_applied.append(line)
+    for correction in corrections_in(path, stage.progress):
+        rows, line = apply(stage, path.name, correction)
+        counts[f"{correction.table}.{correction.column}"] += rows
+        if line:
+            not_applied.append(line)
     applied = ", ".join(f"{column} in {rows:,} rows" for column, rows in counts.items() if rows)
     return [f"corrected: {applied}", *not_applied] if applied else not_applied
 
 
-def apply(stage: Stage, path: Path, correction: Correction) -> tuple[int, str]:
+def note_corrections(stage: Stage, path: AnyPath) -> None:
+    """Notes the corrections in a file, which the dump beside the file already has.
+
+    Raises LoadError for a file that is not such a list.
+    """
+    for correction in corrections_in(path, stage.progress):
+        row = RowToCorrect(stage.db, path.name, correction)
+        if row.is_right:
+            row.note(correction.wrong, correction.right)
+
+
+def corrections_in(path: AnyPath, progress: Progress) -> Iterator[Correction]:
+    """The corrections in a file. Raises LoadError if it has two of one value."""
+    found = set()
+    for batch in CsvFile(path, FIELDS, progress).batches():
+        for row in zip(*batch):
+            texts = [None if value is None else str(value) for value in row]
+            correction = Correction(*texts)  # type: ignore[arg-type]  # see FIELDS
+            if correction[:3] in found:
+                raise LoadError(f"{path.name}: {correction} appears twice; expected once")
+            found.add(correction[:3])
+            yield correction
+
+
+def apply(stage: Stage, file: str, correction: Correction) -> tuple[int, str]:
     """Applies one correction.
 
     Returns how many rows have changed, and a line for the report if the correction does not fit.
     """
-    db, table, place = stage.db, BY_NAME[correction.table], f"{path.name}: {correction}"
-    columns = columns_of(table.name)
-    if correction.column not in columns:
-        raise LoadError(f"{place}: no such column; expected one of {', '.join(columns)}")
-    column = columns[correction.column]
-    where, parts = condition(table, correction.key)
-    if where.count("?") != len(parts):
-        expected = " or ".join(map(str, lengths_of_key(table)))
-        raise LoadError(f"{place}: a key of {len(parts)} parts; expected {expected}")
-    spelt = [r"\N" if text is None else text for text in (correction.wrong, correction.right)]
-    try:
-        old, new = (
-            None if text is None else column.parse(text)
-            for text in (correction.wrong, correction.right)
-        )
-    except ValueError:
-        values = " or ".join(map(repr, spelt))
-        raise LoadError(f"{place}: {values}; expected {column.parse.expected}") from None
-    of_row = [of_row_in(table, name) for name in ABOUT]
-    rows = db.execute(
-        f"""SELECT {column.same}, {column.same}, {column.shown}, {", ".join(of_row)}
-            FROM stage.{table.name} AS corrected WHERE {where} ORDER BY 1 DESC""",
-        [old, new, *parts],
-    ).fetchall()
-    if not rows:
-        return 0, ""
-    is_wrong, is_right, found, *about = rows[0]
-    if not is_wrong:
-        if is_right or found is None:  # the dump has it right, or does not have it
+    row = RowToCorrect(stage.db, file, correction)
+    if not row.is_wrong:
+        if row.is_right or row.found is None:  # the dump has it right, or does not have it
             return 0, ""
-        what = f"{correction} is {found}, not {spelt[0]}"
+        what = f"{correction} is {row.found}, not {in_file(correction.wrong)}"
         return 0, f"obsolete correction, not applied: {what}"
-    stored = new
-    if correction.column in REFERENCES and new is not None:
-        stored = id_of(db, correction.column, str(new))
+    stored = row.new
+    if correction.column in REFERENCES and row.new is not None:
+        stored = id_of(stage.db, correction.column, str(row.new))
         if stored is None:
-            what = f"{correction}: {new!r}; expected a constructor of the source"
+            what = f"{correction}: {row.new!r}; expected a constructor of the source"
             return 0, f"correction not applied: {what}"
-    try:
-        changed = db.execute(
-            f"""UPDATE stage.{table.name} AS corrected SET {column.name} = ?
-                WHERE {where} AND {column.same}""",
-            [stored, *parts, old],
-        ).rowcount
-    except sqlite3.IntegrityError:
-        expected = "a known value" if new is None else "no two rows with the same key"
-        raise LoadError(f"{place}: {spelt[1]!r}; expected {expected}") from None
-    values_and_witnesses = [in_words(found), in_words(new), correction.witnesses]
-    db.execute(
-        f"""INSERT INTO stage.corrections ({COLUMNS})
-            VALUES ({", ".join("?" * (6 + len(ABOUT)))})
-            ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
-        [*correction[:3], *values_and_witnesses, *about],
-    )
+    changed = row.update(stored)
+    row.note(in_words(row.found), in_words(row.new))
     return changed, ""
+
+
+class RowToCorrect:
+    """The row that a correction in a file is about. Raises LoadError for a wrong correction."""
+
+    def __init__(self, db: sqlite3.Connection, file: str, correction: Correction) -> None:
+        self.db, self.correction, self.place = db, correction, f"{file}: {correction}"
+        table = BY_NAME[correction.table]
+        columns = columns_of(table.name)
+        if correction.column not in columns:
+            raise LoadError(f"{self.place}: no such column; expected one of {', '.join(columns)}")
+        self.column = columns[correction.column]
+        self.where, self.parts = condition(table, correction.key)
+        if self.where.count("?") != len(self.parts):
+            expected = " or ".join(map(str, lengths_of_key(table)))
+            raise LoadError(f"{self.place}: a key of {len(self.parts)} parts; expected {expected}")
+        try:
+            self.old, self.new = (
+                None if text is None else self.column.parse(text)
+                for text in (correction.wrong, correction.right)
+            )
+        except ValueError:
+            values = " or ".join(
+                repr(in_file(text)) for text in (correction.wrong, correction.right)
+            )
+            expected = self.column.parse.expected
+            raise LoadError(f"{self.place}: {values}; expected {expected}") from None
+        # without such a row, it is neither wrong nor right
+        row: Sequence[Any] = db.execute(
+            f"""SELECT {self.column.same}, {self.column.same}, {self.column.shown},
+                    {", ".join(of_row_in(table, name) for name in ABOUT)}
+                FROM stage.{table.name} AS corrected WHERE {self.where} ORDER BY 1 DESC""",
+            [self.old, self.new, *self.parts],
+        ).fetchone() or (False, False, None)
+        self.is_wrong, self.is_right, self.found = row[:3]
+        self.about = row[3:]  # the values of ABOUT
+
+    def update(self, stored: Value) -> int:
+        """Replaces the wrong value. Returns how many rows have changed."""
+        try:
+            return self.db.execute(
+                f"""UPDATE stage.{self.correction.table} AS corrected SET {self.column.name} = ?
+                    WHERE {self.where} AND {self.column.same}""",
+                [stored, *self.parts, self.old],
+            ).rowcount
+        except sqlite3.IntegrityError:
+            expected = "a known value" if self.new is None else "no two rows with the same key"
+            right = in_file(self.correction.right)
+            raise LoadError(f"{self.place}: {right!r}; expected {expected}") from None
+
+    def note(self, wrong: str | None, right: str | None) -> None:
+        """Adds it to the table of corrections."""
+        self.db.execute(
+            f"""INSERT INTO stage.corrections ({COLUMNS})
+                VALUES ({", ".join("?" * (6 + len(ABOUT)))})
+                ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
+            [*self.correction[:3], wrong, right, self.correction.witnesses, *self.about],
+        )
+
+
+def in_file(text: str | None) -> str:
+    return r"\N" if text is None else text
 
 
 def in_words(value: Value) -> str | None:

@@ -105,7 +105,8 @@ def export(path: str, target: str, progress: Progress) -> list[str]:
 
     Raises LoadError, sqlite3.Error or OSError.
     """
-    old, suffix = Path(os.path.realpath(target)), Path(target).suffix.lower()
+    old = Path(os.path.realpath(target))
+    suffix = next((suffix for suffix in SUFFIXES if target.lower().endswith(suffix)), "")
     check_target(old, suffix, Path(path))
     try:
         content = database.read(path)
@@ -113,7 +114,7 @@ def export(path: str, target: str, progress: Progress) -> list[str]:
         raise LoadError(str(error)) from None
     # Not with `replacement`: an export and a load need not wait for each other.
     with folder_beside(old) as folder:
-        new = folder if suffix not in SUFFIXES else folder / old.name
+        new = folder / old.name if suffix else folder
         try:
             if suffix == ".db":
                 lines = export_database(content, new)

@@ -57,11 +57,8 @@ def run(
     if lines and not fault:
         fault = say("\n".join(lines))
     if fault:
-        outcome = (
-            "nothing was changed"
-            if replaced_file(database) == before
-            else "the new database is in place"
-        )
+        is_same = replaced_file(database) == before
+        outcome = "nothing was changed" if is_same else f"{database} was written"
         sys.exit(f"racedata {program}: {fault}{f'; {outcome}' if replaces else ''}")
 
 

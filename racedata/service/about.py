@@ -1,4 +1,4 @@
-"""The three addresses outside the base address: `/`, `/openapi.json` and `/healthz`."""
+"""The addresses outside the base address: `/`, `/docs`, `/openapi.json` and `/healthz`."""
 
 from collections.abc import Iterator, Sequence
 
@@ -66,7 +66,10 @@ class Health:
 
 
 class Document:
-    """A text made once per database: `/` or `/openapi.json`. `headers` are additional headers."""
+    """A text made once per database: `/`, `/docs` or `/openapi.json`.
+
+    `headers` are additional headers.
+    """
 
     def __init__(
         self,

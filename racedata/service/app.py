@@ -8,14 +8,14 @@ import gc
 import logging
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import falcon
 
 from racedata import __version__
-from racedata.service import download, errors, latest, openapi, page, season
+from racedata.service import download, errors, interface, latest, openapi, page, season
 from racedata.service.about import Document, Health
 from racedata.service.addresses import Grammar
 from racedata.service.caching import Cache, Validators
@@ -108,12 +108,14 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 
     ask = latest.Ask(endpoints, grammar)
 
-    def page_validators(checked: str) -> Validators:
+    def page_validators(asked: page.Asked) -> Validators:
         affected: tuple[Affected, ...] = "every answer", "the description", "the page"
-        return validators_of(settings, data, *affected, max_age=0, checked=checked)
+        return validators_of(settings, data, *affected, max_age=0, asked=asked)
 
     app.add_route("/", page.Page(data, page.html(settings, data, catalogue, ask), page_validators))
-    pages = season.Pages(catalogue, settings, ask, page_validators(""), cache)
+    docs = interface.html(settings, data, catalogue, ask.endpoints)
+    app.add_route("/docs", Document(page_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
+    pages = season.Pages(catalogue, settings, ask, page_validators({}), cache)
     app.add_sink(parser.not_found)
     # before the other sink: falcon tries the last one first
     app.add_sink(pages.respond, pages.prefix)
@@ -126,15 +128,21 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 
 
 def validators_of(
-    settings: Settings, data: Snapshot, *affected: Affected, max_age: int, checked: str = ""
+    settings: Settings,
+    data: Snapshot,
+    *affected: Affected,
+    max_age: int,
+    asked: Mapping[str, str] | None = None,
 ) -> Validators:
     """The Validators of answers, with an ETag of database, version, and the settings that matter.
 
-    An answer may also depend on the time `checked`, when a refresh last asked a source.
+    An answer may also depend on the times at which refreshes `asked` the sources.
     """
-    built_at = data.build()["builtAt"]
-    version = data.checksum + repr([__version__, checked, *settings.affecting(*affected)]).encode()
-    return Validators(version, datetime.fromisoformat(max(built_at, checked)), max_age)
+    asked = asked or {}
+    modified = max([data.build()["builtAt"], *asked.values()])
+    facts = [__version__, sorted(asked.items()), *settings.affecting(*affected)]
+    version = data.checksum + repr(facts).encode()
+    return Validators(version, datetime.fromisoformat(modified), max_age)
 
 
 def application(settings: Settings) -> ReloadingApp:

@@ -8,12 +8,14 @@ from collections.abc import Iterable, Iterator
 from datetime import datetime
 from html import escape
 
+from racedata.service import queries
 from racedata.service.addresses import Grammar
 from racedata.service.calendars import sessions_of
 from racedata.service.catalogue import full_name, place_of
 from racedata.service.endpoint import Endpoint
 from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json, gap_time
+from racedata.service.snapshot import public_name
 
 PLACES = 10  # of the last result
 LEADERS = 5  # of each championship that are not folded
@@ -36,6 +38,16 @@ class Ask:
         """The number of records that match."""
         request = ParsedRequest(self.grammar.parse(address), 0, 0, "")
         return int(self.endpoints[request.address.endpoint].answer(request)["MRData"]["total"])
+
+    def provisional(self, race: Json) -> str:
+        """A sentence as HTML if the result of a race is provisional."""
+        endpoint = self.endpoints["results"]
+        id = endpoint.catalogue.id_of_round[int(race["season"]), int(race["round"])]
+        source = queries.provisional_source(endpoint.data, id)
+        if source is None:
+            return ""
+        text = f"result from {public_name(source)}, until another source has it."
+        return f"<p><strong>Provisional</strong> {escape(text)}</p>\n"
 
 
 def next_race(ask: Ask, pages: str) -> str:
@@ -68,7 +80,9 @@ def last_race(ask: Ask, base: str, pages: str) -> str:
         for each in race["Results"]
     )
     caption = f"Result, {moment(race['date'])} {whole(base + address)}"
-    return heading("Last:", race, pages) + table(caption, ("Pos", "Driver", "Time", "Points"), rows)
+    heads = ("Pos", "Driver", "Time", "Points")
+    result = ask.provisional(race) + table(caption, heads, rows)
+    return heading("Last:", race, pages) + result
 
 
 def championships(ask: Ask, base: str) -> Iterator[str]:

@@ -298,6 +298,7 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
             made["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
         return {**made, "431": reference("responses", "431")}
 
+    html = responses("A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"})
     return {
         "/healthz": {
             "operationId": "get_healthz",
@@ -320,11 +321,16 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
         "/": {
             "operationId": "get_page",
             "tags": ["about the service"],
-            "summary": "A page for people: what is loaded and how to request it",
+            "summary": "A page for people: the season, and what is loaded",
             **conditional,
-            "responses": responses(
-                "A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"}
-            ),
+            "responses": html,
+        },
+        "/docs": {
+            "operationId": "get_docs",
+            "tags": ["about the service"],
+            "summary": "A page for people: how to request data",
+            **conditional,
+            "responses": html,
         },
         **described_download,
     }

@@ -292,6 +292,36 @@ def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
     return count, first, last
 
 
+def newest_records(data: Snapshot) -> dict[str, Row]:
+    """The newest records of each source, by its name: `(source, kind, race, date)`.
+
+    If a source gave results, these count: other kinds may come from a race that has no result yet.
+    """
+    rows = data.rows(
+        """SELECT sources.name AS source, kind, races.name AS race, max(date) AS date
+           FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+           GROUP BY sourceId, kind"""
+    )
+    order = list(KINDS)
+    return {
+        row["source"]: row
+        for row in sorted(
+            (row for row in rows if row["kind"] in KINDS),
+            key=lambda row: (row["kind"] == "results", row["date"], -order.index(row["kind"])),
+        )
+    }
+
+
+def provisional_source(data: Snapshot, race: int) -> str | None:
+    """The name of the source of a race's results; None if these are not provisional."""
+    rows = data.rows(
+        """SELECT name FROM origins JOIN sources USING (sourceId)
+           WHERE raceId = ? AND kind = 'results' AND isProvisional""",
+        (race,),
+    )
+    return rows[0]["name"] if rows else None
+
+
 def example_race(data: Snapshot) -> tuple[int, int]:
     """Season and round of the latest race with results and the most other kinds of records."""
     kinds = (kind.name for kind in KINDS.values() if kind.endpoint)

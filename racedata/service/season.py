@@ -129,7 +129,7 @@ for a calendar program.</p>
         results = self.ask(f"{front}/results", ALL)
         start = (page.in_zone if "time" in race else moment)(start_of(race))
         if results:
-            outcome = results_table(results[0]["Results"])
+            outcome = self.ask.provisional(race) + results_table(results[0]["Results"])
         else:
             outcome = "<p>No results are loaded.</p>" + sessions_table(race)
         return self.page(

@@ -169,6 +169,12 @@ def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):
     assert not database.exists()
 
 
+def test_two_corrections_of_one_value_refuse_the_load(load):
+    run, _ = load("drivers,alonso,code,ALO,ALX,a test", "drivers,alonso,code,ALX,ALZ,a test")
+    said = "racedata load: corrections.csv: drivers alonso code appears twice; expected once"
+    assert run.stderr.startswith(said)
+
+
 def test_none_switches_corrections_off(tmp_path):
     source = shutil.copytree(SAMPLE, tmp_path / "source")
     drivers = source / "drivers.csv"
@@ -220,6 +226,8 @@ def test_a_list_that_is_not_there_refuses_the_load_and_an_empty_name_is_the_list
         "expected a list of corrections, or none; nothing was" in run.stderr
     )
     assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
+    run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "/dev/null")
+    assert "null, line 1, column table: not in the header" in run.stderr
 
 
 @pytest.fixture(scope="module")

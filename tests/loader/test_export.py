@@ -17,6 +17,8 @@ from support.answers import client
 from support.loads import built, changed, csv_rows, facts_of, rows_of, run_loader, select
 
 from racedata.database import CHECKSUM_BYTES
+from racedata.loader.build import load
+from racedata.loader.corrections import CORRECTIONS, HEADER
 from racedata.loader.errors import LoadError
 from racedata.loader.export import export
 from racedata.loader.replacement import replacement
@@ -34,13 +36,12 @@ def exported(database, target):
 
 
 def tables_of(database):
-    """All rows of all tables but those about the load and its corrections, with all ids."""
+    """All rows of all tables but those about the load, with all ids."""
     tables = select(database, "SELECT name FROM sqlite_schema WHERE type = 'table'")
     return {
         name: select(database, f"SELECT * FROM {name}")
         for (name,) in tables
-        if name not in ("build", "sources", "origins", "corrections")
-        and not name.startswith("sqlite_")
+        if name not in ("build", "sources", "origins") and not name.startswith("sqlite_")
     }
 
 
@@ -58,6 +59,31 @@ def assert_comes_back(database, folder):
 @pytest.mark.parametrize("sources", [[SAMPLE], [SAMPLE, F1DB], [F1DB]])
 def test_an_export_loads_as_the_same_database(sources, tmp_path):
     assert_comes_back(built(sources, tmp_path / "racedata.db"), tmp_path)
+
+
+def test_what_was_corrected_comes_back_and_is_not_corrected_twice(dump_database, tmp_path):
+    again = tmp_path / "again.db"
+    lines = load(
+        [str(exported(dump_database, tmp_path / "dump"))],
+        str(again),
+        CORRECTIONS,
+        lambda text: None,
+    )
+    assert not any(line.startswith(("corrected", "obsolete")) for line in lines)
+    sql = "SELECT * FROM corrections ORDER BY record"
+    assert select(again, sql) == select(dump_database, sql) != []
+
+
+def test_a_value_that_is_no_longer_the_right_one_counts_as_not_corrected(sample_database, tmp_path):
+    folder = exported(sample_database, tmp_path / "dump")
+    (folder / "corrections.csv").write_text(
+        f"{HEADER}\n"
+        "drivers,alonso,code,ALX,ALO,witnesses\n"
+        "drivers,hamilton,code,HAX,HAZ,witnesses\n"
+        "drivers,nobody,code,NOX,NOB,witnesses\n"
+    )
+    sql = "SELECT key, sourceValue, value FROM corrections"
+    assert select(built(folder, tmp_path / "x.db"), sql) == [("alonso", "ALX", "ALO")]
 
 
 def test_entries_and_sessions_that_ergast_has_no_columns_for_come_back(sample_database, tmp_path):
@@ -261,6 +287,11 @@ def test_an_empty_file_or_folder_is_replaced(sample_database, tmp_path, name):
     assert rows_of(built(target, tmp_path / "x.db")) == rows_of(sample_database)
 
 
+@pytest.mark.parametrize("name", [".zip", "DUMP.ZIP"])
+def test_a_name_that_ends_with_zip_is_a_zip(sample_database, tmp_path, name):
+    assert zipfile.is_zipfile(exported(sample_database, tmp_path / name))
+
+
 def run_export(target, database):
     command = [*EXPORT, str(target), "--database", str(database)]
     return subprocess.run(command, capture_output=True, text=True, timeout=60)
@@ -275,6 +306,16 @@ def test_the_command_reports_the_rows_of_each_file(sample_database, tmp_path):
     assert rows["races"] == select(sample_database, "SELECT count(*) FROM races")[0][0]
     assert rows["lap_times"] == select(sample_database, "SELECT count(*) FROM lap_times")[0][0]
     assert last == f"{target}: {target.stat().st_size:,} bytes"
+
+
+def test_a_full_stdout_does_not_hide_that_the_export_was_written(sample_database, tmp_path):
+    target = tmp_path / "dump.zip"
+    command = [*EXPORT, str(target), "--database", str(sample_database)]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+    said = f"racedata export: stdout: No space left on device; {target} was written\n"
+    assert (done.returncode, done.stderr) == (1, said)
+    assert zipfile.is_zipfile(target)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from time import tzset
 from typing import Any, NamedTuple
 
 import pytest
@@ -33,7 +34,7 @@ from racedata.loader.schedule import Expected, expected_records
 from racedata.loader.sources import Known, Pace, source_at
 from racedata.loader.sources.openf1 import LIMITS
 from racedata.loader.sources.openf1_laps import stop_rows
-from racedata.loader.sources.openf1_rows import Entry, grid_of
+from racedata.loader.sources.openf1_rows import Entry, grid_of, moment
 
 Json = dict[str, Any]
 Rows = dict[str, list[Json]]
@@ -143,7 +144,8 @@ def test_a_weekend_has_the_facts_of_the_other_sources(
 def test_a_weekend_takes_at_most_ten_requests(filled):
     assert Counter(request.partition("?")[0] for request in filled.requests) == {
         "sessions": 1,
-        **dict.fromkeys(("session_result", "drivers", "starting_grid", "pit", "laps"), 2),
+        **dict.fromkeys(("session_result", "drivers", "starting_grid", "pit"), 2),
+        "laps": 4,  # of the races, and of their sprints
     }
 
 
@@ -223,6 +225,18 @@ def test_laps_have_the_times_and_places_of_the_other_sources(
     exact = {row[0]: (None, row[3]) for row in old if row[1] == 1 and row[0] in first}
     assert len(first) == 12
     assert first == exact
+
+
+def test_places_of_laps_are_unknown_if_changes_are_missing(openf1, rows, lacking, sample_database):
+    rows["position"] = []
+    repair(rows, sample_database)
+    rows["position"] = rows["position"][: len(rows["position"]) // 2]
+    refresh(lacking, openf1)
+    columns = "lap, position"
+    new, old = (facts(each, "lap_times", columns, 18) for each in (lacking, sample_database))
+    known = {row for row in new if row[2]}
+    assert 0 < len(known) < len(new)
+    assert known <= {*old}
 
 
 def test_fastest_laps_are_those_from_the_second_lap_on(openf1, rows, lacking, sample_database):
@@ -462,11 +476,11 @@ def test_what_it_gave_is_asked_again_for_a_week_and_stops_for_a_month(copied, op
         asked.append({path.partition("?")[0] for path in openf1.paths})
     assert asked[0] == {"sessions", "session_result", "drivers", "starting_grid", "pit", "laps"}
     assert "pit" in asked[1]
-    # The laps are still missing: of a race that is over a month old, they are asked for only once.
-    assert asked[2] == {"sessions", "session_result", "drivers", "laps"}
+    # Nothing is final: later, everything is asked for again once in a month.
+    assert asked[2] == {"sessions", "session_result", "drivers", "starting_grid", "pit", "laps"}
     openf1.paths.clear()
     refreshed(copied, url, now=SUNDAY + 41 * 86400)
-    assert openf1.paths == ["sessions?year=2023"]
+    assert {path for path in openf1.paths if "sessions" not in path} == set()
 
 
 # A weekend of three sources, minute by minute.
@@ -667,7 +681,7 @@ def rounds_with(database, kind):
 
 @pytest.mark.parametrize("fault", ["html", "broken off", "an error", "nothing"])
 def test_a_broken_answer_is_one_line_and_what_came_before_is_stored(openf1, lacking, fault):
-    openf1.faults = {7: FAULTS[fault]}  # the drivers of the second weekend
+    openf1.faults = {8: FAULTS[fault]}  # the drivers of the second weekend
     with pytest.raises(LoadError) as error:
         refresh(lacking, openf1)
     assert "\n" not in str(error.value)
@@ -676,6 +690,13 @@ def test_a_broken_answer_is_one_line_and_what_came_before_is_stored(openf1, lack
     openf1.faults = {}
     refresh(lacking, openf1)
     assert rounds_with(lacking, "results") == {9, 18}
+
+
+def test_an_answer_that_stays_broken_keeps_only_its_own_race_from_being_stored(openf1, lacking):
+    openf1.faults = {2: FAULTS["html"]}  # the drivers of the first weekend
+    with pytest.raises(LoadError, match=r"/drivers\?meeting_key=1213: .*expected JSON"):
+        refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {18}
 
 
 @pytest.mark.parametrize("header", [{}, {"Retry-After": "7"}], ids=["alone", "Retry-After"])
@@ -794,20 +815,12 @@ def test_points_of_zero_are_unknown_until_they_are_right(openf1, rows, lacking, 
     ("endpoint", "name", "value"),
     [
         ("sessions", "circuit_key", "americas"),
-        ("sessions", "gmt_offset", None),
         ("sessions", "date_start", "tomorrow"),
-        ("drivers", "name_acronym", 7),
-        ("session_result", "position", "1"),
-        ("session_result", "duration", "fast"),
         ("session_result", "meeting_key", 1),
-        ("starting_grid", "position", [1]),
-        ("pit", "date", 5),
-        ("pit", "lane_duration", "long"),
-        ("laps", "lap_duration", {}),
-        ("laps", "lap_number", None),
+        ("session_result", "session_key", None),
     ],
 )
-def test_a_value_of_another_type_is_one_line_that_names_it(
+def test_a_wrong_key_or_date_of_a_session_is_one_line_that_names_it(
     openf1, rows, lacking, endpoint, name, value
 ):
     found = rows[endpoint]
@@ -822,6 +835,63 @@ def test_a_value_of_another_type_is_one_line_that_names_it(
     assert f"/{endpoint}?" in str(error.value)
     assert "expected " in str(error.value)
     assert "\n" not in str(error.value)
+
+
+def of_race(rows, endpoint):
+    return next(row for row in rows[endpoint] if row["session_key"] == RACE)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "value", "kinds"),
+    [
+        ("sessions", "gmt_offset", None, {"pit_stops"}),
+        ("sessions", "gmt_offset", "99999999999:00:00", {"pit_stops"}),
+        ("drivers", "name_acronym", 7, {"results", "pit_stops"}),
+        ("session_result", "position", "1", {"results"}),
+        ("session_result", "driver_number", [1], {"results"}),
+        ("session_result", "driver_number", "1", {"results"}),
+        ("session_result", "number_of_laps", 10**12, {"results"}),
+        ("pit", "date", 5, {"pit_stops"}),
+        ("pit", "lane_duration", "long", {"pit_stops"}),
+        ("laps", "lap_duration", {}, {"lap_times"}),
+        ("laps", "lap_number", None, {"lap_times"}),
+    ],
+)
+def test_a_wrong_value_leaves_out_its_kind_of_records_with_one_line_and_stores_the_others(
+    openf1, rows, lacking, endpoint, name, value, kinds
+):
+    of_race(rows, endpoint)[name] = value
+    said = refresh(lacking, openf1)
+    race = "openf1: 2023/18 United States Grand Prix"
+    for kind in kinds:
+        start = f"{race}, {kind.replace('_', ' ')} (race) left out: http://"
+        (line,) = (each for each in said if each.startswith(start))
+        assert f"/{endpoint}?session_key={RACE}" in line
+        assert "expected " in line and "\n" not in line
+    assert {kind for kind in GIVEN if 18 not in rounds_with(lacking, kind)} == kinds | {"lap_times"}
+    assert 9 in rounds_with(lacking, "results")
+
+
+@pytest.mark.parametrize("value", ["fast", -1.0, float("nan"), 0.5, 9000.0])
+def test_a_wrong_total_time_makes_those_of_the_race_unknown_with_one_line(
+    openf1, rows, lacking, value
+):
+    of_race(rows, "session_result")["duration"] = value
+    said = refresh(lacking, openf1)
+    (line,) = (each for each in said if "Prix, results (race) without" in each and "/18 " in each)
+    assert "without times, which contradict the gaps" in line
+    assert {row[1] for row in facts(lacking, "results", "milliseconds", 18)} == {None}
+
+
+def test_a_wrong_grid_is_unknown_with_one_line(openf1, rows, lacking):
+    for row in in_austin(rows, "starting_grid"):
+        row["position"] = 1
+    said = refresh(lacking, openf1)
+    assert [line.partition("left out: ")[2] for line in said if ", grid (" in line] == [
+        "places 1, 1, 1, 1, 1 and 15 more",
+        "places 1, 1, 1, 1, 1 and 15 more",
+    ]
+    assert {row[1] for row in facts(lacking, "results", "grid", 18)} == {None}
 
 
 def test_the_service_says_which_records_are_provisional(copied, api):
@@ -877,11 +947,11 @@ def test_drives_behind_the_safety_car_in_several_laps_are_no_stops(laps, are_sto
     assert [row["stop"] for row in found if row["driverId"] == 1] == [*range(1, len(shown) + 1)]
 
 
-def test_a_wrong_value_of_one_race_does_not_keep_the_others_from_being_stored(
+def test_a_wrong_answer_about_one_race_does_not_keep_the_others_from_being_stored(
     openf1, rows, lacking
 ):
-    next(row for row in rows["pit"] if row["session_key"] == 9118)["date"] = "late"
-    with pytest.raises(LoadError, match=r"/pit\?session_key=9118, date: 'late'; expected"):
+    next(row for row in rows["session_result"] if row["meeting_key"] == 1213)["session_key"] = "x"
+    with pytest.raises(LoadError, match=r"meeting_key=1213, session_key: 'x'; expected"):
         refresh(lacking, openf1)
     assert rounds_with(lacking, "results") == {18}
 
@@ -893,6 +963,16 @@ def test_load_refuses_it(tmp_path):
 
 def twice(results):
     results[1]["driver_number"] = results[0]["driver_number"]
+
+
+def disqualified_at_a_place(results):
+    for row in results:
+        row["dsq"] = True
+
+
+def half(results):
+    for row in results[11:]:
+        row["session_key"] = row["meeting_key"] = 0
 
 
 def with_a_hole(results):
@@ -908,6 +988,8 @@ def of_an_unknown_driver(results):
     [
         (twice, "a driver twice"),
         (with_a_hole, "places 2, 3"),
+        (half, "only 11 of 20 drivers"),
+        (disqualified_at_a_place, "number 1 was disqualified, but has place 1"),
         (of_an_unknown_driver, "no driver here for number 98"),
     ],
 )
@@ -922,9 +1004,9 @@ def test_a_classification_that_contradicts_itself_is_left_out(openf1, rows, lack
 def test_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):
     results = [row for row in rows["session_result"] if row["session_key"] == RACE]
     last = max((row for row in results if row["position"]), key=lambda row: row["position"])
-    last.update(gap_to_leader="+2 LAPS", duration=None)
+    last.update(gap_to_leader="+2 LAPS", duration=None, number_of_laps=54)
     retired = next(row for row in results if row["dnf"])
-    retired.update(dnf=False, dns=True)
+    retired.update(dnf=False, dns=True, number_of_laps=0)
     refresh(lacking, openf1)
     statuses = [status for _, status in facts(lacking, "results", "status.status", 18)]
     assert "+2 Laps" in statuses and "Did not start" in statuses
@@ -961,3 +1043,109 @@ def test_a_session_of_another_season_is_refused(lacking):
     said = pytest.raises(LoadError, match="a session of another season; expected 2023")
     with served(lambda path: (200, {}, b'[{"year": 2022}]')) as server, said:
         refresh(lacking, server)
+
+
+def test_drivers_of_a_weekend_in_one_team_are_refused(openf1, rows, lacking):
+    for row in rows["drivers"]:
+        row["team_name"] = "Ferrari"
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, results (race) left out: 20 drivers of one team" in said
+    stored = {kind for kind in GIVEN if rounds_with(lacking, kind) & {9, 18}}
+    assert stored == {"pit_stops"}  # they have no team
+
+
+@pytest.mark.parametrize("laps", ["as the winner", "more"])
+def test_laps_that_contradict_the_gaps_or_places_are_unknown(openf1, rows, lacking, laps):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    if laps == "more":
+        results[-1]["number_of_laps"] = 57
+    else:
+        for row in results:
+            row["gap_to_leader"] = "+1 LAP"
+    said = "\n".join(refresh(lacking, openf1))
+    assert "laps and statuses, which contradict the places or gaps" in said
+    found = facts(lacking, "results", "laps", 18)
+    assert {row[1] for row in found} == {None}
+
+
+def test_a_short_answer_about_an_old_race_is_asked_again_after_a_month(openf1, rows, lacking):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    half(results)
+    url, later = f"openf1:{openf1.url}", SUNDAY + 60 * 86400
+    refreshed(lacking, url, now=later)
+    assert 18 not in rounds_with(lacking, "results")
+    for row in results:
+        row.update(session_key=RACE, meeting_key=1222)
+    refreshed(lacking, url, now=later + 29 * 86400)
+    assert 18 not in rounds_with(lacking, "results")
+    refreshed(lacking, url, now=later + 30 * 86400)
+    assert 18 in rounds_with(lacking, "results")
+
+
+def test_results_without_a_driver_who_did_not_start_are_stored_with_a_line(openf1, rows, lacking):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    retired = next(row for row in results if row["dnf"])
+    rows["session_result"].remove(retired)
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, results (race) without 1 of 20 drivers" in said
+    assert len(facts(lacking, "results", "laps", 18)) == 19
+
+
+def test_practice_with_half_of_the_drivers_is_refused_and_with_most_stored(openf1, rows, lacking):
+    practice = [row for row in rows["session_result"] if row["session_key"] == 9206]
+    for row in sorted(practice, key=lambda row: row["position"])[13:]:
+        rows["session_result"].remove(row)
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, practice (fp1) without 7 of 20 drivers" in said
+    assert len(facts(lacking, "practice", "laps", 18)) == 13
+
+
+def test_a_sprint_has_its_fastest_laps(openf1, rows, lacking, sample_database):
+    """The laps of the sprint are made, because they were not recorded."""
+    session = next(
+        row
+        for row in rows["sessions"]
+        if row["session_name"] == "Sprint" and row["meeting_key"] == 1222
+    )
+    results = [
+        row for row in rows["session_result"] if row["session_key"] == session["session_key"]
+    ]
+    for n, row in enumerate(sorted(results, key=lambda row: row["position"] or 99), 1):
+        for lap in range(2, row["number_of_laps"] + 1):
+            duration = round(99 + lap / 1000 + n / 100, 3)
+            rows["laps"].append(
+                {
+                    **{key: row[key] for key in ("session_key", "meeting_key", "driver_number")},
+                    **{"lap_number": lap, "lap_duration": duration},
+                }
+            )
+    refresh(lacking, openf1)
+    found = facts(lacking, "sprint_results", "fastestLap, fastestLapTime, rank", 18)
+    assert found[0] == ("max_verstappen", 2, "1:39.012", 1)
+    assert [row[3] for row in found][:15] == [*range(1, 16)]
+
+
+def test_a_date_without_a_zone_is_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "America/Chicago")
+    tzset()
+    try:
+        found = moment({"date": "2023-10-22T19:00:00"}, "date", "laps")
+    finally:
+        monkeypatch.undo()
+        tzset()
+    assert found == datetime(2023, 10, 22, 19, tzinfo=UTC)
+
+
+def test_a_time_of_zero_in_qualifying_is_refused_with_one_line(openf1, rows, lacking):
+    next(row for row in rows["session_result"] if row["session_key"] == 9207)["duration"] = [0] * 3
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, qualifying (quali) left out: http://" in said
+    assert "duration: '0'; expected seconds, more than 0" in said
+    assert 18 not in rounds_with(lacking, "qualifying")
+
+
+def test_two_stops_of_a_driver_in_a_lap_are_refused(openf1, rows, lacking):
+    rows["pit"].append(dict(of_race(rows, "pit")))
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, pit stops (race) left out: two stops of number" in said
+    assert 18 not in rounds_with(lacking, "pit_stops")

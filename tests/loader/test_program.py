@@ -25,7 +25,7 @@ def test_a_full_stdout_does_not_hide_that_the_database_is_in_place(source, datab
             text=True,
             timeout=60,
         )
-    said = "racedata load: stdout: No space left on device; the new database is in place\n"
+    said = f"racedata load: stdout: No space left on device; {database} was written\n"
     assert (run.returncode, run.stderr) == (1, said)
     assert "Zeltweg" in str(rows_of(database)["circuits"])
 

@@ -3,7 +3,11 @@
 import os
 
 import pytest
-from support.answers import Description, client, links_of
+import webtest
+from support.answers import Description, client, links_of, settings_of
+
+from racedata.service.app import create_app
+from racedata.service.reload import ReloadingApp
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +79,18 @@ def test_a_file_that_was_replaced_is_sent_as_it_was(database, other_database):
     app, content = client(database, download="on"), database.read_bytes()
     database.unlink()
     database.write_bytes(other_database.read_bytes())
+    assert app.get("/racedata.db", status=200).body == content
+
+
+def test_the_same_database_in_a_new_file_is_sent_from_there(database):
+    reloading = ReloadingApp(
+        str(database), lambda data: create_app(settings_of(download="on"), data)
+    )
+    app, content = webtest.TestApp(reloading), database.read_bytes()
+    database.write_bytes(content)  # not with a rename: the file that was read has changed
+    os.utime(database, (0, 0))
+    app.get("/racedata.db", status=503)
+    reloading.check()
     assert app.get("/racedata.db", status=200).body == content
 
 

@@ -17,7 +17,7 @@ from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 
 BASE = Settings().base_address
-OUTSIDE = ["/", "/healthz", "/openapi.json"]  # the base address
+OUTSIDE = ["/", "/docs", "/healthz", "/openapi.json"]  # the base address
 ADDRESSES = {path: endpoint.name for endpoint in ENDPOINTS for path in paths_of(endpoint)}
 ROUNDS = (1, 2, 5, 7, 9, 10, 12, 18, 22, 99, "next")  # those with most records, and some without
 SEASONS = (1957, 1997, 2005, 2021, 2023, 2030, "current")
@@ -132,7 +132,7 @@ def test_refusals_are_as_described(sample, described, path, query):
     described.hold(sample.get(f"{address}/fish/fish", status=404), path)
 
 
-@pytest.mark.parametrize("path", [*ADDRESSES, "/", "/openapi.json"])
+@pytest.mark.parametrize("path", [*ADDRESSES, "/", "/docs", "/openapi.json"])
 def test_a_conditional_request_is_answered_as_described(sample, described, path):
     address = path if path in OUTSIDE else BASE + described.address(path, season=2023, round=18)
     answer = sample.get(address)

@@ -2,10 +2,10 @@
 
 import json
 import re
-import shutil
 from base64 import b64encode
 from datetime import datetime
 from hashlib import sha256
+from posixpath import join, normpath
 
 import pytest
 import webtest
@@ -16,9 +16,7 @@ from support.loads import built, changed
 from racedata.database import refreshes_path
 from racedata.kinds import KINDS
 from racedata.service import page
-from racedata.service.addresses import FILTERS
 from racedata.service.app import create_app
-from racedata.service.endpoints import ENDPOINTS
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot, public_name, public_url
 
@@ -62,34 +60,34 @@ def test_the_page_names_every_kind_of_records():
 def test_the_page_has_each_source_with_its_own_licence_and_what_is_from_it(several_sources):
     html = client(several_sources).get("/").text
     text = words_of(html)
-    assert "sample Licence: CC BY-NC-SA 4.0. Records: " in text
-    assert "f1db Licence: CC BY 4.0. Records: practice of 2 races." in text
-    assert "https://example.org/f1 Licence: not stated. Records: none." in text
+    assert "sample Results up to the United States Grand Prix , Sun 22 Oct 2023 . Read " in text
+    assert "UTC . Licence: CC BY-NC-SA 4.0. Records: " in text
+    read = "Read Sun 22 Nov 2026, 06:00 UTC ."
+    assert f"f1db {read} Licence: CC BY 4.0. Records: practice of 2 races." in text
+    assert f"https://example.org/f1 {read} Licence: not stated. Records: none." in text
     assert {"https://example.org/f1db.zip", "https://example.org/f1"} <= {*links_of(html)}
     assert "key=1" not in html
 
 
-@pytest.mark.parametrize(("most", "default"), [(2000, 100), (50, 50)])
-def test_the_page_says_the_default_and_the_largest_limit(sample_database, most, default):
-    html = client(sample_database, max_limit=most).get("/").text
-    assert f"({default} records by default, at most {most})" in words_of(html)
-
-
+@pytest.mark.parametrize("address", ["/", "/docs"])
 @pytest.mark.parametrize("base", ["/ergast/f1", "/racing"])
-def test_every_link_of_the_page_works_and_those_of_endpoints_have_data(sample_database, base):
+def test_every_link_of_a_page_works_and_those_of_endpoints_have_data(
+    sample_database, base, address
+):
     settings = {} if base == "/ergast/f1" else {"base_path": "", "series": "racing"}
     app = client(sample_database, **settings)
-    links = links_of(app.get("/").text)
-    assert {"openapi.json", "healthz", f"{base}/current.json", f"{base}/seasons.json"} <= {*links}
+    links = links_of(app.get(address).text)
+    assert {"openapi.json", "healthz", f"{base}/corrections.json"} <= {*links}
+    assert "docs" in links or {"./", f"{base}/current.json", f"{base}/seasons.json"} <= {*links}
     for link in links:
-        answer = app.get(link if link.startswith(("/", "#")) else f"/{link}", status=200)
+        answer = app.get(normpath(join("/", link)) if link[0] != "#" else link, status=200)
         if link.startswith(base) and link.endswith(".json"):
             assert answer.json["MRData"]["total"] != "0"
 
 
-def test_every_link_of_the_page_has_data_in_a_full_dump(dump_database):
+def test_every_link_of_the_pages_has_data_in_a_full_dump(dump_database):
     app = client(dump_database)
-    for link in links_of(app.get("/").text):
+    for link in links_of(app.get("/").text + app.get("/docs").text):
         # After a season's last race there is no next. The dump has no practice and no sprint
         # qualifying, and is not corrected.
         if link.startswith(BASE) and not re.search(
@@ -98,72 +96,15 @@ def test_every_link_of_the_page_has_data_in_a_full_dump(dump_database):
             assert app.get(link, status=200).json["MRData"]["total"] != "0", link
 
 
-def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample):
-    names = [name for group in page.EXAMPLES.values() for name in group]
-    assert sorted(names) == sorted(endpoint.name for endpoint in ENDPOINTS)
-    html = sample.get("/").text
-    for endpoint in ENDPOINTS:
-        (section,) = re.findall(f'<section id="{endpoint.name}">(.*?)</section>', html, re.S)
-        tables = [{*sample.get(link).json["MRData"]} for link in links_of(section)]
-        assert len(tables) >= 2
-        assert all(endpoint.table in table for table in tables)
-        filters = re.search(r"Filters: ([^.]*)\.(?: Also ([^,]*),)?", section)
-        listed = {*filters[1].split(", "), *(filters[2] or "").split(" and ")} - {""}
-        assert listed == endpoint.rules.filters
-        assert ("Needs a season." in section) == endpoint.rules.needs_season
-
-
-def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
-    html = sample.get("/").text
-    described = re.findall(r"<dt><code>(\w+)/(\w+)</code></dt>", html)
-    assert sorted(name for name, _ in described) == sorted(FILTERS)
-    for name, value in described:
-        assert FILTERS[name](value) is not None
-
-
-def test_the_page_says_what_current_last_and_next_are_now(sample):
-    text = words_of(sample.get("/").text)
-    for sentence in (
-        "has results: 2023.",
-        "of a season that has results: 2023/18.",
-        "The race after it: 2023/19.",
-    ):
-        assert sentence in text
-
-
-def test_the_links_of_the_page_are_to_the_race_that_has_most_and_to_its_winner(sample):
-    links = links_of(sample.get("/").text)
-    assert f"{BASE}/2023/18/drivers/max_verstappen/pitstops.json" in links
-    assert f"{BASE}/drivers/max_verstappen/circuits/americas/results.json" in links
-
-
-def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_only_its_qualifying(
-    tmp_path,
-):
-    source = shutil.copytree(SAMPLE, tmp_path / "source")
-    for optional in (
-        "sprint_results",
-        "lap_times",
-        "pit_stops",
-        "driver_standings",
-        "constructor_standings",
-    ):
-        (source / f"{optional}.csv").unlink()
-    head, *rows = (source / "results.csv").read_text(encoding="utf-8").splitlines(keepends=True)
-    of_1957 = [row for row in rows if row.split(",")[1] == "5"]
-    (source / "results.csv").write_text("".join([head, *of_1957]), encoding="utf-8")
-    app = client(built(source, tmp_path / "racedata.db"))
-    assert f"{BASE}/1957/5/results.json" in links_of(app.get("/").text)
-
-
-def test_the_page_loads_nothing(sample):
-    html = sample.get("/").text
+@pytest.mark.parametrize("address", ["/", "/docs"])
+def test_a_page_loads_nothing(sample, address):
+    html = sample.get(address).text
     assert not re.search(
         r"<script |<link (?!rel=\"icon\" href=\"data:)|<img|src=|url\(|@import", html
     )
 
 
-@pytest.mark.parametrize("address", ["/", "/2023", "/2023/18"])
+@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
 def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(sample, address):
     answer = sample.get(address)
     policy = dict(
@@ -183,7 +124,7 @@ def test_the_headers_of_a_page_allow_its_own_style_and_script_and_nothing_else(s
     assert answer.headers["Referrer-Policy"] == "no-referrer"
 
 
-@pytest.mark.parametrize("address", ["/", "/2023", "/2023/18"])
+@pytest.mark.parametrize("address", ["/", "/docs", "/2023", "/2023/18"])
 def test_a_browser_asks_for_a_page_again_and_downloads_it_only_if_it_has_changed(sample, address):
     headers = sample.get(address).headers
     assert headers["Cache-Control"] == "no-cache"
@@ -196,18 +137,19 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     app, refreshes = webtest.TestApp(create_app(Settings(), data)), refreshes_path(database)
     built = datetime.fromisoformat(data.build()["builtAt"])
     before = app.get("/")
-    assert f"Data updated {built:%a} {built.day} {built:%b %Y, %H:%M} UTC . F" in words_of(
+    assert f"Data updated {built:%a} {built.day} {built:%b %Y, %H:%M} UTC . Seasons" in words_of(
         before.text
     )
 
     def note(**times):
         refreshes.write_text(json.dumps({name: {"refreshedAt": at} for name, at in times.items()}))
 
-    note(sample="2001-01-01T00:00:00Z")  # the data is newer
+    (source,) = data.sources()
+    note(**{source["name"]: "2001-01-01T00:00:00Z"})  # the data is newer
     assert words_of(app.get("/").text) == words_of(before.text)
     note(sample="2101-01-01T00:00:00Z", f1db="2101-01-02T05:06:07Z")
     after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
-    assert "UTC . Sources last checked Sun 2 Jan 2101, 05:06 UTC . F" in words_of(after.text)
+    assert "UTC . Sources last checked Sun 2 Jan 2101, 05:06 UTC . Seasons" in words_of(after.text)
     assert after.headers["Last-Modified"] == "Sun, 02 Jan 2101 05:06:07 GMT"
     app.get("/", headers={"If-Modified-Since": before.headers["Last-Modified"]}, status=200)
     data.queries = 0
@@ -218,25 +160,65 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     assert app.get("/").text == before.text
 
 
-def test_the_page_has_a_link_to_each_season_by_decade(sample):
-    text = sample.get("/").text
-    assert "2020s 2023 2021 2000s 2005 1990s 1997 1950s 1957" in words_of(text)
+def test_the_page_says_of_each_source_when_a_refresh_last_asked_it(several_sources):
+    refreshes = {
+        "f1db": "2101-01-02T05:06:07Z",
+        "https://example.org/f1?key=1": "2026-11-22T05:59:59Z",  # before it was read
+        "https://example.org/later?key=1": "2101-01-03T00:00:00Z",
+    }
+    refreshes_path(several_sources).write_text(
+        json.dumps({name: {"refreshedAt": at} for name, at in refreshes.items()})
+    )
+    html = client(several_sources).get("/").text
+    text = words_of(html)
+    assert "f1db Asked for news Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
+    assert "https://example.org/f1 Read Sun 22 Nov 2026, 06:00 UTC . Licence" in text
+    later = "https://example.org/later Asked for news Mon 3 Jan 2101, 00:00 UTC . Records: none."
+    assert later in text
+    assert "key=1" not in html
+
+
+def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later(several_sources):
+    app, refreshes = client(several_sources), refreshes_path(several_sources)
+    noted = {"f1db": {"refreshedAt": "2101-01-02T00:00:00Z"}}
+    refreshes.write_text(json.dumps(noted))
+    before = app.get("/")
+    noted["sample"] = {"refreshedAt": "2101-01-01T00:00:00Z"}
+    refreshes.write_text(json.dumps(noted))
+    after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
+    assert "Asked for news Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
 
 
 @pytest.mark.parametrize(
-    ("limits", "text"),
+    ("statement", "said"),
     [
-        ({}, "4 requests per second and 500 requests per hour"),
-        ({"burst_limit": "off"}, "Each client may send 500 requests per hour."),
         (
-            {"burst_limit": "1/second", "sustained_limit": "off"},
-            "Each client may send 1 request per second.",
+            "UPDATE origins SET sourceId = 2 WHERE kind = 'practice' AND RACE(2023/18)",
+            "f1db Practice up to the United States Grand Prix , Sun 22 Oct 2023 . Read",
         ),
-        ({"burst_limit": "off", "sustained_limit": "off"}, "None."),
+        (  # a result counts, even if newer races have other records
+            "UPDATE origins SET sourceId = 2 WHERE kind = 'results' AND RACE(2021/10) "
+            "OR kind = 'driver_standings' AND RACE(2023/22)",
+            "f1db Results up to the British Grand Prix , Sun 18 Jul 2021 . Read",
+        ),
+        (
+            "UPDATE origins SET sourceId = 2 WHERE kind = 'races' AND RACE(2023/18)",
+            "f1db Read",
+        ),
+        (
+            "UPDATE sources SET isProvisional = 1, gave = 'results of 1 race (2023)' "
+            "WHERE name = 'f1db'",
+            "Records: results of 1 race (2023); provisional, until another source has them.",
+        ),
     ],
 )
-def test_the_page_says_the_limits(sample_database, limits, text):
-    assert text in words_of(client(sample_database, **limits).get("/").text)
+def test_the_page_says_how_far_the_records_of_a_source_go(several_sources, statement, said):
+    assert said in words_of(client(changed(several_sources, statement)).get("/").text)
+
+
+def test_the_page_has_a_link_to_each_season_by_decade(sample):
+    text = sample.get("/").text
+    assert "2020s 2023 2021 2000s 2005 1990s 1997 1950s 1957" in words_of(text)
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,7 @@ def test_every_request_under_the_base_address_counts(app, method, address, heade
     [
         ("GET", "/healthz", {}),
         ("GET", "/", {}),
+        ("GET", "/docs", {}),
         ("GET", "/ergast/f1x", {}),
         (
             "OPTIONS",

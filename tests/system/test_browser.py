@@ -55,6 +55,7 @@ def luminance(browser, selector, colour):
     ("address", "selector", "text"),
     [
         ("", "#loaded", "1957 to 2023"),
+        ("docs", "#results", "Race results"),
         ("1957", "table", "British Grand Prix"),
         ("2023/18", "#race", "Collision damage"),
         ("2023/19", "table", "Practice 1"),
@@ -71,12 +72,16 @@ def test_each_page_fits_the_width_of_the_screen(browser, site, width, address, s
 
 
 @pytest.mark.parametrize(
-    "selector", ["body", "a", "dt", "h3", "section p", "dt code", "th", "small"]
+    ("address", "selector"),
+    [
+        *(("", selector) for selector in ("body", "a", "dt", "h3", "th", "small")),
+        *(("docs", selector) for selector in ("body", "a", "h3", "section p", "dt code")),
+    ],
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, selector):
+def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, address, selector):
     emulate(browser, 1280, scheme)
-    browser.get(site)
+    browser.get(site + address)
     text, ground = (
         luminance(browser, selector, "color"),
         luminance(browser, "body", "background-color"),
@@ -91,7 +96,7 @@ def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_
     places = {}
     for width in (390, 1280):
         emulate(browser, width)
-        browser.get(site)
+        browser.get(site + "docs")
         name, links = (
             browser.find_element(By.CSS_SELECTOR, f"#results {part}").rect for part in ("h4", "ul")
         )
@@ -165,16 +170,48 @@ def test_on_a_desk_the_last_result_is_beside_the_next_race_and_on_a_phone_below_
 
 
 def test_each_link_leads_to_an_answer(browser, site):
-    browser.get(site)
+    browser.get(site + "docs")
     # a browser saves the others
     found = browser.find_elements(By.CSS_SELECTOR, "a[href$=json], a[href$=healthz]")
     links = [link.get_attribute("href") for link in found]
     assert len(links) > 2 * len(ENDPOINTS)
     for number, link in enumerate(links):
-        browser.get(site)
+        browser.get(site + "docs")
         browser.find_elements(By.CSS_SELECTOR, "a[href$=json], a[href$=healthz]")[number].click()
         assert browser.current_url == link
         assert browser.find_element(By.TAG_NAME, "body").text.startswith("{")
+
+
+def test_the_page_says_how_long_ago_a_source_was_read_in_the_largest_unit(browser, site):
+    browser.get(site)
+    said = browser.execute_script(
+        """const [ago] = document.querySelectorAll(".ago")
+        const since = new Date(ago.dataset.since).getTime()
+        const now = Date.now
+        const said = [-1, 59, 60, 3599, 7200, 86400 * 3].map((seconds) => {
+            Date.now = () => since + seconds * 1000
+            sayAgo()
+            return ago.textContent
+        })
+        Date.now = now
+        return said"""
+    )
+    at, *others = said
+    assert re.search(r" 20\d\d, ", at)  # a clock that is behind
+    assert others == [
+        "0 minutes ago",
+        "1 minute ago",
+        "59 minutes ago",
+        "2 hours ago",
+        "3 days ago",
+    ]
+
+
+def test_the_interface_is_one_click_from_the_page_and_has_its_whole_address(browser, site):
+    browser.get(site)
+    browser.find_element(By.LINK_TEXT, "For developers").click()
+    assert browser.current_url == site + "docs"
+    assert browser.find_element(By.CSS_SELECTOR, "code.url").text == site + "ergast/f1"
 
 
 @pytest.mark.parametrize(
@@ -229,7 +266,7 @@ def test_all_drivers_of_the_championship_are_shown_on_demand(browser, site):
     assert last.is_displayed()
 
 
-@pytest.mark.parametrize("address", ["", "2023", "2023/18", "2023/19"])
+@pytest.mark.parametrize("address", ["", "docs", "2023", "2023/18", "2023/19"])
 def test_the_browser_has_nothing_to_complain_of(browser, site, address):
     browser.get_log("browser")
     browser.get(site + address)

@@ -5,6 +5,7 @@ columns by name.
 from collections.abc import Iterator, Sequence
 
 from racedata.kinds import WEEKEND
+from racedata.loader.corrections import CORRECTIONS, note_corrections
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Origin, Stage, ids_of
@@ -49,6 +50,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
     )
     # Only what `racedata export` has written has this file, with all sessions.
     has_sessions = "sessions" in files
+    corrections = dump.folder / CORRECTIONS.name
     remarks = []
     for name, path in files.items():
         table = BY_NAME[name]
@@ -61,6 +63,8 @@ def read(dump: Dump, stage: Stage) -> Origin:
         remarks += file.remarks(RARE)
     if not has_sessions:
         make_uniform(stage)
+    elif corrections.is_file():
+        note_corrections(stage, corrections)
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address

@@ -127,8 +127,14 @@ ERGAST = {
         FROM {TIMED.format("sprint_results")} ORDER BY resultId""",
     "status": "SELECT statusId, status FROM status",
 }
-# The others, which are written only if they have rows. Their columns are those of the database.
+# The others, which are written only if they have rows. Their columns are those of the database, or
+# of the project's own corrections.csv.
 OTHERS = {
+    "corrections": (
+        "values of these files that were wrong in their source, the right ones, and how we know",
+        """SELECT tableName AS "table", key, columnName AS "column", sourceValue AS wrong,
+               value AS right, witnesses AS source FROM corrections ORDER BY record""",
+    ),
     "entries": (
         "drivers who entered a race and have no row in results.csv",
         """SELECT raceId, driverId, constructorId FROM entries

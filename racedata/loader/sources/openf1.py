@@ -23,7 +23,6 @@ from racedata.loader.sources.openf1_rows import (
     WrongValue,
     moment,
     needed,
-    text,
 )
 from racedata.loader.sources.openf1_weekend import (
     SESSIONS,
@@ -48,11 +47,14 @@ REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
     kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
 }
 LONGEST_REPAIR = max(REPAIRED.values())
+AGAIN = timedelta(
+    days=30
+)  # after that time, what it gave or lacks is asked for once in such a time
 WEEKEND = timedelta(days=4)
 SESSIONS_HOLD = timedelta(hours=12)  # the list of the sessions of a season
 
 FIRST = 2023  # the first season that OpenF1 has
-OF_WEEKEND = 7  # requests, at most: see Weekend
+OF_WEEKEND = 8  # requests, at most: see Weekend
 
 
 class OpenF1(Source):
@@ -169,12 +171,16 @@ class OpenF1(Source):
     def now(self) -> datetime:
         return datetime.fromtimestamp(self.pace.now(), UTC)
 
+    def is_long_ago(self, day: object) -> bool:
+        """Whether a kind that was asked for on that day is asked for again, even of an old race."""
+        return not isinstance(day, str) or day <= f"{self.now() - AGAIN:%Y-%m-%d}"
+
     def wanted_races(self, known: Known, wanted: Wanted | None = None) -> list[Race]:
         """The races of which a kind is wanted that OpenF1 may have: one that is missing here, or
         that only OpenF1 gave.
         """
         season = wanted.season if wanted else None
-        settled = [] if season else settled_before(known)
+        asked = asked_before(known)
         races = []
         with closing(ExistingDatabase(known.path)) as old:
             unfinished = min(old.first_season([]), wanted.first if wanted else LAST_SEASON)
@@ -200,10 +206,10 @@ class OpenF1(Source):
                     kind
                     for kind in (*self.kinds, "fastest_laps")
                     if (
-                        f"{date} {kind}" not in settled
-                        if kind not in sources
-                        else (season or age < REPAIRED[kind])
-                        if sources[kind] == NAME
+                        season
+                        or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
+                        or self.is_long_ago(asked.get(f"{date} {kind}"))
+                        if sources.get(kind, NAME) == NAME
                         else bool(season and wanted and wanted.may_replace(sources[kind]))
                     )
                 ]
@@ -234,7 +240,7 @@ class OpenF1(Source):
                 needed(row, "session_key", place),
                 meetings[0],
                 SESSIONS[name],
-                offset_of(row, place),
+                row.get("gmt_offset"),
             )
             for row in rows
             if row.get("meeting_key") == meetings[0]
@@ -252,39 +258,44 @@ class OpenF1(Source):
         if requests > LIMITS[-1][0]:
             minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
             wanted.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
-        known = settled = settled_before(wanted.known)
+        asked, today = asked_before(wanted.known), f"{self.now():%Y-%m-%d}"
         faults: list[str] = []
         for year in years:
             of_year = [race for race in races if race.year == year]
             found: list[tuple[Race, Rows]] = []
             remarks: list[str] = []
+            failed = False  # whether the race before did
             try:
                 with closing(ExistingDatabase(wanted.known.path)) as old:
                     entrants = Entrants(old.db, year)
-                client = self.client(wanted.progress)
                 for race in of_year:
                     try:
+                        # The limit of bytes is that of a race.
+                        client = self.client(wanted.progress)
                         rows = self.of_race(client, race, entrants, remarks)
-                    except WrongValue as error:
+                    except NotYet:
+                        raise
+                    except LoadError as error:
+                        # Only if the next race fails too, it is not this race's own fault.
                         faults.append(str(error))
+                        if failed:
+                            break
+                        failed = True
                         continue
+                    failed = False
                     found.append((race, rows))
-                    if self.now() - race.date > LONGEST_REPAIR:
-                        settled = [
-                            *settled,
-                            *(f"{race.date:%Y-%m-%d} {kind}" for kind in race.kinds),
-                        ]
+                    asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
             finally:
                 # What was fetched is stored even if the next race fails.
                 for remark in remarks:
                     wanted.say(remark)
-                if any(rows for _, rows in found) or settled != known:
-                    self.store(wanted, found, settled)
+                if any(rows for _, rows in found) or asked != asked_before(wanted.known):
+                    self.store(wanted, found, asked)
         if faults:
-            raise LoadError("; ".join(faults))
+            raise LoadError("; ".join(dict.fromkeys(faults)))
         return f" after {self.pace.requests - before} requests to {self.address}"
 
-    def store(self, wanted: Wanted, found: list[tuple[Race, Rows]], settled: list[str]) -> None:
+    def store(self, wanted: Wanted, found: list[tuple[Race, Rows]], asked: dict[str, str]) -> None:
         with closing(ExistingDatabase(wanted.known.path)) as old:
 
             def fill(stage: Stage) -> list[str]:
@@ -298,7 +309,7 @@ class OpenF1(Source):
                 stage.db.execute("DELETE FROM stage.origins WHERE kind = 'races'")
                 return []
 
-            wanted.store(Brought(fill, notes={"settled": sorted(set(settled))}))
+            wanted.store(Brought(fill, notes={"asked": asked}))
 
     def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
         """The rows of a race, by table. Omitted records become remarks with the reason."""
@@ -328,27 +339,16 @@ class OpenF1(Source):
         query = f"{endpoint}?" + (f"session_key={session}" if session else f"meeting_key={meeting}")
         rows = self.rows(client, query)
         for row in rows:
-            if row.get("meeting_key") != meeting or (session and row["session_key"] != session):
-                raise LoadError(f"{client.url}/{query}: a row of another session; expected none")
+            key = needed(row, "session_key", f"{client.url}/{query}")
+            if row.get("meeting_key") != meeting or (session and key != session):
+                raise WrongValue(f"{client.url}/{query}: a row of another session; expected none")
         return rows
 
 
-def settled_before(known: Known) -> list[str]:
-    """The kinds of races, with the date, that came too late and are not asked for again."""
-    found = (known.notes() or {}).get("settled")
-    return found if isinstance(found, list) else []
-
-
-def offset_of(row: Json, place: str) -> timedelta:
-    """How far the local clock of a session is ahead of UTC: `-05:00:00`."""
-    value = text(row, "gmt_offset", place)
-    try:
-        hours, minutes, *_ = map(int, value.removeprefix("-").split(":"))
-    except ValueError:
-        raise LoadError(
-            f"{place}, gmt_offset: {value[:80]!r}; expected hours and minutes"
-        ) from None
-    return timedelta(hours=hours, minutes=minutes) * (-1 if value.startswith("-") else 1)
+def asked_before(known: Known) -> dict[str, str]:
+    """The day when each kind of a race was asked for last, by the date of the race and the kind."""
+    found = (known.notes() or {}).get("asked")
+    return dict(found) if isinstance(found, dict) else {}
 
 
 def digest_of(rows: Sequence[Json]) -> str:

@@ -111,21 +111,22 @@ def lap_rows(
         if at and n:
             changes[needed(row, "driver_number", place)].append((at, n))
     found: list[dict[str, Value]] = []
+    order: dict[int, list[datetime]] = defaultdict(list)  # when drivers ended a lap, by lap
+    for (_, lap), ended in laps.ends.items():
+        order[lap].append(ended)
     for (number, lap), time in sorted(laps.times.items(), key=lambda each: each[0][::-1]):
         end = laps.ends.get((number, lap))
         known = [n for at, n in sorted(changes[number]) if end and at <= end + AFTER_LINE]
+        # A change may be missing, or come too late: then the place contradicts the order.
+        is_right = end and known and known[-1] == 1 + sum(other < end for other in order[lap])
         found.append(
             {
                 "driverId": entries[number].driver,
                 "lap": lap,
-                "position": known[-1] if known else None,
+                "position": known[-1] if is_right else None,
                 "time": lap_text(time),
             }
         )
-    by_lap = Counter((row["lap"], row["position"]) for row in found)
-    for row in found:  # two at one place: of one of them, the change came too late
-        if by_lap[row["lap"], row["position"]] > 1:
-            row["position"] = None
     return found
 
 
@@ -160,6 +161,8 @@ def stop_rows(
             continue
         if number not in entries:
             raise Undecided(f"no driver here for number {number}")
+        if lap in (stop[0] for stop in found[number]):
+            raise Undecided(f"two stops of number {number} in lap {lap}")
         found[number].append((lap, duration, left))
     driven_through = laps_behind_safety_car(list(found.values()), drivers)
     made: list[tuple[int, datetime, dict[str, Value]]] = []

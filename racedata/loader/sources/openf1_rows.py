@@ -3,14 +3,15 @@
 What cannot be known beyond doubt is left out. Requests do not belong here.
 """
 
+import re
 import sqlite3
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from racedata.loader.errors import LoadError, plural
+from racedata.loader.errors import LoadError, listed, plural
 from racedata.loader.values import Value
 
 Json = dict[str, Any]
@@ -65,12 +66,13 @@ POINTS = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 SPRINT_POINTS = (8, 7, 6, 5, 4, 3, 2, 1)
 LAST_FASTEST_LAP_POINT = 2024  # the last season with a point for the fastest lap
 
+CARS = 2  # of a team
 ACTIVE = 5  # seasons since a driver's last race, at most: a namesake has his acronym too
 SHORTEST_RACE = 20 * 60_000  # milliseconds; OpenF1 has had half a second
 
 
 class WrongValue(LoadError):
-    """A value that is not of the expected type; OpenF1's other values may be right."""
+    """A wrong value in an answer. OpenF1's other values may be right."""
 
 
 class Undecided(Exception):
@@ -101,6 +103,14 @@ class Entrants:
         self.constructors = dict(
             db.execute("SELECT constructorRef, constructorId FROM constructors").fetchall()
         )
+        # How many drivers a race has: the most in the latest season with results.
+        (self.field,) = db.execute(
+            """SELECT ifnull(max(drivers), 0) FROM (
+                   SELECT count(*) AS drivers FROM results JOIN races USING (raceId)
+                   WHERE year = (SELECT max(year) FROM results JOIN races USING (raceId)
+                                 WHERE year <= ?) GROUP BY raceId)""",
+            (year,),
+        ).fetchone()
         self.numbers: dict[int, int] = {}  # driverId, by number
         self.teams: dict[int, int] = {}  # constructorId, by driverId
         for number, driver, constructor in db.execute(
@@ -148,19 +158,25 @@ def entries_of(
     """The drivers of a session by number, from the rows of the whole weekend.
 
     A session may have rows of another series. In a weekend, a number is one driver's, so the driver
-    counts whom most sessions name.
+    counts whom most sessions name. A wrong value counts only in the row of its own session.
     """
     named: dict[int, Counter[int]] = defaultdict(Counter)
     teams: dict[int, dict[int, int | None]] = defaultdict(dict)  # by driver and session
     for row in rows:
-        number = needed(row, "driver_number", place)
-        driver = entrants.driver(
-            number, text(row, "name_acronym", place), text(row, "full_name", place)
-        )
+        try:
+            number = needed(row, "driver_number", place)
+            driver = entrants.driver(
+                number, text(row, "name_acronym", place), text(row, "full_name", place)
+            )
+            key = needed(row, "session_key", place)
+        except WrongValue:
+            if row.get("session_key") == session:
+                raise
+            continue
         if driver is not None:
             named[number][driver] += 1
             constructor = entrants.constructor(row.get("team_name"), driver)
-            teams[driver][needed(row, "session_key", place)] = constructor
+            teams[driver][key] = constructor
     found = {}
     for number, drivers in named.items():
         (driver, count), *others = drivers.most_common(2)
@@ -192,8 +208,8 @@ def thousandths(value: object, place: str) -> int | None:
     """Milliseconds, of seconds."""
     if value is None:
         return None
-    if type(value) not in (int, float) or not 0 <= value < 100_000:  # type: ignore[operator]
-        raise WrongValue(f"{place}: {str(value)[:80]!r}; expected seconds")
+    if type(value) not in (int, float) or not 0 < value < 100_000:  # type: ignore[operator]
+        raise WrongValue(f"{place}: {str(value)[:80]!r}; expected seconds, more than 0")
     return round(float(str(value)) * 1000)
 
 
@@ -205,14 +221,29 @@ def text(row: Json, name: str, place: str) -> str:
 
 
 def moment(row: Json, name: str, place: str) -> datetime | None:
-    """A time in UTC; None if it is missing."""
+    """A time in UTC, even if it names no zone; None if it is missing."""
     if row.get(name) is None:
         return None
     try:
-        return datetime.fromisoformat(text(row, name, place)).astimezone(UTC)
+        found = datetime.fromisoformat(text(row, name, place))
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         what = f"{place}, {name}: {row[name][:80]!r}; expected a date and time in UTC"
         raise WrongValue(what) from None
+
+
+def offset_of(value: object, place: str) -> timedelta:
+    """How far a local clock is ahead of UTC: `-05:00:00`."""
+    found = OFFSET.fullmatch(value) if isinstance(value, str) else None
+    if not found:
+        raise WrongValue(
+            f"{place}, gmt_offset: {str(value)[:80]!r}; expected hours, minutes and seconds"
+        )
+    offset = timedelta(hours=int(found[2]), minutes=int(found[3]))
+    return -offset if found[1] else offset
+
+
+OFFSET = re.compile(r"(-?)(\d\d):(\d\d):\d\d", re.ASCII)
 
 
 def lap_text(milliseconds: int | None) -> str | None:
@@ -254,6 +285,9 @@ def entrants_of(
     drivers = {entries[number].driver for number in numbers}
     if len(drivers) < len(rows):
         raise Undecided("a driver twice")
+    teams = Counter(entries[number].constructor for number in numbers)
+    if max(teams.values(), default=0) > CARS:
+        raise Undecided(f"{max(teams.values())} drivers of one team")
     places = [row["position"] for row in rows if whole(row, "position", place)]
     if sorted(places) != list(range(1, len(places) + 1)):
         raise Undecided(f"places {', '.join(map(str, sorted(places)))[:60]}")
@@ -267,7 +301,7 @@ def entrants_of(
 def practice_rows(
     rows: Sequence[Json], entries: Mapping[int, Entry], place: str
 ) -> list[dict[str, Value]]:
-    return [
+    found: list[dict[str, Value]] = [
         {
             **facts,
             "position": whole(row, "position", place),
@@ -276,6 +310,10 @@ def practice_rows(
         }
         for _, row, facts in entrants_of(rows, entries, place)
     ]
+    times = [int(str(row["milliseconds"])) for row in found if row["milliseconds"] is not None]
+    if times != sorted(times):
+        raise Undecided("times that contradict the places")
+    return found
 
 
 def qualifying_rows(
@@ -309,14 +347,22 @@ def result_rows(
     times_right = are_times_right(rows, place)
     if not times_right:
         remarks.append("times, which contradict the gaps")
+    laps_right = are_laps_right(rows, place)
+    if not laps_right:
+        remarks.append("laps and statuses, which contradict the places or gaps")
     for n, row, facts in entrants_of(rows, entries, place):
         position, status = whole(row, "position", place), status_of(row)
+        if position and (row.get("dsq") or row.get("dns")):
+            what = "was disqualified" if row.get("dsq") else "did not start"
+            raise Undecided(f"number {row['driver_number']} {what}, but has place {position}")
+        if position and not laps_right:
+            status = None
         facts |= {
             "grid": grid.get(row["driver_number"]),
             "positionText": str(position) if position else POSITION_TEXTS.get(status or ""),
             "positionOrder": n,
             "points": points_text(row) if points_right else None,
-            "laps": whole(row, "number_of_laps", place),
+            "laps": whole(row, "number_of_laps", place) if laps_right else None,
             "milliseconds": (
                 thousandths(row.get("duration"), f"{place}, duration") if times_right else None
             ),
@@ -373,17 +419,38 @@ def are_times_right(rows: Sequence[Json], place: str) -> bool:
     """Whether the total times are those of the winner and the gaps, and long enough for a race."""
     timed = [
         (row["duration"], row["gap_to_leader"])
-        for row in rows
+        for row in in_order(rows, place)
         if whole(row, "position", place)
         and isinstance(row.get("duration"), (int, float))
         and isinstance(row.get("gap_to_leader"), (int, float))
     ]
     if not timed:
         return True
-    first = min(duration for duration, _ in timed)
-    return first * 1000 >= SHORTEST_RACE and all(
-        abs(duration - gap - first) < 0.0015 for duration, gap in timed
+    first = timed[0][0]
+    return (
+        first * 1000 >= SHORTEST_RACE
+        and timed == sorted(timed)
+        and all(abs(duration - gap - first) < 0.0015 for duration, gap in timed)
     )
+
+
+def are_laps_right(rows: Sequence[Json], place: str) -> bool:
+    """Whether nobody has more laps than the one in front, and everybody as many as the gap says."""
+    classified = [row for row in in_order(rows, place) if row.get("position")]
+    laps = [n for row in classified if (n := whole(row, "number_of_laps", place)) is not None]
+    most = max((whole(row, "number_of_laps", place) or 0 for row in rows), default=0)
+    if laps != sorted(laps, reverse=True) or most > max(laps, default=most):
+        return False
+    for n, row in enumerate(classified, 1):
+        status, gap, count = status_of(row), row.get("gap_to_leader"), row.get("number_of_laps")
+        behind = 0 if status == "Finished" else None
+        if isinstance(gap, str) and status and status.startswith("+"):
+            behind = int(status[1:].split()[0])
+        if n == 1 and (gap or behind):
+            return False
+        if count is not None and behind is not None and laps[0] - count != behind:
+            return False
+    return True
 
 
 def grid_of(
@@ -397,9 +464,11 @@ def grid_of(
     """
     places = {needed(row, "driver_number", place): whole(row, "position", place) for row in rows}
     known = {number: n for number, n in places.items() if n and number in started}
-    best = {row["driver_number"]: whole(row, "position", place) for row in qualified}
-    if sorted(n or 0 for n in places.values()) != list(range(1, len(places) + 1)):
-        return {}
+    best = {needed(row, "driver_number", place): whole(row, "position", place) for row in qualified}
+    if sorted(n or 0 for n in places.values()) != list(range(1, len(rows) + 1)):
+        raise Undecided(f"places {listed(sorted(str(n) for n in places.values()))}")
+    if len(absent := {*started} - {*places}) > PIT_LANE:
+        raise Undecided(f"{len(absent)} drivers who started are missing")
     certain = [n for number, n in known.items() if n <= (best.get(number) or 0)]
     last = min(max(certain, default=0), len(places) - PIT_LANE)
     if year >= SHIFTED_SINCE:

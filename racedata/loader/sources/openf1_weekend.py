@@ -1,7 +1,7 @@
 """The weekend of a race in OpenF1: fetched with a few requests, and put into a Stage."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
@@ -12,8 +12,11 @@ from racedata.loader.sources.openf1_rows import (
     Entry,
     Json,
     Undecided,
+    WrongValue,
     entries_of,
     grid_of,
+    needed,
+    offset_of,
     practice_rows,
     qualifying_rows,
     result_rows,
@@ -58,7 +61,7 @@ class Session(NamedTuple):
     key: int
     meeting: int
     name: str  # as in the table `sessions`, or `race`
-    offset: timedelta  # of the local clock
+    offset: object  # of the local clock, as OpenF1 has it
 
 
 Rows = dict[str, list[dict[str, Value]]]  # of a Stage, by table; `status` is a text, not an id
@@ -67,9 +70,13 @@ Rows = dict[str, list[dict[str, Value]]]  # of a Stage, by table; `status` is a 
 RowsOf = Callable[[str, int | None], list[Json]]
 
 
+ABSENT = 2  # drivers whom the results of a session may lack: OpenF1 leaves out who did not start
+
+
 class Weekend:
-    """What is fetched of the weekend of a race, with at most seven requests: session_result,
-    drivers, starting_grid, pit, laps, position; and the sessions of the season.
+    """What is fetched of the weekend of a race, with at most eight requests: session_result,
+    drivers, starting_grid, pit, laps of the race and of the sprint, position; and the sessions of
+    the season.
     """
 
     def __init__(
@@ -111,7 +118,7 @@ class Weekend:
                     try:
                         if lacking := self.take(kind, name):
                             self.remarks.append(f"{label} without {lacking}")
-                    except Undecided as why:
+                    except (Undecided, WrongValue) as why:
                         self.remarks.append(f"{label} left out: {why}")
         return self.rows
 
@@ -124,44 +131,95 @@ class Weekend:
         entries = entries_of(
             self.drivers, self.entrants, self.sessions[name].key, self.place("drivers", name)
         )
+        absent = self.absent(name, len(results), entries)
+        lacking = [absent] if absent else []
         if kind == "practice":
             rows = practice_rows(results, entries, place)
             self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
         elif kind in ("qualifying", "sprint_qualifying"):
             self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying", place))
         elif kind in ("results", "sprint_results"):
-            grid = self.grid_of("sq" if name == "sprint" else "quali", results)
+            grid = self.grid_of("sq" if name == "sprint" else "quali", results, place)
             of_sprint = name == "sprint"
             rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint, place)
+            if of_sprint:
+                self.add_fastest_laps_of_sprint(rows, results, entries)
             self.add(kind, rows)
-            return remark
+            lacking += [remark] if remark else []
         elif kind == "pit_stops":
             session = self.sessions[name]
             stops = self.rows_of("pit", session.key)
             if stops:
                 self.published["pit"] = session.key
                 place = self.place("pit", name)
-                self.add(kind, stop_rows(stops, entries, len(results), session.offset, place))
+                offset = offset_of(session.offset, f"{self.url}/sessions?session_key={session.key}")
+                self.add(kind, stop_rows(stops, entries, len(results), offset, place))
+            return ""
         else:
             self.take_laps(name, results, entries)
-        return ""
+            return ""
+        return " and without ".join(lacking)
+
+    def absent(self, name: str, count: int, entries: Mapping[int, Entry]) -> str:
+        """How many drivers the results of a session lack, as a text. Raises Undecided if too many.
+
+        In practice, some drivers may not have a lap.
+        """
+        key = self.sessions[name].key
+        numbers = {row.get("driver_number") for row in self.drivers if row["session_key"] == key}
+        expected = max(len(numbers & {*entries}), self.entrants.field)
+        least = expected // 2 + 1
+        if not name.startswith("fp"):
+            others = (self.of_session(each) for each in self.sessions if not each.startswith("fp"))
+            expected = max(expected, *map(len, others))
+            least = expected - ABSENT
+        if count < least:
+            raise Undecided(f"only {count} of {expected} drivers")
+        return f"{expected - count} of {expected} drivers" if count < expected else ""
 
     def add(self, table: str, rows: list[dict[str, Value]]) -> None:
         self.rows.setdefault(table, []).extend(rows)
 
-    def grid_of(self, qualifying: str, results: Sequence[Json]) -> dict[int, int]:
+    def grid_of(
+        self, qualifying: str, results: Sequence[Json], results_place: str
+    ) -> dict[int, int]:
         if qualifying not in self.sessions:
             return {}
         if self.grid is None:
             self.grid = self.rows_of("starting_grid", None)
-        started = {row.get("driver_number") for row in results if not row.get("dns")}
-        return grid_of(
-            self.of_session(qualifying, self.grid),
-            self.of_session(qualifying),
-            {number for number in started if isinstance(number, int)},
-            self.race.year,
-            self.place("starting_grid", qualifying),
-        )
+        started = {
+            needed(row, "driver_number", results_place) for row in results if not row.get("dns")
+        }
+        place = self.place("starting_grid", qualifying)
+        rows = self.of_session(qualifying, self.grid)
+        try:
+            return (
+                grid_of(rows, self.of_session(qualifying), started, self.race.year, place)
+                if rows
+                else {}
+            )
+        except (Undecided, WrongValue) as why:
+            self.remarks.append(f"{self.race.label}, grid ({qualifying}) left out: {why}")
+            return {}
+
+    def add_fastest_laps_of_sprint(
+        self,
+        rows: Sequence[dict[str, Value]],
+        results: Sequence[Json],
+        entries: Mapping[int, Entry],
+    ) -> None:
+        """Adds the fastest laps to the rows of a sprint, if all laps are present and right."""
+        try:
+            found = self.rows_of("laps", self.sessions["sprint"].key)
+            laps = laps_of(found, results, self.place("laps", "sprint")) if found else None
+        except (Undecided, WrongValue) as why:
+            label = f"{self.race.label}, fastest laps (sprint)"
+            self.remarks.append(f"{label} left out: {why}")
+            return
+        fastest = fastest_laps(laps) if laps else {}
+        of_driver = {entries[number].driver: row for number, row in fastest.items()}
+        for row in rows:
+            row |= of_driver.get(int(str(row["driverId"])), {})
 
     def take_laps(self, name: str, results: Sequence[Json], entries: Mapping[int, Entry]) -> None:
         """Adds the laps, and the fastest ones to the results."""
@@ -179,7 +237,8 @@ class Weekend:
         if "fastest_laps" in self.race.kinds:
             fastest = {entries[number].driver: row for number, row in fastest_laps(laps).items()}
             if "results" not in self.rows:
-                grid, place = self.grid_of("quali", results), self.place("session_result", name)
+                place = self.place("session_result", name)
+                grid = self.grid_of("quali", results, place)
                 found, _ = result_rows(results, entries, grid, self.race.year, False, place)
                 self.add("results", found)
             for row in self.rows["results"]:

@@ -357,3 +357,13 @@ def test_a_client_gets_as_many_downloads_as_a_limit_allows(front, large, tmp_pat
         run(site, client, other)
         assert client.statuses == {200: 4, 429: 11}
         assert other.statuses == {200: 4, 429: 1}
+
+
+def test_what_nginx_fetches_counts_for_nobody_and_its_folder_may_be_emptied(large, tmp_path):
+    limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "2/day"}
+    with serving("nginx", large, tmp_path, **limits) as (site, _):
+        for client in range(2, 6):
+            response, body = get(site, source=f"127.0.0.{client}")
+            assert (response.status, body == large.read_bytes()) == (200, True)
+            for path in (tmp_path / "cache").iterdir():
+                path.unlink()

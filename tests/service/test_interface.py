@@ -1,0 +1,126 @@
+"""racedata.service.interface: the page at `/docs`."""
+
+import re
+import shutil
+
+import pytest
+from support import SAMPLE
+from support.answers import client, links_of, words_of
+from support.loads import built, changed
+
+from racedata.service import interface
+from racedata.service.addresses import FILTERS
+from racedata.service.endpoints import ENDPOINTS
+from racedata.service.settings import Settings
+
+BASE = Settings().base_address
+
+
+@pytest.mark.parametrize(("most", "default"), [(2000, 100), (50, 50)])
+def test_the_page_says_the_default_and_the_largest_limit(sample_database, most, default):
+    html = client(sample_database, max_limit=most).get("/docs").text
+    assert f"({default} records by default, at most {most})" in words_of(html)
+
+
+def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample):
+    names = [name for group in interface.EXAMPLES.values() for name in group]
+    assert sorted(names) == sorted(endpoint.name for endpoint in ENDPOINTS)
+    html = sample.get("/docs").text
+    for endpoint in ENDPOINTS:
+        (section,) = re.findall(f'<section id="{endpoint.name}">(.*?)</section>', html, re.S)
+        tables = [{*sample.get(link).json["MRData"]} for link in links_of(section)]
+        assert len(tables) >= 2
+        assert all(endpoint.table in table for table in tables)
+        filters = re.search(r"Filters: ([^.]*)\.(?: Also ([^,]*),)?", section)
+        listed = {*filters[1].split(", "), *(filters[2] or "").split(" and ")} - {""}
+        assert listed == endpoint.rules.filters
+        assert ("Needs a season." in section) == endpoint.rules.needs_season
+
+
+def test_the_page_describes_every_filter_with_an_example_of_its_value(sample):
+    html = sample.get("/docs").text
+    described = re.findall(r"<dt><code>(\w+)/(\w+)</code></dt>", html)
+    assert sorted(name for name, _ in described) == sorted(FILTERS)
+    for name, value in described:
+        assert FILTERS[name](value) is not None
+
+
+def test_the_page_says_what_current_last_and_next_are_now(sample):
+    text = words_of(sample.get("/docs").text)
+    for sentence in (
+        "has results: 2023.",
+        "of a season that has results: 2023/18.",
+        "The race after it: 2023/19.",
+    ):
+        assert sentence in text
+
+
+def test_the_links_of_the_page_are_to_the_race_that_has_most_and_to_its_winner(sample):
+    links = links_of(sample.get("/docs").text)
+    assert f"{BASE}/2023/18/drivers/max_verstappen/pitstops.json" in links
+    assert f"{BASE}/drivers/max_verstappen/circuits/americas/results.json" in links
+
+
+def test_the_links_of_the_page_are_to_a_race_with_results_even_if_another_has_only_its_qualifying(
+    tmp_path,
+):
+    source = shutil.copytree(SAMPLE, tmp_path / "source")
+    for optional in (
+        "sprint_results",
+        "lap_times",
+        "pit_stops",
+        "driver_standings",
+        "constructor_standings",
+    ):
+        (source / f"{optional}.csv").unlink()
+    head, *rows = (source / "results.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    of_1957 = [row for row in rows if row.split(",")[1] == "5"]
+    (source / "results.csv").write_text("".join([head, *of_1957]), encoding="utf-8")
+    app = client(built(source, tmp_path / "racedata.db"))
+    assert f"{BASE}/1957/5/results.json" in links_of(app.get("/docs").text)
+
+
+@pytest.mark.parametrize(
+    ("limits", "text"),
+    [
+        ({}, "4 requests per second and 500 requests per hour"),
+        ({"burst_limit": "off"}, "Each client may send 500 requests per hour."),
+        (
+            {"burst_limit": "1/second", "sustained_limit": "off"},
+            "Each client may send 1 request per second.",
+        ),
+        ({"burst_limit": "off", "sustained_limit": "off"}, "None."),
+    ],
+)
+def test_the_page_says_the_limits(sample_database, limits, text):
+    assert text in words_of(client(sample_database, **limits).get("/docs").text)
+
+
+def test_in_winter_the_page_says_that_next_is_in_the_next_season(database):
+    winter = "UPDATE races SET year = 2024, round = round - 18 WHERE year = 2023 AND round > 18"
+    text = words_of(client(changed(database, winter)).get("/docs").text)
+    for sentence in (
+        "has results: 2023.",
+        "of a season that has results: 2023/18.",
+        "The race after it: 2024/1.",
+    ):
+        assert sentence in text
+
+
+@pytest.mark.parametrize(
+    ("address", "status"),
+    [
+        ("/2023/drivers/nobody/results", 200),  # nothing matches
+        ("/2023/laps/1/seasons", 400),
+        ("/pitstops", 400),
+        ("/2023?limit=x", 400),
+        ("/2023/fish", 404),
+    ],
+)
+def test_the_errors_are_as_the_page_says(sample, address, status):
+    answer = sample.get(BASE + address, status=status)
+    if status == 200:
+        assert answer.json["MRData"]["RaceTable"]["Races"] == []
+    else:
+        assert answer.content_type == "application/problem+json"
+        assert f"<code>{status}</code>" in sample.get("/docs").text
