@@ -16,6 +16,7 @@ from racedata.loader.build import load, load_or_rebuild
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
+from racedata.loader.notes import note_copied
 from racedata.loader.refresh import Refresh, followed
 from racedata.loader.sources import source_at
 
@@ -65,6 +66,16 @@ def test_what_a_refresh_adds_to_a_copy_makes_it_a_database_of_its_own(database, 
     assert database.read_bytes() != other.read_bytes()
     report = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
     assert report[-1].endswith(f" from {other.parent / 'dump'}")  # of which the other was built
+
+
+def test_a_copy_of_an_earlier_version_is_built_again_until_the_other_database_is(database, other):
+    shutil.copy(changed(other, "PRAGMA user_version = 6"), database)
+    note_copied(database, str(other), "")
+    (*_, last) = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
+    assert last.endswith(
+        f"from its own tables, because its source failed: {other} has schema version 6, older than "
+        "this program's, 7; expected a database of racedata with schema version 7, as it was built"
+    )
 
 
 def loops(handler):

@@ -3,6 +3,7 @@ front of both.
 """
 
 import http.client
+import re
 import shutil
 import threading
 import time
@@ -11,8 +12,8 @@ from contextlib import ExitStack, contextmanager
 import pytest
 from support import SAMPLE
 from support.apis import refreshed
-from support.loads import built, without
-from support.processes import OFF, balancer, service, until
+from support.loads import built, run_loader, without
+from support.processes import OFF, balancer, service, site_with_nginx, until
 
 ADDRESS = "/ergast/f1/2023/18/results.json"
 ADDRESSES = (
@@ -131,6 +132,24 @@ def test_a_copy_gives_the_same_answers_with_the_same_tags(machines):
             assert one.headers[name] == other.headers[name], (path, name)
     assert machines.copy() == [
         f"{machines.databases[1]}: nothing new at http://127.0.0.1:{machines.sites[0][1]}/racedata.db"
+    ]
+
+
+def test_a_database_is_copied_through_nginx_and_the_default_limits(
+    sample_database, other_database, tmp_path
+):
+    first, second = (tmp_path / name for name in ("racedata.db", "copy.db"))
+    shutil.copy(sample_database, first)
+    shutil.copy(other_database, second)
+    with site_with_nginx(first, tmp_path, RACEDATA_DOWNLOAD="on") as ((host, port), _):
+        url = f"http://{host}:{port}/racedata.db"
+        loaded = run_loader(url, second, "--replace")
+        assert (loaded.returncode, loaded.stderr) == (0, "")
+        assert second.read_bytes() == first.read_bytes()
+        assert refreshed(second, url)[0] == [f"{second}: nothing new at {url}"]
+    assert re.findall(r'/racedata.db .*?" (\d+)', (tmp_path / "access.log").read_text()) == [
+        "200",
+        "304",
     ]
 
 
