@@ -18,7 +18,7 @@ endif
 # More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench picture lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -76,6 +76,9 @@ test-wheel: dist  ## run the tests of `make test` against the wheel, without the
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
+
+picture: .venv/installed-test .venv/installed-system  ## take the picture in README.md: DATABASE=file (needs Chromium)
+	@.venv/bin/python scripts/picture.py
 
 lint: .venv/installed-test  ## check style, formatting and types
 	@.venv/bin/ruff check --quiet .
@@ -136,11 +139,11 @@ lock: build/lock/build.in  ## take the newest versions into deploy/requirements.
 	@$(LOCK) deploy/requirements.lock --upgrade
 	@$(LOCK_TESTS) tests/requirements.lock --upgrade
 
-# The tests compare the version with that of README.md and of the image, and the lock with setup.cfg.
+# The tests compare the version with that of docs/run.md and of the image, and the lock with setup.cfg.
 release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: version, changelog, documents, lock, wheel, audit, image (needs the network)
 	@grep -m 1 "^## " CHANGELOG.md | grep -qF "[$$(.venv/bin/racedata --version | cut -d " " -f 2)] - 2" || \
 		{ echo "CHANGELOG.md: expected the version of racedata/__init__.py and its date at the top" >&2; exit 1; }
-	@.venv/bin/pytest --quiet tests/test_readme.py tests/test_makefile.py
+	@.venv/bin/pytest --quiet tests/test_documents.py tests/test_makefile.py
 	@cp deploy/requirements.lock build/lock/new.lock && $(LOCK) build/lock/new.lock
 	@cmp -s deploy/requirements.lock build/lock/new.lock || \
 		{ echo "deploy/requirements.lock is not what setup.cfg needs; run: make lock" >&2; exit 1; }

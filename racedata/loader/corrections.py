@@ -1,6 +1,6 @@
 """Applies corrections.csv, the known errors of dumps, to a Stage; notes which were applied.
 
-data/README.md describes the file. The table `corrections` has what was applied.
+docs/data.md describes the file. The table `corrections` has what was applied.
 """
 
 import sqlite3

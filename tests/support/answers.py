@@ -138,3 +138,14 @@ class Description:
             return
         is_text = answer.content_type.startswith("text/")
         self.validate(content["schema"], answer.text if is_text else answer.json)
+
+
+def is_part(part: object, whole: object) -> bool:
+    """Whether an answer has the keys and values of a shortened one, in their order."""
+    if isinstance(part, dict) and isinstance(whole, dict):
+        return [*part] == [key for key in whole if key in part] and all(
+            is_part(part[key], whole[key]) for key in part
+        )
+    if isinstance(part, list) and isinstance(whole, list):
+        return len(part) == len(whole) and all(map(is_part, part, whole))
+    return part == whole

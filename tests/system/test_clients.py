@@ -36,7 +36,9 @@ with warnings.catch_warnings():
 # 25 seconds all together
 pytestmark = [pytest.mark.long(25), pytest.mark.usefixtures("only_this_machine")]
 
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README, CLIENTS = (
+    (ROOT / name).read_text(encoding="utf-8") for name in ("README.md", "docs/clients.md")
+)
 HOST = "http://127.0.0.1:8000"
 
 # FastF1's methods with selectors. A status is a text, because each dump has its own numbers; `_` in
@@ -217,10 +219,10 @@ def fastf1_asks(url, selectors_of, monkeypatch, tmp_path):
 
 @pytest.fixture
 def ergast_py_asks(url, selectors_of, monkeypatch):
-    """Returns the list that ergast-py makes of a call, with the host changed as in README.md."""
+    """Returns the list that ergast-py makes of a call, with the host changed as in the document."""
     # restored after the test
     monkeypatch.setattr(ergast_py.requester, "URITemplate", ergast_py.requester.URITemplate)
-    (block,) = re.findall("    from ergast_py import requester\n(?:    .*\n)+", README)
+    (block,) = re.findall("    from ergast_py import requester\n(?:    .*\n)+", CLIENTS)
     exec(dedent(block).replace(HOST, url.removesuffix("/ergast/f1")), {})
 
     def ask(call, **options):

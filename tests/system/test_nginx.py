@@ -115,7 +115,7 @@ def front(folder, site):
 def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_proxy(
     sample_database, tmp_path, trusts
 ):
-    document = (ROOT / "deploy" / "README.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
     lines = "".join(re.findall(r"^    ((?:set_real_ip|real_ip).*\n)", document, re.M)).replace(
         "192.0.2.10", "127.0.0.1"
     )

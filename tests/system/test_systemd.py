@@ -75,9 +75,9 @@ def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network():
 
 
 def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_path):
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    document = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
     (block,) = re.findall(
-        r"pipx install \. && (install .*\n    printf .*)\n    systemctl --user enable", readme
+        r"pipx install \. && (install .*\n    printf .*)\n    systemctl --user enable", document
     )
     subprocess.run(
         ["sh", "-ec", block],

@@ -16,6 +16,7 @@ from functools import cache
 import pytest
 from falcon.inspect import inspect_routes
 from support import PACKAGE, ROOT
+from support.answers import is_part
 from support.apis import served
 
 from racedata import __version__
@@ -23,24 +24,21 @@ from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS
 from racedata.loader.sources import FROM_DEFAULT, PUBLISHED, f1db, jolpica, source_at
-from racedata.service.addresses import FILTERS
+from racedata.service.addresses import ENDINGS, FILTERS
 from racedata.service.openapi import PARAMETERS
 from racedata.service.settings import Settings, option
 
 VIEW = re.compile(r"^CREATE VIEW (\w+)", re.M)
 RACEDATA = [sys.executable, "-m", "racedata"]
 
+PAGES = ["analysts", "clients", "data", "interface", "run", "settings"]
 NAMES = [
-    "README",
-    "CONTRIBUTING",
-    "docs/interface",
-    "docs/analysts",
-    "docs/clients",
-    "data/README",
-    "deploy/README",
+    *("README.md", "CONTRIBUTING.md", "data/README.md", "deploy/README.md"),
+    *(f"docs/{page}.md" for page in PAGES),
 ]
-DOCUMENTS = {f"{name}.md": (ROOT / f"{name}.md").read_text(encoding="utf-8") for name in NAMES}
-README, INTERFACE = DOCUMENTS["README.md"], DOCUMENTS["docs/interface.md"]
+DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
+README = DOCUMENTS["README.md"]
+ANALYSTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (DOCUMENTS[f"docs/{page}.md"] for page in PAGES)
 BASE = Settings().base_address
 
 VALUES = {name: PARAMETERS[name]["example"] for name in FILTERS}
@@ -65,11 +63,11 @@ OUTSIDE = {"/", "/docs", "/healthz", "/openapi.json"}
 EXAMPLES = {
     BASE + text
     for text in in_code(INTERFACE.partition("## Caching")[0])
-    + in_code(README.partition("## Use it with")[0])
-    if text[0] == "/" and text not in {BASE, *OUTSIDE}
+    if text[0] == "/" and text not in {BASE, "/racedata.db", *OUTSIDE}
 }
 REQUESTS = re.findall(
-    r"""(?:curl '?|")http://127.0.0.1:8000(/ergast[^\s'"]+)""", README + INTERFACE
+    r"""(?:curl '?|"|`|webcal:|https?:)(?://[\w.:]+)?(/ergast/f1/[^\s'"`)]+)""",
+    README + INTERFACE + CLIENTS.partition("## One answer")[0],
 )
 
 
@@ -123,8 +121,13 @@ def test_the_table_of_filters_has_every_filter_that_an_endpoint_takes():
 
 
 def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it():
-    documented = [[cell.replace("`", "") for cell in row] for row in table("Variable", README)[1:]]
-    special = {"WEB_CONCURRENCY": "one per core, at most 8", "RACEDATA_DATABASE": "see above"}
+    documented = [
+        [cell.replace("`", "") for cell in row] for row in table("Variable", SETTINGS)[1:]
+    ]
+    special = {
+        "WEB_CONCURRENCY": "one per core, at most 8",
+        "RACEDATA_DATABASE": "[where it is](run.md#the-database-file)",
+    }
     assert documented == [
         [
             variable,
@@ -147,6 +150,42 @@ def test_a_request_in_a_document_is_answered_with_data(sample, address):
         assert len(answer.text.splitlines()) > 1
     else:
         assert answer.json["MRData"]["total"] != "0"
+
+
+@pytest.mark.parametrize("document", ["README.md", "docs/clients.md"])
+def test_a_shortened_answer_is_part_of_the_real_one(sample, document):
+    before, shown = re.findall(
+        r"(.*?)^```json\n(.*?)^```", DOCUMENTS[document], re.DOTALL | re.MULTILINE
+    )[0]
+    address = re.findall(rf"{BASE}/[^\s'`)]+", before)[-1]
+    answer = sample.get(address, headers={"Host": "127.0.0.1:8000"}).json
+    assert is_part(json.loads(shown), answer)
+
+
+def compared():
+    """What the table of the README says of racedata, by the first cell of a row."""
+    return {row[0]: row[1] for row in table("| racedata", README)[1:]}
+
+
+def test_the_comparison_says_what_the_service_answers():
+    cells = compared()
+    assert cells["Largest page"] == f"{Settings().max_limit:,} records"
+    assert in_code(cells["Calendars and tables"]) == [".ics", ".csv"]
+    assert {*in_code(cells["Calendars and tables"])} < {*ENDINGS}
+    assert cells["Practice and sprint qualifying"] == "yes"
+    assert {"practice", "sprint_qualifying"} <= {*KINDS}
+
+
+def test_the_comparison_has_the_first_season_of_the_recommended_sources():
+    cells = compared()
+    for label, head in {
+        "Results since": "results, standings",
+        "Qualifying since": "qualifying",
+        "Lap times since": "lap timings",
+    }.items():
+        column = HEADS_OF_SOURCES.index(head)
+        rows = [SOURCE_ROWS[name] for name in ("tracinginsights", "f1db")]
+        assert cells[label] == min(row[column] for row in rows if row[column].isdigit())
 
 
 def test_every_endpoint_has_an_example_of_its_own(sample):
@@ -176,7 +215,7 @@ def test_every_endpoint_has_an_example_of_its_own(sample):
 def test_the_line_for_a_monitor_warns_if_a_followed_source_was_not_refreshed_for_two_days(
     built, sources, warned
 ):
-    (line,) = re.findall(r"^    (curl .*healthz \| jq .*)$", DOCUMENTS["deploy/README.md"], re.M)
+    (line,) = re.findall(r"^    (curl .*healthz \| jq .*)$", RUN, re.M)
 
     def time(days):
         return (datetime.now(UTC) - timedelta(days)).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -214,7 +253,7 @@ def help_of(command):
 def test_every_command_that_a_document_shows_exists_with_its_options(document):
     lines = "\n".join(f"  {text}" for text in in_code(DOCUMENTS[document])) + DOCUMENTS[document]
     shown = COMMAND.findall(lines)
-    assert shown or document not in ("README.md", "deploy/README.md")
+    assert shown or document not in ("README.md", "docs/run.md", "docs/data.md")
     for command, arguments in shown:
         assert command in COMMANDS
         for name in re.findall(r"(?<= )--[a-z-]+", arguments.partition(" -- ")[0]):
@@ -236,8 +275,8 @@ def test_every_target_of_make_that_a_document_shows_exists_with_its_variables(do
             assert re.search(rf"\b{name}\b" if has_value else rf"^{name}:", makefile, re.M), word
 
 
-def test_the_readme_names_the_wheel_of_this_version():
-    assert set(re.findall(r"racedata_f1-([\d.]+)-py3", README)) == {__version__}
+def test_the_line_that_installs_the_wheel_names_this_version():
+    assert set(re.findall(r"racedata_f1-([\d.]+)-py3", RUN)) == {__version__}
 
 
 FOLDERS = {
@@ -275,17 +314,16 @@ def test_every_file_that_a_document_names_exists(document):
     assert [path for path in paths - built if not path.exists()] == []
 
 
-PUBLISHED_ROWS = {in_code(row[0])[0]: row for row in table("Name", DOCUMENTS["data/README.md"])[1:]}
-HEADS_OF_SOURCES, *ROWS_OF_SOURCES = table("Source", README)
+PUBLISHED_ROWS = {in_code(row[0])[0]: row for row in table("Name", DATA)[1:]}
+HEADS_OF_SOURCES, *ROWS_OF_SOURCES = table("Source", DATA)
 SOURCE_ROWS = {in_code(row[0])[0]: row for row in ROWS_OF_SOURCES}
 
 
 def test_the_tables_of_sources_have_the_published_ones_with_their_addresses_and_licences():
     assert [*PUBLISHED_ROWS] == [*PUBLISHED] == [*SOURCE_ROWS][: len(PUBLISHED)]
     for name, address in PUBLISHED.items():
-        _, what, licence = PUBLISHED_ROWS[name]
+        _, what, _ = PUBLISHED_ROWS[name]
         assert source_at(address).name == name
-        assert SOURCE_ROWS[name][-1] == licence
         assert address.startswith(tuple(re.findall(r"\]\((http.+?)\)", what)) or name)
     licences = {module.__name__.rpartition(".")[2]: module.LICENCE for module in (f1db, jolpica)}
     assert {name: PUBLISHED_ROWS[name][-1] for name in licences} == licences
@@ -304,17 +342,13 @@ def test_the_table_of_sources_says_which_kinds_of_records_a_refresh_gets_from_ea
 
 
 def test_the_page_for_analysts_says_what_a_row_of_every_table_is():
-    described = {
-        name
-        for row in table("Table", DOCUMENTS["docs/analysts.md"])[1:]
-        for name in in_code(row[0])
-    }
+    described = {name for row in table("Table", ANALYSTS)[1:] for name in in_code(row[0])}
     schema = (PACKAGE / "schema.sql").read_text(encoding="utf-8")
     assert described == {*re.findall(r"^CREATE TABLE (\w+)", schema, re.M)}
 
 
 def test_the_page_for_analysts_names_every_view_once():
-    _, *rows = table("Table", DOCUMENTS["docs/analysts.md"])
+    _, *rows = table("Table", ANALYSTS)
     assert [name for row in rows for name in in_code(row[1])] == VIEW.findall(SCHEMA)
 
 
@@ -333,7 +367,7 @@ def test_every_heading_that_a_document_links_to_exists(document):
 
 
 def test_the_line_for_https_gives_the_only_server_of_nginx_its_name():
-    (command,) = re.findall(r"sed -i '(s/server_name.*?)'", DOCUMENTS["deploy/README.md"])
+    (command,) = re.findall(r"sed -i '(s/server_name.*?)'", RUN)
     site = subprocess.run(
         ["sed", command, ROOT / "deploy" / "nginx.conf"], capture_output=True, text=True
     ).stdout
@@ -341,7 +375,7 @@ def test_the_line_for_https_gives_the_only_server_of_nginx_its_name():
 
 
 def test_the_code_names_each_difference_of_the_interface_where_it_makes_it():
-    numbers = [row[0] for row in table("No.", DOCUMENTS["docs/interface.md"])[1:]]
+    numbers = [row[0] for row in table("No.", INTERFACE)[1:]]
     assert numbers == [f"D{number}" for number in range(1, len(numbers) + 1)]
     cited = {
         number
