@@ -76,7 +76,7 @@ def test_a_kind_has_its_endpoint_in_the_service_in_its_description_and_in_an_api
     assert f"/{{season}}/{{round}}/{kind.endpoint}" in sample.get("/openapi.json").json["paths"]
     assert endpoint.schema in OPENAPI["components"]["schemas"]
     assert API_ENDPOINTS[kind.endpoint].lists == kind.lists
-    assert f'<section id="{kind.endpoint}">' in sample.get("/").text
+    assert f'<section id="{kind.endpoint}">' in sample.get("/docs").text
 
 
 def test_the_sessions_of_the_kinds_exist_and_each_is_in_a_group_of_calendars():

@@ -61,17 +61,17 @@ def test_an_export_loads_as_the_same_database(sources, tmp_path):
     assert_comes_back(built(sources, tmp_path / "racedata.db"), tmp_path)
 
 
-def test_what_was_corrected_comes_back_and_is_not_corrected_twice(dump_database, tmp_path):
+def test_what_was_corrected_comes_back_and_is_not_corrected_twice(full_database, tmp_path):
     again = tmp_path / "again.db"
     lines = load(
-        [str(exported(dump_database, tmp_path / "dump"))],
+        [str(exported(full_database, tmp_path / "dump"))],
         str(again),
         CORRECTIONS,
         lambda text: None,
     )
     assert not any(line.startswith(("corrected", "obsolete")) for line in lines)
     sql = "SELECT * FROM corrections ORDER BY record"
-    assert select(again, sql) == select(dump_database, sql) != []
+    assert select(again, sql) == select(full_database, sql) != []
 
 
 def test_a_value_that_is_no_longer_the_right_one_counts_as_not_corrected(sample_database, tmp_path):
