@@ -29,6 +29,7 @@ from racedata.database import (
     write_checksum,
 )
 from racedata.kinds import KINDS
+from racedata.loader.copies import take
 from racedata.loader.corrections import (
     CORRECTIONS,
     add_corrections_argument,
@@ -37,12 +38,13 @@ from racedata.loader.corrections import (
     store_corrections,
 )
 from racedata.loader.errors import LoadError, Progress, counted
-from racedata.loader.existing import ExistingDatabase
+from racedata.loader.existing import ExistingDatabase, open_read_only
 from racedata.loader.merge import Addition, filled_apart, merge
+from racedata.loader.notes import copied_from, note_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.replacement import copy_attributes, replaced_file, replacement
 from racedata.loader.rules import is_fresher
-from racedata.loader.sources import PUBLISHED, addresses_in, source_at
+from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
 from racedata.loader.tables import COMPUTED, TABLES, Table
@@ -265,6 +267,8 @@ def load(
     If the file cannot be read, it raises LoadError, unless it may `replace` such a file. It also
     raises LoadError, sqlite3.Error or OSError if the load fails.
     """
+    if whole := whole_database(sources or copied_from(Path(database))):
+        return load_whole(whole, database, progress, replace)
     lines, additions = [], []
     with replacement(database) as new, ExitStack() as stack:
         existing = existing_at(database, replace)
@@ -289,6 +293,21 @@ def load(
         report = build(new, fill_base, additions, corrections, is_sample, progress)
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*lines, *report.lines, *report.merged, last]
+
+
+def load_whole(source: Source, database: str, progress: Progress, replace: bool) -> list[str]:
+    """Replaces `database` with another one, as it is, unless that is older. Returns a report."""
+    path = Path(database)
+    if os.path.realpath(source.address) == os.path.realpath(database):
+        raise LoadError(f"{database}: is the database itself; expected another file")
+    with source.copied(progress) as copy, replacement(database) as new, ExitStack() as stack:
+        existing = None if replace else existing_at(database, replace)
+        if existing:
+            stack.enter_context(closing(existing))
+        take(copy, new, existing)
+    note_copied(path, source.name, copy.etag)
+    with closing(open_read_only(path)) as db:
+        return [f"{database}: {seasons_of(db)} from {source.address}"]
 
 
 def existing_at(database: str, replace: bool) -> ExistingDatabase | None:
@@ -387,6 +406,7 @@ def main(arguments: Sequence[str]) -> None:
         metavar="SOURCE",
         help="folder of CSV files, zip of them, http(s) URL of such a zip, or a name: "
         f"{', '.join(PUBLISHED)}; "
+        "or a database: file or URL that ends with .db, which is copied as it is; "
         "the first is the base, the others fill its gaps; "
         "by default, the sources of the existing database, or the sample",
     )
@@ -399,7 +419,8 @@ def main(arguments: Sequence[str]) -> None:
         "--replace",
         action="store_true",
         help="replace even a database that this version cannot read, because it is damaged or a "
-        "newer version built it; records that refreshes added to it are lost",
+        "newer version built it, or one that is newer than the database to copy; records that "
+        "refreshes added to it are lost",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

@@ -12,6 +12,7 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.notes import note_followed
 from racedata.loader.program import progress_of_terminal
 from racedata.loader.replacement import replaced_file
+from racedata.loader.sources import whole_database
 
 
 class ConfiguredSources:
@@ -27,8 +28,9 @@ class ConfiguredSources:
         self.path, self.configured = path, configured
         self.corrections, self.followed = corrections, followed
         self.progress = progress_of_terminal()
-        # with the sources of the database: at the start, but not if it is loaded later
-        self.compares = True
+        # with the sources of the database: at the start, but not if it is loaded later. A whole
+        # database does not say where it was copied from.
+        self.compares = not whole_database(configured)
         self.checked: object = None  # the file that was checked, or loaded
         self.is_noted = False  # that the sources are followed
 

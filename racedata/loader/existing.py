@@ -66,8 +66,10 @@ class ExistingDatabase:
             raise LoadError(str(error)) from None
         self.db = open_read_only(path)
         try:
-            # whether its base is the sample
-            self.is_sample = bool(self.db.execute("SELECT isSample FROM build").fetchone()[0])
+            self.built_at, is_sample = self.db.execute(
+                "SELECT builtAt, isSample FROM build"
+            ).fetchone()
+            self.is_sample = bool(is_sample)  # whether its base is the sample
             # whether a refresh has added records to it
             fetched = self.db.execute("SELECT 1 FROM origins WHERE fetchedAt NOT NULL")
             self.was_refreshed = fetched.fetchone() is not None

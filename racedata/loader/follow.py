@@ -21,6 +21,7 @@ from racedata.loader.processes import Children, Sleep, Waiter
 from racedata.loader.program import fault_text, progress_of_terminal, say
 from racedata.loader.schedule import (
     DAY,
+    FIRST_RETRY,
     LATER,
     Expected,
     after_race,
@@ -51,6 +52,7 @@ class Followed(NamedTuple):
     # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: timedelta | None = None
     is_provisional: bool = False  # whether its records only count until another source has them
+    interval: timedelta | None = None  # how often it is asked; None: when the calendar says so
 
 
 @dataclass
@@ -96,10 +98,11 @@ class Loop:
             self.wait(min(seconds, WAIT_SECONDS))
         try:
             self.refresh_if_needed(each)
-            each.due, each.failures = min(self.next_check(each), each.refreshed + DAY), 0
+            each.failures = 0
+            each.due = min(self.next_check(each), each.refreshed + DAY)
             each.is_refused = False
         except NotYet as error:
-            each.due = self.clock() + LATER
+            each.due = self.clock() + (each.source.interval or LATER)
             if not each.is_refused:  # one line, however long it takes
                 self.complain(error, each.due)
             each.is_refused = True
@@ -116,13 +119,16 @@ class Loop:
         now = self.clock()
         if abs(now - each.refreshed) < DAY:
             asked = to_ask(self.expected_of(each.source), now)
-            if not (asked and each.source.has_news(asked)):
+            if not ((asked or each.source.interval) and each.source.has_news(asked)):
                 return
         if changed := each.source.refresh():
             self.report(changed)
         each.refreshed = now
 
     def next_check(self, each: Following) -> datetime:
+        if each.source.interval:
+            wait = FIRST_RETRY if each.failures else each.source.interval
+            return self.clock() + wait
         return next_check(self.expected_of(each.source), self.clock())
 
     def expected_of(self, source: Followed) -> list[Expected]:

@@ -53,6 +53,25 @@ def note_facts(
     write_notes(database, noted)
 
 
+def note_copied(database: Path, name: str, etag: str) -> None:
+    """Notes that the database is now a copy of another one, and nothing else."""
+    with suppress(OSError), locked(Path(os.path.realpath(database)).parent, wait=True):
+        noted = read_refreshes(database).get(name, {})
+        kept = {key: value for key, value in noted.items() if key in KEPT}
+        checksum = checksum_at_end(database)
+        facts = {"database": checksum, "copied": checksum, "etag": etag}
+        write_notes(database, {name: {**kept, **facts}})
+
+
+def copied_from(database: Path) -> list[str]:
+    """The address of the database that this one is a copy of; none if it is not, or no longer."""
+    with suppress(OSError):  # there may be no database
+        checksum = checksum_at_end(database)
+        noted = read_refreshes(database).items()
+        return [name for name, facts in noted if facts.get("copied") == checksum]
+    return []
+
+
 def note_asked(database: Path, name: str) -> None:
     """Notes that a source was asked successfully."""
     with suppress(OSError), locked(Path(os.path.realpath(database)).parent, wait=True):

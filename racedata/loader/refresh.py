@@ -8,6 +8,7 @@ sources/, and which record wins in rules.py.
 
 import argparse
 import os
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
@@ -18,13 +19,14 @@ from racedata.database import is_older
 from racedata.loader import values
 from racedata.loader.build import build, load_or_rebuild
 from racedata.loader.configured import ConfiguredSources
+from racedata.loader.copies import Copy, take
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
 from racedata.loader.follow import Followed, Preparation, follow
 from racedata.loader.merge import Addition
-from racedata.loader.notes import lacked_races, note_asked, note_facts
+from racedata.loader.notes import lacked_races, note_asked, note_copied, note_facts
 from racedata.loader.processes import Sleep
 from racedata.loader.program import add_database_argument, fault_text, run, say
 from racedata.loader.replacement import replacement
@@ -40,6 +42,7 @@ from racedata.loader.sources import (
     Wanted,
     addresses_in,
     source_at,
+    whole_database,
 )
 from racedata.loader.values import timestamp
 
@@ -124,6 +127,10 @@ class Refresh:
             changes += self.store(source, brought, given)
             given = known.row()
 
+        def take(copy: Copy) -> None:
+            nonlocal changes
+            changes += self.take(source, copy)
+
         wanted = Wanted(
             known,
             self.season,
@@ -133,6 +140,7 @@ class Refresh:
             self.progress,
             self.say,
             store,
+            take,
         )
         where = source.bring(wanted)
         note_asked(self.path, source.name)
@@ -190,6 +198,21 @@ class Refresh:
             return 1
         return 0
 
+    def take(self, source: Source, copy: Copy) -> int:
+        """Replaces the database with a copy of another one. Returns 1 if they differ, else 0."""
+        changes: list[str] | None = None
+        if checksum_at_end(copy.path) != checksum_at_end(self.path):
+            with (
+                replacement(str(self.path), self.waits) as new,
+                closing(ExistingDatabase(self.path)) as existing,
+            ):
+                take(copy, new, existing)
+                changes = existing.differences(new)
+        note_copied(self.path, source.name, copy.etag)
+        for line in changes or ():
+            self.say(line)
+        return int(changes is not None)
+
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
         """Whether the source has lacked all these races for so long that they are cancelled.
 
@@ -225,6 +248,7 @@ def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
         source.publishes_after_race,
         source.after_end,
         source.is_provisional,
+        source.interval,
     )
 
 
@@ -244,7 +268,12 @@ def follow_sources(
         bringing = refresh(sleep, said)
         return followed(bringing.sources[number], bringing, said)
 
-    configured = list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
+    # A whole database replaces whatever was loaded.
+    configured = (
+        addresses
+        if whole_database(addresses)
+        else list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
+    )
     # As in Refresh.run, the preferred source comes last: at first, all are due at once.
     numbered = reversed(list(enumerate(addresses)))
     sources = [(without_query(address), partial(follower, number)) for number, address in numbered]
@@ -297,11 +326,15 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
     ] or FROM_DEFAULT
 
     if parsed.follow:
-        follow_sources(parsed.database, addresses, parsed.corrections, parent)
+        try:
+            follow_sources(parsed.database, addresses, parsed.corrections, parent)
+        except LoadError as error:
+            sys.exit(f"racedata refresh: {error}")
         return
 
     def work(progress: Progress) -> list[str]:
         faults: list[str] = []
+        whole_database(addresses)
         refresh = Refresh(
             parsed.database,
             addresses,

@@ -18,7 +18,7 @@ class Parser:
         repeats: bool = False,
     ) -> None:
         self.expected = expected  # for messages: `expected …`
-        self.fullmatch = re.compile(pattern).fullmatch
+        self.pattern, self.fullmatch = pattern, re.compile(pattern).fullmatch
         self.convert = convert  # turns a text that matches into the value; may raise ValueError too
         # whether to remember values, because the column has few distinct texts
         self.repeats = repeats

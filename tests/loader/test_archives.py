@@ -58,14 +58,6 @@ def test_a_source_that_cannot_be_reached_is_refused_with_the_reason(tmp_path):
             contents(tmp_path / name)
 
 
-def test_a_database_is_no_source(sample_database):
-    with refused(
-        f"{sample_database}: a database that racedata has built; "
-        "expected what it was built from, a folder"
-    ):
-        contents(sample_database)
-
-
 def test_a_folder_with_several_dumps_is_refused(tmp_path):
     for year in ("2024", "2025"):
         shutil.copytree(SAMPLE, tmp_path / year)

@@ -16,7 +16,7 @@ from support.processes import children_of, following, has_ended, until
 from support.season import Season, SimulatedApi, SimulatedF1db
 
 from racedata.database import read_refreshes
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.follow import Followed, Loop, Preparation
 from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
 from racedata.loader.signals import END_SIGNALS
@@ -177,6 +177,30 @@ def test_a_source_is_refreshed_at_once_if_the_clock_is_set_back_while_it_waits()
     with pytest.raises(KeyboardInterrupt):
         Loop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
     assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:10 new", "03 Dec 12:10 new"]
+
+
+def test_a_source_with_an_interval_is_asked_that_often_whatever_the_calendar_says():
+    news = iter([False, False, True, False])
+    one = source(failing(0, "new"), has_news=lambda asked: next(news, False))
+    lines = said(1, one._replace(interval=timedelta(minutes=10)))
+    assert lines == ["12:00 new", "12:30 new"]
+
+
+def test_a_source_with_an_interval_is_asked_five_minutes_after_each_failure():
+    lines = said(0.3, source(failing(3, "new"))._replace(interval=timedelta(minutes=1)))
+    assert lines == ["12:00 down 12:05", "12:05 down 12:10", "12:10 down 12:15", "12:15 new"]
+
+
+def test_a_source_with_an_interval_that_refuses_is_asked_after_the_interval():
+    refusals = iter([NotYet("busy")] * 4)
+
+    def refresh():
+        if refusal := next(refusals, None):
+            raise refusal
+        return "new"
+
+    lines = said(1, source(refresh)._replace(interval=timedelta(minutes=2)))
+    assert lines == ["12:00 busy 12:02", "12:08 new"]
 
 
 def test_a_source_is_asked_only_for_kinds_that_it_publishes():

@@ -276,3 +276,29 @@ class Redis:
     def kill(self) -> None:
         self.process.kill()
         self.process.wait()
+
+
+@contextmanager
+def balancer(folder: Path, method: str, machines: Sequence[Site]) -> Iterator[Site]:
+    """An nginx that passes requests on to machines; yields its (host, port).
+
+    `method` is how it chooses one: a directive of nginx. `X-Machine` in an answer names it.
+    """
+    site, servers = ("127.0.0.1", free_port()), " ".join(f"server {h}:{p};" for h, p in machines)
+    (folder / "balancer.conf").write_text(
+        f"daemon off; pid {folder}/balancer.pid; error_log {folder}/balancer.log;"
+        "events { worker_connections 2000; } http { access_log off;"
+        f"upstream machines {{ {method} {servers} }}"
+        f"server {{ listen {site[0]}:{site[1]}; location / {{ proxy_pass http://machines;"
+        "proxy_set_header Host $http_host; proxy_set_header X-Forwarded-For $remote_addr;"
+        "add_header X-Machine $upstream_addr; } } }"
+    )
+    process = subprocess.Popen(
+        ["nginx", "-c", folder / "balancer.conf", "-e", folder / "balancer.log"]
+    )
+    try:
+        until(lambda: listens(site))
+        yield site
+    finally:
+        process.terminate()
+        process.wait(timeout=20)

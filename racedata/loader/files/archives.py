@@ -3,7 +3,6 @@
 import hashlib
 import os
 import re
-import shlex
 import tempfile
 import zipfile
 import zlib
@@ -13,7 +12,6 @@ from pathlib import Path
 from typing import IO, NamedTuple
 from urllib.request import BaseHandler
 
-from racedata.database import is_replaceable
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath
 from racedata.loader.files.download import HTTP, download, without_query
@@ -72,13 +70,6 @@ def opened(
     elif os.path.isdir(source):
         yield Dump(source, dump_in(Path(source), source, recognised_by), None)
     elif os.path.isfile(source):
-        if os.path.getsize(source) and is_replaceable(Path(source)):
-            what = (
-                "a database that racedata has built; "
-                "expected what it was built from, a folder of CSV files or a zip"
-            )
-            hint = f"to serve it: racedata serve --database {shlex.quote(source)}"
-            raise LoadError(f"{source}: {what}; {hint}")
         with open(source, "rb") as file, unzipped(file, source, recognised_by) as dump:
             yield dump
     else:

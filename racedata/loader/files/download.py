@@ -124,24 +124,29 @@ def download(
     size: int = DOWNLOAD_BYTES,
     expected: str = "the zip of a dump",
     handlers: Sequence[urllib.request.BaseHandler] = (),
+    method: str = "GET",
 ) -> None:
     """Copies the content of `url` into `file`. `expected` names it in errors; `handlers` are those
-    of urllib.
+    of urllib. With the method HEAD, there is no content.
 
     Raises NotDownloaded if it takes more than `seconds`, or LoadError if it has more than `size`
     bytes.
     """
     check_address(url, "the URL of a dump")
     place = without_query(url)
+    too_large = LoadError(f"{place}: more than {size:,} bytes; expected {expected}")
     try:
         opener = urllib.request.build_opener(Redirects, *handlers)
-        with time_limit(seconds), opener.open(url, timeout=30) as response:
+        request = urllib.request.Request(url, method=method)
+        with time_limit(seconds), opener.open(request, timeout=30) as response:
+            if (response.length or 0) > size:
+                raise too_large
             # read1 returns what has arrived, so that a slow download shows progress too.
             while block := response.read1(1 << 16):
                 file.write(block)
                 progress(f"downloading: {file.tell():,} bytes")
                 if file.tell() > size:
-                    raise LoadError(f"{place}: more than {size:,} bytes; expected {expected}")
+                    raise too_large
             if response.length:  # bytes of Content-Length that did not arrive
                 raise NotDownloaded(
                     f"{place}: the connection ended {response.length:,} bytes before the file did"

@@ -1,8 +1,10 @@
 """The list of sources. The rest of the loader knows this package, and no module in it."""
 
 import os
+from collections.abc import Sequence
 
 from racedata.loader.errors import LoadError
+from racedata.loader.files.download import without_query
 from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
 from racedata.loader.sources.database import DatabaseSource
@@ -33,11 +35,15 @@ __all__ = [
     "addresses_in",
     "second_opinion",
     "source_at",
+    "whole_database",
     "write_dump",
 ]
 
 # The sorts of sources. The first one that an address fits is used.
-SORTS: tuple[type[Source], ...] = (JolpicaDump, F1dbRelease, OpenF1, ApiSource, DumpSource)
+SORTS: tuple[type[Source], ...] = (
+    *(JolpicaDump, F1dbRelease, OpenF1),
+    *(DatabaseSource, ApiSource, DumpSource),
+)
 
 NAMES = (*PUBLISHED, OPENF1)  # of sources, which no file can have as its address
 
@@ -45,7 +51,8 @@ NAMES = (*PUBLISHED, OPENF1)  # of sources, which no file can have as its addres
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)
 FROM = (
     "base address of an API in Ergast's format, f1db, openf1, or a dump such as a zip of f1db; "
-    f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db, then openf1)"
+    f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db, then openf1). "
+    "Or a database, such as https://f1.example.org/racedata.db: it replaces this one as it is"
 )
 
 
@@ -70,11 +77,20 @@ def source_at(address: str, pace: Pace | None = None) -> Source:
     return next(source for sort in SORTS if (source := sort.at(address, pace)))
 
 
-def second_opinion(text: str) -> Source:
-    """The source in an argument, which may also be a database. Raises LoadError if it names
-    several.
+def whole_database(addresses: Sequence[str]) -> Source | None:
+    """The database that replaces ours, if one of these addresses is that of one. Raises LoadError
+    if there are others.
     """
+    sources = [source for source in map(source_at, addresses) if source.is_whole]
+    if sources and len(addresses) > 1:
+        what = "is a whole database, which replaces ours"
+        raise LoadError(f"{without_query(sources[0].address)} {what}; expected no other source")
+    return sources[0] if sources else None
+
+
+def second_opinion(text: str) -> Source:
+    """The source in an argument. Raises LoadError if it names several."""
     addresses = addresses_in(text)
     if len(addresses) != 1:
         raise LoadError(f"--against {text!r}: expected one source")
-    return DatabaseSource.at(addresses[0], Pace()) or source_at(addresses[0])
+    return source_at(addresses[0])

@@ -9,8 +9,6 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC
-from email.utils import parsedate_to_datetime
 from http.client import HTTPException
 from typing import Any, NamedTuple
 
@@ -18,7 +16,7 @@ from racedata import __version__
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.download import Redirects, check_address, time_limit
 from racedata.loader.sources.api_rows import Json
-from racedata.loader.sources.pace import Pace
+from racedata.loader.sources.pace import Pace, retry_after
 from racedata.loader.tables import API_ENDPOINTS
 from racedata.loader.values import whole_number
 
@@ -26,7 +24,6 @@ JOLPICA = "https://api.jolpi.ca/ergast/f1"
 
 # For an answer with status 429 or 503.
 TRIES = 5
-WAIT_SECONDS = 30  # if it has no Retry-After
 MAX_WAIT_SECONDS = 600
 
 ANSWER_SECONDS = 60
@@ -113,7 +110,7 @@ class Client:
                     raise WrongStatus(url, status) from None
             finally:
                 self.pace.end()
-            seconds = self.retry_after(header)
+            seconds = retry_after(header, self.pace.now())
             if seconds is None:
                 what = (
                     f"status {status} with Retry-After {str(header)[:80]!r}; "
@@ -146,22 +143,6 @@ class Client:
                     f"{url}: the connection ended {response.length:,} bytes before the answer did"
                 )
             return body
-
-    def retry_after(self, value: str | None) -> float | None:
-        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
-        else None.
-        """
-        if value is None:
-            return WAIT_SECONDS
-        if whole_number.fullmatch(value.strip()):
-            return int(value)
-        try:
-            date = parsedate_to_datetime(value)
-        except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
-            return None
-        return max(
-            0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.pace.now()
-        )
 
 
 class Api(Client):

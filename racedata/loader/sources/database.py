@@ -1,27 +1,221 @@
-"""A database that racedata has built, as a source for comparisons."""
+"""A database that racedata has built, in a file or at a URL. It is taken as a whole."""
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import io
+import re
+import shutil
+import urllib.request
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
+from datetime import timedelta
+from http.client import HTTPMessage, HTTPResponse
 from pathlib import Path
-from typing import Self
+from typing import IO, Never, Self
 
+from racedata import __version__
 from racedata.database import OLDEST_VERSION, is_replaceable
-from racedata.loader.errors import Progress
-from racedata.loader.existing import ExistingDatabase
-from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Fill, Source
+from racedata.loader.copies import Copy
+from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.existing import ExistingDatabase, checksum_at_end
+from racedata.loader.files.download import (
+    DOWNLOAD_BYTES,
+    DOWNLOAD_SECONDS,
+    HTTP,
+    download,
+    without_query,
+)
+from racedata.loader.foreign import EXPECTED, Refused, check_foreign
+from racedata.loader.schedule import Expected
+from racedata.loader.sources.pace import Pace, retry_after
+from racedata.loader.sources.source import Fill, Known, Source, Wanted
+from racedata.loader.temporary import temporary_folder
+
+SUFFIX = ".db"
+QUESTION_SECONDS = 60
+
+
+class Unchanged(Exception):
+    """The database at an address has one of the entity tags that it was asked for."""
+
+    def __init__(self, etag: str) -> None:
+        super().__init__(etag)
+        self.etag = etag
 
 
 class DatabaseSource(Source):
-    """A database file."""
+    """A database."""
+
+    is_whole = True
+    interval = timedelta(minutes=1)
+
+    def __init__(self, address: str, pace: Pace) -> None:
+        super().__init__(address, pace)
+        self.etag = ""  # of the latest answer
+        self.refused = "", ""  # the entity tag of a database that cannot be used, and why
+        self.not_before = pace.clock()  # as Retry-After said
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
-        path = Path(address)
-        is_database = path.is_file() and path.stat().st_size and is_replaceable(path)
+        if HTTP.match(address):
+            return cls(address, pace) if without_query(address).endswith(SUFFIX) else None
+        path, is_database = Path(address), False
+        with suppress(OSError):  # a source that cannot be read is reported later
+            is_database = not path.is_dir() and (
+                path.suffix == SUFFIX
+                or (path.is_file() and path.stat().st_size > 0 and is_replaceable(path))
+            )
         return cls(address, pace) if is_database else None
 
     @contextmanager
     def opened(self, progress: Progress) -> Iterator[Fill]:
-        with closing(ExistingDatabase(Path(self.address), OLDEST_VERSION)) as existing:
-            yield existing.fill
+        """For comparisons: even a file of an earlier version."""
+        if HTTP.match(self.address):
+            with (
+                self.copied(progress) as copy,
+                closing(ExistingDatabase(copy.path, OLDEST_VERSION)) as existing,
+            ):
+                yield existing.fill
+        else:
+            with closing(ExistingDatabase(Path(self.address), OLDEST_VERSION)) as existing:
+                yield existing.fill
+
+    @contextmanager
+    def copied(self, progress: Progress, etags: Sequence[str] = ()) -> Iterator[Copy]:
+        """A checked copy in a temporary folder. Raises Unchanged if it has one of these tags."""
+        with temporary_folder("racedata-", "racedata.db") as folder:
+            path = folder / "racedata.db"
+            with path.open("wb") as file:
+                self.fetch(file, etags, progress)
+            progress("checking the database")
+            check_foreign(path, without_query(self.address))
+            yield Copy(path, self.address, self.etag)
+
+    def fetch(
+        self, file: IO[bytes], etags: Sequence[str], progress: Progress, method: str = "GET"
+    ) -> None:
+        """Writes the database to a file, and notes its entity tag. With HEAD, it only asks."""
+        if not HTTP.match(self.address):
+            self.read(Path(self.address), file, etags, method)
+            return
+        if (wait := self.not_before - self.pace.clock()) > 0:
+            raise NotYet(f"{without_query(self.address)}: try again in {wait:,.0f} seconds")
+        conditional = Conditional(self, etags)
+        download(
+            self.address,
+            file,
+            progress,
+            seconds=QUESTION_SECONDS if method == "HEAD" else DOWNLOAD_SECONDS,
+            expected=EXPECTED,
+            handlers=[conditional],
+            method=method,
+        )
+
+    def read(self, path: Path, file: IO[bytes], etags: Sequence[str], method: str) -> None:
+        """Does the same for a file on this machine."""
+        if not path.is_file():
+            what = "is not a file" if path.exists() else "is missing"
+            raise LoadError(f"{path} {what}; expected {EXPECTED}")
+        if path.stat().st_size > DOWNLOAD_BYTES:
+            raise LoadError(f"{path}: more than {DOWNLOAD_BYTES:,} bytes; expected {EXPECTED}")
+        with suppress(OSError):  # of a file that is too short
+            self.etag = quoted(checksum_at_end(path))
+        if self.etag in etags:
+            raise Unchanged(self.etag)
+        if method == "GET":
+            with path.open("rb") as source:
+                shutil.copyfileobj(source, file)
+
+    def etags(self, known: Known) -> list[str]:
+        """The entity tags of what is not to be sent: our database, and one that cannot be used.
+
+        racedata's own is the checksum. Another server may have its own for the same file.
+        """
+        noted = (known.notes() or {}).get("etag")
+        found = [quoted(checksum_at_end(known.path)), noted, self.refused[0]]
+        return list(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
+
+    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+        if self.not_before > self.pace.clock():
+            return False
+        try:
+            self.fetch(io.BytesIO(), self.etags(known), progress, method="HEAD")
+        except Unchanged:
+            return False
+        return bool(self.etag)  # without one, only a download would tell: once a day
+
+    def bring(self, wanted: Wanted) -> str:
+        place = without_query(self.address)
+        if wanted.season:
+            raise LoadError(f"{place}: a database is taken as a whole; expected no --season")
+        try:
+            with self.copied(wanted.progress, self.etags(wanted.known)) as copy:
+                wanted.take(copy)
+        except Unchanged as unchanged:
+            if unchanged.etag == self.refused[0]:
+                raise Refused(self.refused[1]) from None
+        except Refused as error:
+            self.refused = self.etag, str(error)
+            raise
+        return f" at {place}"
+
+
+def quoted(checksum: str) -> str:
+    return f'"{checksum}"'
+
+
+def entity_tag(headers: HTTPMessage) -> str:
+    """The entity tag of an answer; empty if it has none that can be sent back."""
+    tag: str = headers.get("ETag", "")
+    return tag if re.fullmatch('(W/)?"[!#-~]{1,200}"', tag) else ""
+
+
+class Conditional(urllib.request.BaseHandler):
+    """Asks only for what has none of some entity tags, and reads what a server says about that."""
+
+    def __init__(self, source: DatabaseSource, etags: Sequence[str]) -> None:
+        self.source, self.etags = source, etags
+
+    def http_request(self, request: urllib.request.Request) -> urllib.request.Request:
+        request.add_unredirected_header("User-agent", f"racedata/{__version__} (+refresh)")
+        if self.etags:
+            request.add_unredirected_header("If-none-match", ", ".join(self.etags))
+        return request
+
+    def http_response(
+        self, request: urllib.request.Request, response: HTTPResponse
+    ) -> HTTPResponse:
+        self.source.etag = entity_tag(response.headers)
+        if self.source.etag in self.etags:  # some servers have entity tags, but never answer 304
+            response.close()
+            raise Unchanged(self.source.etag)
+        return response
+
+    https_request, https_response = http_request, http_response
+
+    def http_error_304(
+        self,
+        request: urllib.request.Request,
+        response: IO[bytes],
+        code: int,
+        reason: str,
+        headers: HTTPMessage,
+    ) -> Never:
+        response.close()
+        raise Unchanged(entity_tag(headers))
+
+    def http_error_429(
+        self,
+        request: urllib.request.Request,
+        response: IO[bytes],
+        code: int,
+        reason: str,
+        headers: HTTPMessage,
+    ) -> None:
+        pace = self.source.pace
+        seconds = retry_after(headers.get("Retry-After"), pace.now())
+        if seconds is not None:
+            response.close()
+            self.source.not_before = pace.clock() + seconds
+            what = f"status {code}: try again in {seconds:,.0f} seconds"
+            raise NotYet(f"{without_query(self.source.address)}: {what}")
+
+    http_error_503 = http_error_429

@@ -3,11 +3,15 @@
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
+from datetime import UTC
+from email.utils import parsedate_to_datetime
 
 from racedata.loader.errors import Progress
+from racedata.loader.values import whole_number
 
 # How many requests, in how many seconds: the limits of Jolpica-F1. A source may set its own.
 PACE = ((4, 1), (500, 3600))
+WAIT_SECONDS = 30  # after a refusal without Retry-After
 
 
 class Pace:
@@ -51,3 +55,18 @@ class Pace:
 
     def end(self) -> None:
         self.ends.append(self.clock())
+
+
+def retry_after(value: str | None, now: float) -> float | None:
+    """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
+    None if it has neither.
+    """
+    if value is None:
+        return WAIT_SECONDS
+    if whole_number.fullmatch(value.strip()):
+        return int(value)
+    try:
+        date = parsedate_to_datetime(value)
+    except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
+        return None
+    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)

@@ -7,6 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple, Self
 
+from racedata.loader.copies import Copy
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.notes import facts_noted
@@ -56,6 +57,7 @@ class Wanted(NamedTuple):
     progress: Progress
     say: Callable[[str], object]
     store: Callable[[Brought], None]  # stores it at once. Raises one of FAULTS
+    take: Callable[[Copy], None]  # replaces the database at once. Raises one of FAULTS
 
 
 class Source:
@@ -71,6 +73,10 @@ class Source:
     is_provisional: ClassVar[bool] = False
     # whether its records replace the records of any load
     is_fresher_than_loads: ClassVar[bool] = False
+    # whether it is a whole database, which replaces ours as it is
+    is_whole: ClassVar[bool] = False
+    # how often it is asked while it is followed; None: when the calendar says so
+    interval: ClassVar[timedelta | None] = None
 
     def __init__(self, address: str, pace: Pace) -> None:
         self.address, self.pace = address, pace
@@ -87,6 +93,10 @@ class Source:
 
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
         """Opens the source to be read whole: gives the function that fills a Stage."""
+        raise NotImplementedError
+
+    def copied(self, progress: Progress) -> AbstractContextManager[Copy]:
+        """If it is a whole database: a copy of it, which was checked."""
         raise NotImplementedError
 
     def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:

@@ -1,0 +1,51 @@
+"""Takes a whole database as it is, byte for byte: then both give the same answers.
+
+Which one may replace ours is decided here. Whether its content is right is in foreign.py.
+"""
+
+import os
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+from racedata.database import COMMAND
+from racedata.loader.existing import ExistingDatabase
+from racedata.loader.files.download import without_query
+from racedata.loader.foreign import Refused
+from racedata.loader.values import utc_now
+
+
+class Copy(NamedTuple):
+    """A copy of another database, which was checked."""
+
+    path: Path
+    address: str  # of the other database
+    etag: str  # its entity tag there; empty if it has none
+
+
+def take(copy: Copy, new: Path, existing: ExistingDatabase | None) -> None:
+    """Writes the copy to `new`. Raises Refused if it may not replace the existing database."""
+    if existing:
+        check_age(copy, existing)
+    with copy.path.open("rb") as source, new.open("wb") as target:
+        shutil.copyfileobj(source, target)
+        target.flush()
+        os.fsync(target.fileno())
+
+
+def check_age(copy: Copy, existing: ExistingDatabase) -> None:
+    """Raises Refused if clients would get older answers: from an older database, or the sample."""
+    with closing(ExistingDatabase(copy.path)) as other:
+        built_at, is_sample = other.built_at, other.is_sample
+    if is_sample < existing.is_sample:
+        return
+    if is_sample > existing.is_sample:
+        fault = "is only the sample; expected the data itself"
+    # If our clock was ahead, every database would be older for a long time.
+    elif built_at < existing.built_at <= utc_now():
+        fault = f"was built at {built_at}; expected a time from {existing.built_at} on, as ours"
+    else:
+        return
+    what_to_do = f"to take it all the same: {COMMAND} load {without_query(copy.address)} --replace"
+    raise Refused(f"{without_query(copy.address)} {fault}; {what_to_do}")

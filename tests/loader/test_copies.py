@@ -1,0 +1,366 @@
+"""racedata.loader.copies and sources.database: a database replaces ours as it is, or not at all."""
+
+import json
+import shutil
+
+import pytest
+from support import SAMPLE
+from support.apis import hurried, refreshed
+from support.files import answer, served_file
+from support.loads import assert_refused, built, changed, refused, run_loader, without
+from support.processes import following, until
+
+from racedata.database import read_refreshes, refreshes_path
+from racedata.loader.against import compare
+from racedata.loader.build import load, load_or_rebuild
+from racedata.loader.configured import ConfiguredSources
+from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.errors import LoadError
+from racedata.loader.notes import note_copied
+from racedata.loader.refresh import Refresh, followed
+from racedata.loader.sources import source_at
+
+LATER = "UPDATE build SET builtAt = '2099-01-01T00:00:00Z'"  # for a clock that is ahead
+EARLIER = "UPDATE build SET builtAt = '2020-01-01T00:00:00Z'"
+NO_SAMPLE = "UPDATE build SET isSample = 0"
+
+
+@pytest.fixture
+def other(sample_database, tmp_path):
+    """A database that is no sample, with one race less than the sample."""
+    source = without(SAMPLE, tmp_path / "dump", 2023, 18)
+    return changed(built(source, tmp_path / "other.db"), NO_SAMPLE)
+
+
+def loaded(source, database, **options):
+    return load([str(source)], str(database), CORRECTIONS, lambda text: None, **options)
+
+
+# Loading.
+
+
+def test_a_database_is_loaded_byte_for_byte(tmp_path, other):
+    database = tmp_path / "x.db"
+    report = f"{database}: 1957 to 2023 (5 seasons, 88 races) from {other}"
+    assert loaded(other, database) == [report]
+    assert database.read_bytes() == other.read_bytes()
+    assert [path.name for path in tmp_path.iterdir() if path.name.startswith(".")] == []
+    other.write_bytes(built(SAMPLE, tmp_path / "new.db").read_bytes())
+    changed(other, NO_SAMPLE)
+    # It is what the next load without sources takes.
+    assert load_or_rebuild(str(database), CORRECTIONS, lambda text: None) == [report]
+    assert database.read_bytes() == other.read_bytes()
+
+
+def test_a_database_is_loaded_from_a_url(database, other):
+    with served_file(other.read_bytes()) as server:
+        run = run_loader(f"{server.url}?key=1", database)
+    assert (run.returncode, run.stderr) == (0, "")
+    assert run.stdout.startswith(f"{database}: 1957 to 2023 (5 seasons, 88 races) from http:")
+    assert database.read_bytes() == other.read_bytes()
+
+
+def test_what_a_refresh_adds_to_a_copy_makes_it_a_database_of_its_own(database, other):
+    loaded(other, database)
+    refreshed(database, str(SAMPLE))
+    assert database.read_bytes() != other.read_bytes()
+    report = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
+    assert report[-1].endswith(f" from {other.parent / 'dump'}")  # of which the other was built
+
+
+def test_a_copy_of_an_earlier_version_is_built_again_until_the_other_database_is(database, other):
+    shutil.copy(changed(other, "PRAGMA user_version = 6"), database)
+    note_copied(database, str(other), "")
+    (*_, last) = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
+    assert last.endswith(
+        f"from its own tables, because its source failed: {other} has schema version 6, older than "
+        "this program's, 7; expected a database of racedata with schema version 7, as it was built"
+    )
+
+
+def loops(handler):
+    answer(302, Location=handler.path)(handler)
+
+
+def endless(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(bytes(1 << 20))
+
+
+def cut_off(content):
+    def send(handler):
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content[: len(content) // 2])
+
+    return send
+
+
+FAULTS = {
+    "not found": (answer(404), "Not Found"),
+    "HTML": (answer(200, b"<!doctype html>"), "is not an SQLite database; expected"),
+    "nothing": (answer(200), "is not an SQLite database"),
+    "10 GB": (answer(200, Content_Length=str(10**10)), "more than 200,000,000 bytes; expected"),
+    "a loop": (loops, "redirect error that would lead to an infinite loop"),
+    "a file": (answer(302, Location="file:///etc/passwd"), "redirects to 'file'"),
+    "refused": (answer(503), "status 503: try again in 30 seconds"),
+    "garbage": (lambda handler: handler.wfile.write(b"?" * 99), "?; expected a database"),
+}
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_wrong_answer_is_refused_in_one_line(database, name):
+    fault, said = FAULTS[name]
+    with served_file(b"") as server:
+        server.fault = fault
+        assert_refused(server.url, database, server.url, said)
+
+
+def test_an_answer_that_is_cut_off_is_refused(database, other):
+    with served_file(b"") as server:
+        server.fault = cut_off(other.read_bytes())
+        assert_refused(server.url, database, "the connection ended", "before the file did")
+
+
+def test_an_endless_answer_ends_at_the_limit(database):
+    with served_file(b"") as server:
+        server.fault = endless
+        assert_refused(server.url, database, "more than 200,000,000 bytes; expected a database")
+
+
+def test_a_database_that_does_something_when_it_is_read_is_refused(database, other):
+    endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+    changed(other, "DROP TABLE row_counts", f"CREATE VIEW row_counts AS {endless}")
+    with served_file(other.read_bytes()) as server:
+        assert_refused(server.url, database, f"{server.url}: has view 'row_counts'; expected")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("missing.db", None, "is missing; expected a database of racedata"),
+        ("text.db", b"not a database", "is not an SQLite database"),
+        ("folder.db/x.db", None, "is missing"),
+    ],
+)
+def test_a_wrong_file_is_refused_in_one_line(tmp_path, database, name, content, said):
+    path = tmp_path / name
+    if content:
+        path.write_bytes(content)
+    assert_refused(path, database, f"{path} {said}")
+
+
+def test_a_whole_database_is_named_alone(database, other):
+    said = f"{other} is a whole database, which replaces ours; expected no other source"
+    assert_refused(f"{other} f1db", database, said)
+    with refused(database), following(database, "--from", str(other), "--from", "f1db") as follow:
+        _, errors = follow.communicate(timeout=20)
+    assert (errors, follow.returncode) == (f"racedata refresh: {said}\n", 1)
+
+
+def test_the_database_is_no_source_of_itself(database):
+    assert_refused(database, database, "is the database itself; expected another file")
+
+
+# Which may replace which.
+
+
+def test_an_older_database_replaces_none_unless_it_is_told_to(database, other):
+    changed(database, NO_SAMPLE)
+    changed(other, EARLIER)
+    said = "was built at 2020-01-01T00:00:00Z; expected a time from"
+    assert_refused(other, database, said, f"racedata load {other} --replace")
+    with refused(database), pytest.raises(LoadError, match=said):
+        refreshed(database, str(other))
+    loaded(other, database, replace=True)
+    assert database.read_bytes() == other.read_bytes()
+
+
+def test_an_older_database_replaces_the_sample_and_one_of_a_clock_that_was_ahead(database, other):
+    changed(other, EARLIER)
+    loaded(other, database)
+    assert database.read_bytes() == other.read_bytes()
+    changed(database, LATER)
+    loaded(other, database)
+    assert database.read_bytes() == other.read_bytes()
+
+
+def test_the_sample_replaces_only_the_sample(tmp_path, database, other):
+    sample = shutil.copy(database, tmp_path / "sample.db")
+    loaded(sample, database)
+    loaded(other, database)
+    with pytest.raises(LoadError, match=f"{sample} is only the sample; expected the data itself"):
+        loaded(sample, database)
+
+
+# Refreshing.
+
+
+def test_one_request_tells_that_nothing_is_new(database, other):
+    with served_file(other.read_bytes()) as server:
+        said, _ = refreshed(database, server.url)
+        assert said[-1] == f"{database}: new data at {server.url}"
+        assert database.read_bytes() == other.read_bytes()
+        before = database.stat()
+        said, _ = refreshed(database, server.url)
+    assert said == [f"{database}: nothing new at {server.url}"]
+    assert server.asked == [("GET", 200), ("GET", 304)]
+    assert database.stat() == before
+    assert "refreshedAt" in read_refreshes(database)[server.url]
+
+
+def test_the_checksum_of_the_database_is_enough_to_ask(database, other):
+    with served_file(other.read_bytes()) as server:
+        shutil.copy(other, database)
+        refreshed(database, server.url)
+    assert server.asked == [("GET", 304)]
+
+
+def test_another_servers_entity_tag_is_kept(database, other):
+    with served_file(other.read_bytes()) as server:
+        server.etag = '"its-own"'
+        refreshed(database, server.url)
+        refreshed(database, server.url)
+    assert server.asked == [("GET", 200), ("GET", 304)]
+    assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}", "its-own"'
+
+
+def test_of_a_server_without_entity_tags_the_same_database_changes_nothing(database, other):
+    with served_file(other.read_bytes()) as server:
+        server.etag = ""
+        refreshed(database, server.url)
+        before = database.stat()
+        assert refreshed(database, server.url)[0] == [f"{database}: nothing new at {server.url}"]
+        # A follower asks each minute, and must not download each minute.
+        assert not has_news(database, server.url)
+    assert server.asked == [("GET", 200), ("GET", 200), ("HEAD", 200)]
+    assert database.stat() == before
+
+
+@pytest.mark.parametrize("tag", ["without quotes", '"a\r\n b"', f'"{"x" * 201}"'])
+def test_an_entity_tag_that_cannot_be_sent_back_is_ignored(database, other, tag):
+    with served_file(other.read_bytes()) as server:
+        server.etag = tag
+        refreshed(database, server.url)
+        refreshed(database, server.url)
+    assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}"'
+
+
+def test_a_database_at_a_url_is_compared(database, other):
+    with served_file(other.read_bytes()) as server:
+        _, lines = compare(database, server.url, lambda text: None)
+        server.publish(b"")
+        with pytest.raises(LoadError, match="is not an SQLite database"):
+            compare(database, server.url, lambda text: None)
+    assert lines
+
+
+def has_news(database, url):
+    refresh = Refresh(
+        str(database), [url], None, None, lambda text: None, lambda text: None, hurried
+    )
+    return refresh.has_news(refresh.sources[0], [])
+
+
+def test_a_single_season_of_a_database_cannot_be_fetched(database, other):
+    with refused(database), pytest.raises(LoadError, match="as a whole; expected no --season"):
+        refreshed(database, str(other), season=2023)
+
+
+class FollowedServer:
+    """A server as a follower asks it, and what that says."""
+
+    def __init__(self, database, server):
+        self.clock, self.said = 0.0, []
+
+        def new_pace():
+            pace = hurried()
+            pace.clock = lambda: self.clock
+            return pace
+
+        self.refresh = Refresh(
+            str(database), [server.url], None, None, str, self.said.append, new_pace
+        )
+        source = self.refresh.sources[0]
+        self.followed = followed(source, self.refresh, self.said)
+
+    def check(self):
+        return self.followed.refresh() if self.followed.has_news([]) else None
+
+
+def test_a_follower_downloads_a_database_that_cannot_be_used_once(database, other):
+    with served_file(other.read_bytes()) as server:
+        follower = FollowedServer(database, server)
+        follower.check()
+        server.publish(changed(other, "CREATE TABLE x (y)").read_bytes())
+        with refused_again(database), pytest.raises(LoadError, match="has table 'x'"):
+            follower.check()
+        asked = len(server.asked)
+        assert follower.check() is None and follower.check() is None
+        assert server.asked[asked:] == [("HEAD", 304)] * 2
+        # The daily refresh complains again, without a download.
+        with pytest.raises(LoadError, match="has table 'x'"):
+            follower.followed.refresh()
+        assert server.asked[-1] == ("GET", 304)
+        server.publish(changed(other, "DROP TABLE x").read_bytes())
+        assert "new data" in follower.check()
+    assert database.read_bytes() == other.read_bytes()
+
+
+def refused_again(database):
+    """As `refused`, beside the notes of a refresh."""
+    refreshes_path(database).unlink()
+    return refused(database)
+
+
+def test_a_follower_waits_as_long_as_retry_after_says(database, other):
+    with served_file(other.read_bytes()) as server:
+        follower = FollowedServer(database, server)
+        server.fault = answer(429, Retry_After="3000")
+        with pytest.raises(LoadError, match="status 429: try again in 3,000 seconds"):
+            follower.check()
+        server.fault, follower.clock = None, 2999.0
+        assert follower.check() is None
+        with pytest.raises(LoadError, match="try again in 1 seconds"):
+            follower.followed.refresh()
+        assert len(server.asked) == 1
+        follower.clock = 3000.0
+        assert "new data" in follower.check()
+
+
+def test_a_follower_begins_without_a_database(tmp_path, other):
+    database = tmp_path / "x.db"
+    with served_file(other.read_bytes()) as server:
+        with following(database, "--from", server.url, RACEDATA_SOURCE="f1db") as follow:
+            assert follow.stdout.readline().startswith(f"{database}: 1957 to 2023")
+            until(lambda: "refreshedAt" in read_refreshes(database).get(server.url, {}))
+        assert [method for method, _ in server.asked] == ["GET", "GET"]
+        assert server.asked[1] == ("GET", 304)
+        assert database.read_bytes() == other.read_bytes()
+        assert "followedSince" in json.loads(refreshes_path(database).read_text())[server.url]
+
+
+def test_a_configured_database_is_not_loaded_again_at_each_start(database, other):
+    sources = [str(other)]
+    assert ConfiguredSources(str(database), sources, None, sources).load()
+    assert ConfiguredSources(str(database), sources, None, sources).load() == ""
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "https://f1.example.org:8443/racedata.db",
+        "https://f1.example.org/copies/x.db?key=1",
+        "/nowhere/x.db",
+    ],
+)
+def test_an_address_of_a_database_ends_with_db(address):
+    assert source_at(address).is_whole
+
+
+def test_a_database_may_have_any_name(tmp_path, other):
+    assert source_at(str(shutil.copy(other, tmp_path / "other"))).is_whole
+    assert not source_at(str(SAMPLE)).is_whole

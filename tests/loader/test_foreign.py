@@ -1,0 +1,227 @@
+"""racedata.loader.foreign: of foreign databases, only one as racedata builds it is accepted."""
+
+import re
+import sqlite3
+from contextlib import closing
+
+import pytest
+from support.loads import changed
+
+from racedata.database import CHECKSUM_BYTES, write_checksum
+from racedata.loader.foreign import Refused, check_foreign, tokens
+
+ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
+
+
+def assert_refused(database, fault):
+    with pytest.raises(Refused) as raised:
+        check_foreign(database, "https://example.org/racedata.db")
+    said = str(raised.value)
+    assert re.fullmatch(
+        f"https://example.org/racedata.db:? {fault}; expected a database of .*", said
+    )
+    assert said.isprintable()
+
+
+def rewritten(database, edit):
+    """A database after an edit of its bytes, with the right checksum."""
+    content = bytearray(database.read_bytes()[:-CHECKSUM_BYTES])
+    edit(content)
+    database.write_bytes(content)
+    write_checksum(database)
+    return database
+
+
+def with_schema(database, table, change, *statements):
+    """A database whose table was made without a rule that its schema states."""
+    database.write_bytes(database.read_bytes()[:-CHECKSUM_BYTES])
+    with closing(sqlite3.connect(database)) as db, db:
+        (sql,) = db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (table,)).fetchone()
+        rows = db.execute(f"SELECT * FROM {table}").fetchall()
+        db.execute("PRAGMA writable_schema = ON")
+        set_sql = "UPDATE sqlite_schema SET sql = ? WHERE name = ? AND type = 'table'"
+        db.execute(set_sql, (sql.replace(*change), table))
+        assert rows and change[0] in sql
+    for work in (statements, [(set_sql, (sql, table))]):
+        with closing(sqlite3.connect(database)) as db, db:
+            db.execute("PRAGMA writable_schema = ON")
+            for statement in work:
+                db.execute(*([statement] if isinstance(statement, str) else statement))
+    write_checksum(database)
+    return database
+
+
+def test_a_database_that_racedata_has_built_is_accepted(sample_database):
+    check_foreign(sample_database, "")
+
+
+def test_comments_and_spaces_of_the_schema_may_differ(database):
+    changed(
+        database,
+        "PRAGMA writable_schema = ON",
+        """UPDATE sqlite_schema SET sql = replace(sql, 'such as 2023', 'a year') || '  '
+           WHERE name = 'seasons'""",
+    )
+    check_foreign(database, "")
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("a -- b\n c", "a c"),
+        ("a' -- 'b", "a' -- 'b"),
+        ("  a,b ", "a , b"),
+    ],
+)
+def test_statements_with_the_same_words_are_the_same(one, other):
+    assert tokens(one) == tokens(other)
+
+
+def test_a_comment_in_a_text_is_not_a_comment():
+    assert tokens("'--\n' x") != tokens("'' x")
+
+
+@pytest.mark.parametrize(
+    ("spoil", "fault"),
+    [
+        (lambda content: content[:0], "is not an SQLite database"),
+        (lambda content: b"<!doctype html><title>Sign in</title>", "is not an SQLite database"),
+        (lambda content: content[:-1], r"is damaged \(its size .*"),
+        (lambda content: content[: len(content) // 2], r"is damaged \(its size .*"),
+        (lambda content: content[:9000] + b"?" + content[9001:], r"is damaged \(.*checksum.*"),
+    ],
+    ids=["empty", "HTML", "short", "half", "damaged"],
+)
+def test_a_file_that_is_no_whole_database_is_refused(database, spoil, fault):
+    database.write_bytes(spoil(database.read_bytes()))
+    assert_refused(database, fault)
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("PRAGMA user_version = 6", "has schema version 6, older than this program's, 7"),
+        ("PRAGMA user_version = 8", "has schema version 8, newer than this program's, 7"),
+        ("PRAGMA application_id = 1", "is an SQLite database, but not one of racedata"),
+    ],
+)
+def test_another_schema_version_or_program_is_refused(database, statement, fault):
+    assert_refused(changed(database, statement), fault)
+
+
+@pytest.mark.parametrize(
+    ("statements", "fault"),
+    [
+        (
+            ["CREATE TRIGGER t AFTER INSERT ON build BEGIN DELETE FROM races; END"],
+            "has trigger 't' of 'build'",
+        ),
+        ([f"CREATE VIEW v AS {ENDLESS} * FROM n"], "has view 'v'"),
+        (
+            ["DROP VIEW laps", f"CREATE VIEW laps AS {ENDLESS} max(x) AS year FROM n"],
+            "view 'laps' is missing or another one",
+        ),
+        (
+            ["DROP TABLE build", f"CREATE VIEW build AS {ENDLESS} x AS builtAt, 1 isSample FROM n"],
+            "has view 'build'",
+        ),
+        (
+            ["CREATE VIRTUAL TABLE x USING fts5(y)"],
+            "has table 'x'",
+        ),
+        (
+            ["CREATE INDEX i ON races (abs(year))"],
+            "has index 'i' of 'races'",
+        ),
+        (["DROP INDEX races_circuitId"], "index 'races_circuitId' is missing or another one"),
+        (["DROP TABLE pit_stops"], "table 'pit_stops' is missing or another one"),
+        (
+            ["ALTER TABLE drivers ADD COLUMN x TEXT AS (hex(zeroblob(1000000000)))"],
+            "table 'drivers' is",
+        ),
+        (["CREATE TABLE x (y)"], "has table 'x'"),
+    ],
+)
+def test_tables_views_indexes_and_triggers_of_its_own_are_refused(database, statements, fault):
+    assert_refused(changed(database, *statements), f"{fault}.*")
+
+
+@pytest.mark.parametrize(
+    ("make", "fault"),
+    [
+        (
+            lambda path: with_schema(
+                path,
+                "races",
+                ("name      TEXT NOT NULL", "name      TEXT"),
+                "UPDATE races SET name = NULL WHERE year = 2023",
+            ),
+            "NULL value in races.name",
+        ),
+        (
+            lambda path: with_schema(
+                path,
+                "seasons",
+                (") STRICT", ")"),
+                "UPDATE seasons SET url = x'00' WHERE year = 2023",
+            ),
+            "non-TEXT value in seasons.url",
+        ),
+        (
+            lambda path: rewritten(
+                path, lambda content: content.__setitem__(slice(8192, 8300), bytes(108))
+            ),
+            ".*",
+        ),
+        (
+            lambda path: changed(path, "UPDATE races SET circuitId = 999"),
+            "a row of races refers .*",
+        ),
+    ],
+    ids=["NULL", "type", "page", "reference"],
+)
+def test_rows_that_break_a_rule_of_the_schema_are_refused(database, make, fault):
+    assert_refused(make(database), fault)
+
+
+@pytest.mark.parametrize(
+    ("statement", "fault"),
+    [
+        ("UPDATE races SET date = '2023-02-30' WHERE year = 2023", "races.date: '2023-02-30'; .*"),
+        ("UPDATE races SET round = 100 WHERE year = 2023 AND round = 1", "races.round: '100'; .*"),
+        ("UPDATE races SET name = 'a' || char(27)", "races.name: .*; expected text .*"),
+        (
+            "UPDATE drivers SET driverRef = '../etc' WHERE driverRef = 'alonso'",
+            "drivers.driverRef: '../etc'; .*",
+        ),
+        ("UPDATE results SET points = 'many' WHERE record = 1", "results.points: 'many'; .*"),
+        ("UPDATE results SET laps = -1 WHERE record = 1", "results.laps: '-1'; .*"),
+        (
+            "UPDATE results SET milliseconds = 9223372036854775807 WHERE record = 1",
+            "results.milliseconds: .*",
+        ),
+        ("UPDATE build SET builtAt = 'soon'", "build.builtAt: 'soon'; expected a time .*"),
+        ("UPDATE build SET isSample = 2", "build.isSample: '2'; expected 0 or 1"),
+        ("UPDATE coverage SET kind = 'x' WHERE kind = 'results'", "coverage.kind: 'x'; .*"),
+        ("UPDATE sources SET licence = hex(zeroblob(600))", "sources.licence: .*"),
+        (
+            "UPDATE drivers SET surname = CAST(x'ff' AS TEXT) WHERE driverRef = 'alonso'",
+            "Could not decode .*",
+        ),
+        (
+            "UPDATE drivers SET surname = printf('%.*c', 1000001, 'x') WHERE driverRef = 'alonso'",
+            ".*too big",
+        ),
+        ("DELETE FROM build", "0 rows in build; expected 1"),
+        ("DELETE FROM row_counts WHERE name = 'laps' OR name = 'lap_times'", "row_counts: .*"),
+        ("UPDATE row_counts SET rows = 0 WHERE name = 'results'", "row_counts: .*"),
+        ("UPDATE results SET record = 10000000 WHERE record = 1", "results.record: .*"),
+        ("UPDATE lap_times SET record = 5000 WHERE record = 2", "lap_times.record: .*"),
+    ],
+)
+def test_values_that_no_load_stores_are_refused(database, statement, fault):
+    assert_refused(changed(database, statement), fault)
+
+
+def test_a_full_database_is_accepted(full_database):
+    check_foreign(full_database, "")

@@ -1,0 +1,188 @@
+"""Several machines: the first loads the sources, the second copies its database, and nginx is in
+front of both.
+"""
+
+import http.client
+import re
+import shutil
+import threading
+import time
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from support import SAMPLE
+from support.apis import refreshed
+from support.loads import built, run_loader, without
+from support.processes import OFF, balancer, service, site_with_nginx, until
+
+ADDRESS = "/ergast/f1/2023/18/results.json"
+ADDRESSES = (
+    *(ADDRESS, "/ergast/f1/2023/18/laps.json?limit=5", "/ergast/f1/2023.json"),
+    *("/ergast/f1/drivers.csv", "/ergast/f1/current.ics", "/ergast/f1/2023/99x", "/2023/18"),
+)
+CLIENTS = [f"127.0.0.{number}" for number in range(2, 10)]
+PINNED = "hash $remote_addr consistent;"  # as in docs/run.md
+
+
+def get(site, path, source="127.0.0.1"):
+    """The response to a request, and its body."""
+    connection = http.client.HTTPConnection(*site, source_address=(source, 0), timeout=10)
+    connection.request("GET", path, headers={"Host": "f1.example.org"})
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response, body
+
+
+class Reader(threading.Thread):
+    """A client that requests an address again and again.
+
+    `seen` has the time, ETag and machine of the first answer of each kind.
+    """
+
+    def __init__(self, site, source, ended):
+        super().__init__()
+        self.site, self.source, self.ended = site, source, ended
+        self.seen, self.statuses = [], set()
+
+    def run(self):
+        while not self.ended.is_set():
+            response, _ = get(self.site, ADDRESS, self.source)
+            self.statuses.add(response.status)
+            found = response.headers["ETag"], response.headers["X-Machine"]
+            if not self.seen or self.seen[-1][1:] != found:
+                self.seen.append((time.monotonic(), *found))
+
+    def tags(self, since=0.0):
+        return [tag for when, tag, _ in self.seen if when >= since]
+
+
+class Machines:
+    """Two machines, each with a database of its own, at `sites`. The first loads a dump."""
+
+    def __init__(self, folder):
+        self.databases = [folder / "1" / "racedata.db", folder / "2" / "racedata.db"]
+        self.dump = without(SAMPLE, folder / "dump", 2023, 18)
+        self.sites = []
+        for database in self.databases:
+            database.parent.mkdir()
+
+    def load(self):
+        built(self.dump, self.databases[0])
+
+    def publish(self):
+        """The first machine loads the dump, which now has one race more, and serves it."""
+        old = self.tag(0)
+        shutil.copytree(SAMPLE, self.dump, dirs_exist_ok=True)
+        self.load()
+        until(lambda: self.tag(0) != old)
+
+    def copy(self):
+        """The second machine copies the database of the first."""
+        host, port = self.sites[0]
+        return refreshed(self.databases[1], f"http://{host}:{port}/racedata.db")[0]
+
+    def tag(self, number):
+        return get(self.sites[number], ADDRESS)[0].headers["ETag"]
+
+
+@pytest.fixture
+def machines(tmp_path):
+    found = Machines(tmp_path)
+    found.load()
+    shutil.copy(found.databases[0], found.databases[1])
+    settings = {
+        **OFF,
+        "WEB_CONCURRENCY": "1",
+        "RACEDATA_DOWNLOAD": "on",
+        "RACEDATA_TRUSTED_PROXIES": "127.0.0.1",
+    }
+    with ExitStack() as stack:
+        for database in found.databases:
+            running = service(database, database.with_name("log"), **settings)
+            found.sites.append(stack.enter_context(running).address)
+        yield found
+
+
+@contextmanager
+def reading(site):
+    """Clients that read until the end of the block."""
+    ended = threading.Event()
+    readers = [Reader(site, source, ended) for source in CLIENTS]
+    for reader in readers:
+        reader.start()
+    try:
+        until(lambda: all(reader.seen for reader in readers))
+        yield readers
+    finally:
+        ended.set()
+        for reader in readers:
+            reader.join()
+
+
+def test_a_copy_gives_the_same_answers_with_the_same_tags(machines):
+    machines.publish()
+    assert machines.copy()[-1].startswith(f"{machines.databases[1]}: new data at http://")
+    assert machines.databases[1].read_bytes() == machines.databases[0].read_bytes()
+    until(lambda: machines.tag(0) == machines.tag(1))
+    for path in ADDRESSES:
+        (one, body), (other, same_body) = (get(site, path) for site in machines.sites)
+        assert (one.status, body) == (other.status, same_body), path
+        for name in ("ETag", "Last-Modified", "Content-Type"):
+            assert one.headers[name] == other.headers[name], (path, name)
+    assert machines.copy() == [
+        f"{machines.databases[1]}: nothing new at http://127.0.0.1:{machines.sites[0][1]}/racedata.db"
+    ]
+
+
+def test_a_database_is_copied_through_nginx_and_the_default_limits(
+    sample_database, other_database, tmp_path
+):
+    first, second = (tmp_path / name for name in ("racedata.db", "copy.db"))
+    shutil.copy(sample_database, first)
+    shutil.copy(other_database, second)
+    with site_with_nginx(first, tmp_path, RACEDATA_DOWNLOAD="on") as ((host, port), _):
+        url = f"http://{host}:{port}/racedata.db"
+        loaded = run_loader(url, second, "--replace")
+        assert (loaded.returncode, loaded.stderr) == (0, "")
+        assert second.read_bytes() == first.read_bytes()
+        assert refreshed(second, url)[0] == [f"{second}: nothing new at {url}"]
+    assert re.findall(r'/racedata.db .*?" (\d+)', (tmp_path / "access.log").read_text()) == [
+        "200",
+        "304",
+    ]
+
+
+def test_a_client_that_stays_on_one_machine_never_gets_an_older_answer(machines, tmp_path):
+    old = machines.tag(0)
+    with balancer(tmp_path, PINNED, machines.sites) as site, reading(site) as readers:
+        machines.publish()
+        machines.copy()
+        new = machines.tag(0)
+        until(lambda: all(reader.tags()[-1] == new for reader in readers))
+    assert {len({machine for *_, machine in reader.seen}) for reader in readers} == {1}
+    assert len({machine for reader in readers for *_, machine in reader.seen}) == 2
+    assert [reader.tags() for reader in readers] == [[old, new]] * len(CLIENTS)
+    assert [reader.statuses for reader in readers] == [{200}] * len(CLIENTS)
+
+
+def test_a_client_of_any_machine_may_get_an_older_answer_until_all_have_the_copy(
+    machines, tmp_path
+):
+    old = machines.tag(0)
+    with balancer(tmp_path, "", machines.sites) as site, reading(site) as readers:
+        machines.publish()
+        new = machines.tag(0)
+        until(lambda: any(old in reader.tags()[2:] for reader in readers))
+        machines.copy()
+        until(lambda: machines.tag(1) == new)
+        copied = time.monotonic() + 1  # answers that were on their way
+        # Each sees both machines once more.
+        counts = [len(reader.seen) for reader in readers]
+        until(
+            lambda: all(
+                len(reader.seen) > count + 3 for reader, count in zip(readers, counts, strict=True)
+            )
+        )
+    assert [old in reader.tags(since=copied) for reader in readers] == [False] * len(CLIENTS)
+    assert [reader.statuses for reader in readers] == [{200}] * len(CLIENTS)
