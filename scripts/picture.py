@@ -18,7 +18,7 @@ sys.path.insert(0, str(ROOT / "tests"))
 from support.processes import service  # noqa: E402
 
 FILE = ROOT / "docs" / "page.png"
-WIDTH, HEIGHT = 960, 640
+WIDTH, HEIGHT = 960, 530
 
 
 def opened() -> webdriver.Chrome:
@@ -32,6 +32,7 @@ def opened() -> webdriver.Chrome:
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     browser.execute_cdp_cmd("Emulation.setEmulatedMedia", light)
     browser.execute_cdp_cmd("Emulation.setTimezoneOverride", {"timezoneId": "Europe/London"})
+    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-GB"})
     return browser
 
 

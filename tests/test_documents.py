@@ -162,6 +162,11 @@ def test_a_shortened_answer_is_part_of_the_real_one(sample, document):
     assert is_part(json.loads(shown), answer)
 
 
+def test_the_picture_in_the_readme_is_small():
+    (name,) = re.findall(r"!\[.+\]\((\S+)\)", README)
+    assert 10_000 < (ROOT / name).stat().st_size <= 100_000
+
+
 def compared():
     """What the table of the README says of racedata, by the first cell of a row."""
     return {row[0]: row[1] for row in table("| racedata", README)[1:]}

@@ -21,7 +21,7 @@ ADDRESSES = (
     *("/ergast/f1/drivers.csv", "/ergast/f1/current.ics", "/ergast/f1/2023/99x", "/2023/18"),
 )
 CLIENTS = [f"127.0.0.{number}" for number in range(2, 10)]
-PINNED = "hash $remote_addr consistent;"  # as in deploy/README.md
+PINNED = "hash $remote_addr consistent;"  # as in docs/run.md
 
 
 def get(site, path, source="127.0.0.1"):
