@@ -231,8 +231,6 @@ class Merge:
         for race in new:
             if race.id not in ids:
                 ids[race.id], free = free, free + 1
-        circuits = f"SELECT circuitId FROM addition.races WHERE year = {year}"
-        add_to_list(db, "circuits", circuits, self.addition.updates_lists)
         # Sessions and times stay if the new calendar has none: see take_sessions.
         db.execute(
             """INSERT OR IGNORE INTO stage.origins SELECT raceId, 'sessions', sourceId, fetchedAt
@@ -243,6 +241,9 @@ class Merge:
         )
         for added, id in ids.items():
             db.execute("INSERT INTO ids.parts VALUES ('races', ?, ?)", (added, id))
+        circuits = """SELECT circuitId FROM addition.races
+                      JOIN ids.parts ON kind = 'races' AND added = raceId"""
+        add_to_list(db, "circuits", circuits, self.addition.updates_lists)
         same = "ids.parts JOIN stage.races AS old ON old.raceId = parts.id"
         db.execute(
             f"""UPDATE addition.races AS new SET time = old.time FROM {same}

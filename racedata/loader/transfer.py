@@ -115,14 +115,14 @@ def copy_rows(db: sqlite3.Connection, table: Table, kind: str, year: int | None 
                 WHERE raceId IN (SELECT id FROM ids.parts WHERE kind = ?)""",
             (kind,),
         )
-    of_year = "" if year is None else f"WHERE new.year = {year}"
+    of_year, years = ("", []) if year is None else ("WHERE new.year = ?", [year])
     db.execute(
         f"""INSERT INTO stage.{table.name} ({", ".join(values)})
             SELECT {", ".join(values.values())}
             FROM (SELECT {columns} FROM addition.{table.name}) AS new
             JOIN ids.parts ON parts.kind = ? AND parts.added = new.raceId
             {" ".join(joins)} {of_year}""",
-        (kind,),
+        [kind, *years],
     )
     db.execute("DROP TABLE IF EXISTS ids.replaced")
 
