@@ -3,6 +3,7 @@ it is down.
 """
 
 import re
+import signal
 import ssl
 import subprocess
 import time
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.limits import NOW, SECOND, allowed, fake_redis, redis_store
-from support.processes import Redis, service
+from support.processes import Redis, service, until
 from support.traffic import (
     ADDRESS,
     FOUR_WORKERS,
@@ -101,6 +102,26 @@ def test_a_redis_that_dies_and_comes_back_under_load_fails_no_request(
     for worker in {process for process, _ in changes}:
         own = [change for process, change in changes if process == worker]
         assert own == ["unavailable", "available again"] * (len(own) // 2)
+
+
+@pytest.mark.long
+def test_a_redis_that_hangs_and_goes_on_under_load_fails_no_request(
+    sample_database, tmp_path, redis_server
+):
+    log = tmp_path / "log"
+    flood = Client(ADDRESS, SECONDS + 6, connections=32)
+    options = {**TWO_WORKERS, "RACEDATA_LIMIT_STORE": redis_server.url}
+    with service(sample_database, log, **options) as running:
+        with traffic(running.address, flood):
+            # The kernel still accepts connections and commands for it.
+            redis_server.process.send_signal(signal.SIGSTOP)
+            until(lambda: "limit store unavailable" in log.read_text())
+        # Redis still hangs: the flood has ended with an answer to each of its requests.
+        assert (set(flood.statuses), flood.broken) == ({200, 429}, 0)
+        redis_server.process.send_signal(signal.SIGCONT)
+        with traffic(running.address, Client(ADDRESS, SECONDS, connections=8)):
+            until(lambda: "limit store available again" in log.read_text())
+        assert redis_cli(redis_server, "KEYS", "*") == "racedata:4\x7f\0\0\1"
 
 
 def test_keys_expire_when_their_buckets_are_full(redis_server):
