@@ -22,9 +22,9 @@ HEALTH_SECONDS = 5
 
 
 def load(arguments: Sequence[str]) -> None:
-    from racedata.loader import build
+    from racedata.loader import load
 
-    build.main(arguments)
+    load.main(arguments)
 
 
 def refresh(arguments: Sequence[str]) -> None:
@@ -52,7 +52,7 @@ def serve(arguments: Sequence[str]) -> None:
 
     settings, follow, gunicorn_options = parse_arguments(arguments)
     if settings.database == default_path(os.environ) and (needed := needed_at(settings.database)):
-        from racedata.loader.build import provide
+        from racedata.loader.load import provide
 
         with suppress(OSError):
             print(f"racedata: {needed}", file=sys.stderr)

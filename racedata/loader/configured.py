@@ -6,9 +6,9 @@ from contextlib import closing
 from pathlib import Path
 
 from racedata.database import OLDEST_VERSION, is_older
-from racedata.loader.build import load, load_or_rebuild, make_default_folder
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.load import load, load_or_rebuild, make_default_folder
 from racedata.loader.notes import note_followed
 from racedata.loader.program import progress_of_terminal
 from racedata.loader.replacement import replaced_file

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from racedata.database import is_older
 from racedata.loader import values
-from racedata.loader.build import build, load_or_rebuild
+from racedata.loader.build import build
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.copies import Copy, take
 from racedata.loader.corrections import add_corrections_argument
@@ -25,6 +25,7 @@ from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
 from racedata.loader.follow import Followed, Preparation, follow
+from racedata.loader.load import load_or_rebuild
 from racedata.loader.merge import Addition
 from racedata.loader.notes import lacked_races, note_asked, note_copied, note_facts
 from racedata.loader.processes import Sleep

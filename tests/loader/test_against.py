@@ -12,9 +12,9 @@ import pytest
 from support import EXPECTED, SAMPLE
 from support.loads import changed, edit, planted
 
-from racedata.loader import build
 from racedata.loader.against import CONVENTIONS, DOUBTS, LACKED_HERE, LACKED_THERE, compare
 from racedata.loader.corrections import CORRECTIONS, HEADER
+from racedata.loader.load import load
 
 F1DB = EXPECTED / "f1db"
 GROUPS = (*DOUBTS, *CONVENTIONS, LACKED_HERE, LACKED_THERE)
@@ -30,7 +30,7 @@ def compared(database, source):
 def merged(tmp_path_factory):
     """A database with all kinds of records: the sample and what f1db adds."""
     path = tmp_path_factory.mktemp("merged") / "merged.db"
-    build.load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
+    load([str(SAMPLE), str(F1DB)], str(path), CORRECTIONS, lambda text: None)
     return path
 
 

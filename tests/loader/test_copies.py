@@ -12,10 +12,10 @@ from support.processes import following, until
 
 from racedata.database import read_refreshes, refreshes_path
 from racedata.loader.against import compare
-from racedata.loader.build import load, load_or_rebuild
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
+from racedata.loader.load import load, load_or_rebuild
 from racedata.loader.notes import note_copied
 from racedata.loader.refresh import Refresh, followed
 from racedata.loader.sources import source_at

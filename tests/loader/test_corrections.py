@@ -12,7 +12,7 @@ from support.answers import client
 from support.apis import answers_of, hurried, served
 from support.loads import built, changed, edit, edited, run_loader, select, with_ids
 
-from racedata.loader.build import rebuild
+from racedata.loader.load import rebuild
 from racedata.loader.refresh import Refresh
 
 HEADER = "table,key,column,wrong,right,source"

@@ -25,9 +25,9 @@ from support.loads import (
 
 from racedata.cli import needed_at
 from racedata.database import OLDEST_VERSION, SCHEMA_VERSION
-from racedata.loader.build import provide, rebuild
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.load import provide, rebuild
 from racedata.loader.signals import END_SIGNALS
 
 RACEDATA = [sys.executable, "-m", "racedata"]
@@ -168,7 +168,7 @@ def test_it_says_how_it_was_built(database, old):
 def test_the_service_begins_with_an_older_database_built_again(old, program):
     code = f"""
 from racedata.cli import needed_at
-from racedata.loader.build import provide
+from racedata.loader.load import provide
 print(needed_at({str(old)!r}))
 provide({str(old)!r})
 print(needed_at({str(old)!r}))

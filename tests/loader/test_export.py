@@ -17,10 +17,10 @@ from support.answers import client
 from support.loads import built, changed, csv_rows, facts_of, rows_of, run_loader, select
 
 from racedata.database import CHECKSUM_BYTES
-from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS, HEADER
 from racedata.loader.errors import LoadError
 from racedata.loader.export import export
+from racedata.loader.load import load
 from racedata.loader.replacement import replacement
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS, TITLE
 

@@ -16,8 +16,8 @@ from support import EXPECTED, SAMPLE
 from support.answers import client
 from support.loads import built, edited, rows_of, select
 
-from racedata.loader import build
 from racedata.loader.errors import LoadError
+from racedata.loader.load import load
 from racedata.loader.sources import f1db
 
 # Some rows and columns of a release; licence.txt there says which.
@@ -71,7 +71,7 @@ class Release:
         for name, rows in self.files.items():
             with (self.folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
                 csv.writer(file).writerows(rows)
-        return build.load([str(self.folder)], str(self.database), None, lambda text: None)
+        return load([str(self.folder)], str(self.database), None, lambda text: None)
 
     def stored(self, sql):
         self.load()

@@ -14,8 +14,8 @@ from support import EXPECTED
 from support.answers import by_place, client, differences
 from support.loads import built, rows_of, select
 
-from racedata.loader import build
 from racedata.loader.errors import LoadError
+from racedata.loader.load import load
 
 # A dump in which each kind of row occurs once or twice. Names are facts; ids, times and places are
 # mostly made up.
@@ -51,7 +51,7 @@ class Dump:
     def load(self):
         """The lines of the loader's report."""
         self.write()
-        return build.load([str(self.folder)], str(self.database), None, lambda text: None)
+        return load([str(self.folder)], str(self.database), None, lambda text: None)
 
     def stored(self, sql):
         self.load()
@@ -413,7 +413,7 @@ def test_a_file_that_is_not_a_regular_one_is_refused(source):
     with pytest.raises(
         LoadError, match=r"formula_one_lap\.csv is not a regular file; expected a CSV file"
     ):
-        build.load([str(source.folder)], str(source.database), None, lambda text: None)
+        load([str(source.folder)], str(source.database), None, lambda text: None)
 
 
 # A file, the id of a row, a column, the value that it gets, and what is said.
@@ -465,7 +465,7 @@ def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_also_one_folder_down(
                 archive.write(file, prefix + file.name)
     for path in (inside, *archives):
         source.database.unlink()
-        build.load([str(path)], str(source.database), None, lambda text: None)
+        load([str(path)], str(source.database), None, lambda text: None)
         assert rows_of(source.database) == before
 
 

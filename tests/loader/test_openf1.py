@@ -24,11 +24,11 @@ from support.openf1 import OpenF1Server, excerpt, recorded_rows
 from support.season import LimitedApi, SeasonOver, SimulatedTime
 
 from racedata.kinds import KINDS
-from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
 from racedata.loader.follow import Following, Loop
+from racedata.loader.load import load
 from racedata.loader.refresh import Refresh, followed
 from racedata.loader.schedule import Expected, expected_records
 from racedata.loader.sources import Known, Pace, source_at

@@ -37,10 +37,10 @@ from support.season import LimitedApi, SimulatedTime, follow_source
 
 from racedata.database import COMMAND, SCHEMA_VERSION, read_refreshes, refreshes_path
 from racedata.loader import notes, refresh
-from racedata.loader.build import load
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import checksum_at_end
+from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.replacement import locked
 from racedata.loader.schedule import Expected

@@ -9,7 +9,7 @@ from support import SAMPLE
 from support.apis import refreshed
 
 from racedata.loader import sources
-from racedata.loader.build import load
+from racedata.loader.load import load
 from racedata.loader.sources import (
     FROM_DEFAULT,
     PUBLISHED,

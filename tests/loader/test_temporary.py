@@ -114,7 +114,7 @@ def test_a_load_removes_what_killed_loads_and_conversions_have_left(tmp_path):
     data.mkdir()
     database, environ = data / "racedata.db", {**os.environ, "TMPDIR": str(temporary)}
     old = built(SAMPLE, database).read_bytes()
-    convert = "import sys; from racedata.loader.build import provide; provide(sys.argv[1])"
+    convert = "import sys; from racedata.loader.load import provide; provide(sys.argv[1])"
     for command, left in (
         (
             [*LOAD, SAMPLE, SAMPLE, "--database", data / "other.db"],

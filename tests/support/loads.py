@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from racedata.database import CHECKSUM_BYTES, SCHEMA_VERSION, write_checksum
-from racedata.loader import build
+from racedata.loader import load
+from racedata.loader.build import build
 from racedata.loader.corrections import CORRECTIONS, apply_corrections
 from racedata.loader.sources import source_at
 from racedata.loader.stage import Stage
@@ -44,7 +45,7 @@ def built(
 ) -> Path:
     """The path of a database built from one source or several: in this process, which is faster."""
     sources = [source] if isinstance(source, Path | str) else source
-    build.load([str(each) for each in sources], str(database), corrections, lambda text: None)
+    load.load([str(each) for each in sources], str(database), corrections, lambda text: None)
     return database
 
 
@@ -70,7 +71,7 @@ def built_with_corrections(database: Path) -> Path:
     # its columns are named, so their order does not count
     swapped = header.replace("wrong,right", "right,wrong")
     backwards.write_text("\n".join([swapped, *lines, ""]), encoding="utf-8")
-    with source_at(build.SAMPLE).opened(lambda text: None) as fill:
+    with source_at(load.SAMPLE).opened(lambda text: None) as fill:
 
         def spoil(stage: Stage) -> list[str]:
             report = fill(stage)
@@ -79,7 +80,7 @@ def built_with_corrections(database: Path) -> Path:
             apply_corrections(stage, EXPECTED / "corrections.csv")
             return report
 
-        build.build(database, spoil, [], CORRECTIONS, True, lambda text: None)
+        build(database, spoil, [], CORRECTIONS, True, lambda text: None)
     backwards.unlink()
     return database
 

@@ -9,7 +9,7 @@ import pytest
 from support.answers import client
 from support.loads import select
 
-from racedata.loader import build
+from racedata.loader.load import load
 
 LISTS = ("seasons", "circuits", "constructors", "drivers", "status", "races")
 RECORDS = (
@@ -58,7 +58,7 @@ FASTEST_LAPS = {
 def both(dump, f1db, tmp_path_factory):
     """A database of the dump and what f1db adds."""
     database = tmp_path_factory.mktemp("both") / "racedata.db"
-    build.load([str(dump), str(f1db)], str(database), None, lambda text: None)
+    load([str(dump), str(f1db)], str(database), None, lambda text: None)
     return database
 
 

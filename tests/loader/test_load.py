@@ -1,4 +1,4 @@
-"""racedata.loader.build: what it accepts, what it refuses without a change, and what it builds."""
+"""racedata.loader.load: what it accepts, what it refuses without a change, and what it builds."""
 
 import csv
 import io

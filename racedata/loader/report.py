@@ -1,0 +1,69 @@
+"""What a build reports about the database: rows, seasons, and what each source gave."""
+
+import sqlite3
+from collections.abc import Iterator
+
+from racedata.kinds import KINDS
+from racedata.loader.errors import counted
+from racedata.loader.stage import Stage
+from racedata.loader.tables import TABLES
+
+
+def gave(db: sqlite3.Connection, source: int) -> str:
+    """Which records are from a source: `results of 1,149 races (1950 to 2025), qualifying of …`."""
+    counts = {
+        kind: (races, first, last)
+        for kind, races, first, last in db.execute(
+            """SELECT kind, count(*), min(year), max(year) FROM origins JOIN races USING (raceId)
+               WHERE sourceId = ? GROUP BY kind""",
+            (source,),
+        )
+    }
+    texts = []
+    for kind in ("sessions", *KINDS):
+        if kind in counts:
+            races, first, last = counts[kind]
+            seasons = f"{first} to {last}" if first < last else f"{first}"
+            texts.append(f"{kind.replace('_', ' ')} of {counted(races, 'race')} ({seasons})")
+    return ", ".join(texts)
+
+
+def what_sources_gave(db: sqlite3.Connection) -> Iterator[str]:
+    """A line for each source, if there are several."""
+    rows = db.execute("SELECT name, gave FROM sources ORDER BY sourceId").fetchall()
+    for name, gave in rows if len(rows) > 1 else ():
+        yield f"{name}: {gave or 'nothing'}"
+
+
+def table_of_rows(stage: Stage) -> Iterator[str]:
+    """How many rows of each table were read, and how many are stored: lines for the report."""
+    yield f"{'table':<22}{'rows read':>12}{'rows stored':>13}"
+    stored = dict(stage.db.execute("SELECT name, rows FROM row_counts"))
+    for table in TABLES:
+        rows_read = f"{stage.rows[table.name]:,}" if table.name in stage.rows else "no file"
+        yield f"{table.name:<22}{rows_read:>12}{stored[table.name]:>13,}"
+
+
+def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
+    """A line that counts the unknown values of columns that are usually known, if there are any."""
+    counts = []
+    for table in TABLES:
+        for column in table.usually_known:
+            rows, last = db.execute(
+                f"""SELECT count(*), max(year * 1000 + round)
+                    FROM {table.name} JOIN races USING (raceId)
+                    WHERE {table.name}.{column} IS NULL"""
+            ).fetchone()
+            if rows:
+                year, round = divmod(last, 1000)
+                counts.append(f"{table.name}.{column} in {rows:,} rows (the last: {year}/{round})")
+    if counts:
+        yield f"unknown: {', '.join(counts)}"
+
+
+def seasons_of(db: sqlite3.Connection) -> str:
+    """`1950 to 2025 (76 seasons, 1,149 races)`."""
+    counts = db.execute(
+        "SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races"
+    ).fetchone()
+    return "{} to {} ({} seasons, {:,} races)".format(*counts)
