@@ -112,8 +112,9 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
     Returns lines for the report: how many were applied, and which do not fit.
     Raises LoadError for a file that is not such a list.
     """
-    if not path.exists() or path.is_dir():
-        raise LoadError(f"{path}: no such file; expected a list of corrections, or none")
+    if not path.is_file():  # a pipe could be read only once
+        what = "not a regular file" if path.exists() else "no such file"
+        raise LoadError(f"{path}: {what}; expected a list of corrections, or none")
     counts: Counter[str] = Counter()
     not_applied = []
     for correction in corrections_in(path, stage.progress):
@@ -138,14 +139,16 @@ def note_corrections(stage: Stage, path: AnyPath) -> None:
 
 def corrections_in(path: AnyPath, progress: Progress) -> Iterator[Correction]:
     """The corrections in a file. Raises LoadError if it has two of one value."""
-    found = set()
-    for batch in CsvFile(path, FIELDS, progress).batches():
+    file = CsvFile(path, FIELDS, progress)
+    found: set[tuple[str, str, str]] = set()
+    for batch in file.batches():
         for row in zip(*batch):
             texts = [None if value is None else str(value) for value in row]
             correction = Correction(*texts)  # type: ignore[arg-type]  # see FIELDS
-            if correction[:3] in found:
-                raise LoadError(f"{path.name}: {correction} appears twice; expected once")
-            found.add(correction[:3])
+            corrected_value = (correction.table, correction.key.casefold(), correction.column)
+            if corrected_value in found:
+                raise file.duplicate(len(found) + 1, ["table", "key", "column"])
+            found.add(corrected_value)
             yield correction
 
 
@@ -333,9 +336,9 @@ def merge_corrections_of_list(
     db.execute(
         f"""INSERT INTO stage.corrections ({FACTS}, driverId, constructorId)
             SELECT {FACTS},
-                iif(driverId NOT NULL, {id}, NULL), iif(constructorId NOT NULL, {id}, NULL)
+                iif(driverId NOT NULL, ?, NULL), iif(constructorId NOT NULL, ?, NULL)
             FROM addition.corrections WHERE {of_row}""",
-        values,
+        (id, id, *values),
     )
 
 

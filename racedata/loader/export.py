@@ -16,6 +16,7 @@ from typing import IO
 
 from racedata import database
 from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.archives import unzipped
 from racedata.loader.files.csvfile import AnyPath
 from racedata.loader.program import add_database_argument, path_of_file, run
 from racedata.loader.replacement import copy_attributes
@@ -36,12 +37,14 @@ def is_export(folder: AnyPath) -> bool:
 
 def is_our_zip(path: Path) -> bool:
     """Whether a file is a zip that `racedata export` has written, or empty."""
-    if path.is_file() and not path.stat().st_size:
+    if not path.is_file():
+        return False
+    if not path.stat().st_size:
         return True
     try:
-        with zipfile.ZipFile(path) as archive:
-            return is_export(zipfile.Path(archive))
-    except (zipfile.BadZipFile, IsADirectoryError):
+        with path.open("rb") as file, unzipped(file, str(path), []) as dump:
+            return is_export(dump.folder)
+    except LoadError:  # a broken or encrypted zip
         return False
 
 

@@ -251,6 +251,23 @@ def zip_of_somebody(path):
         archive.write(SAMPLE / "races.csv", "races.csv")
 
 
+def damaged_zip(path):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("README.txt", TITLE * 50)
+    content = bytearray(path.read_bytes())
+    content[40:46] = b"\xff" * 6  # the first bytes of the member
+    path.write_bytes(content)
+
+
+def encrypted_zip(path):
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("README.txt", TITLE)
+    content = bytearray(path.read_bytes())
+    content[6] |= 1  # the flag of the member, there and in the directory
+    content[content.index(b"PK\1\2") + 8] |= 1
+    path.write_bytes(content)
+
+
 def export_with_a_diary(path):
     path.mkdir()
     (path / "README.txt").write_text(f"{TITLE}\n")
@@ -263,6 +280,8 @@ def export_with_a_diary(path):
         ("x.zip", text_file, "a zip that racedata has exported"),
         ("x.zip", zip_of_somebody, "a zip that racedata has exported"),
         ("x.zip", dump_of_somebody, "a zip that racedata has exported"),
+        ("x.zip", damaged_zip, "a zip that racedata has exported"),
+        ("x.zip", encrypted_zip, "a zip that racedata has exported"),
         ("x.db", text_file, "a racedata database"),
         ("x.db", dump_of_somebody, "a racedata database"),
         ("x", text_file, "a folder that is empty or that racedata has exported"),
