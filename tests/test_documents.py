@@ -126,7 +126,7 @@ def test_the_table_of_settings_has_every_setting_as_the_help_of_serve_has_it():
     ]
     special = {
         "WEB_CONCURRENCY": "one per core, at most 8",
-        "RACEDATA_DATABASE": "[where it is](run.md#the-database-file)",
+        "RACEDATA_DATABASE": "see [the database file](run.md#the-database-file)",
     }
     assert documented == [
         [
@@ -174,7 +174,7 @@ def compared():
 
 def test_the_comparison_says_what_the_service_answers():
     cells = compared()
-    assert cells["Largest page"] == f"{Settings().max_limit:,} records"
+    assert cells["Records per request"] == f"up to {Settings().max_limit:,}"
     assert in_code(cells["Calendars and tables"]) == [".ics", ".csv"]
     assert {*in_code(cells["Calendars and tables"])} < {*ENDINGS}
     assert cells["Practice and sprint qualifying"] == "yes"
@@ -184,9 +184,9 @@ def test_the_comparison_says_what_the_service_answers():
 def test_the_comparison_has_the_first_season_of_the_recommended_sources():
     cells = compared()
     for label, head in {
-        "Results since": "results, standings",
-        "Qualifying since": "qualifying",
-        "Lap times since": "lap timings",
+        "First season with results": "results, standings",
+        "First season with qualifying": "qualifying",
+        "First season with lap times": "lap timings",
     }.items():
         column = HEADS_OF_SOURCES.index(head)
         rows = [SOURCE_ROWS[name] for name in ("tracinginsights", "f1db")]
