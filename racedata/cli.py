@@ -175,7 +175,7 @@ def write(text: str = "") -> None:
 
 
 COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
-    "load": (load, "build the database from a dump"),
+    "load": (load, "build the database from one or more sources"),
     "refresh": (refresh, "bring the database up to date from its sources"),
     "check": (check, "report facts in the database that contradict each other"),
     "export": (export, "write the data as files, for other programs"),

@@ -183,7 +183,7 @@ def provide(database: str) -> None:
 
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
-        prog="racedata load", description="Build the database from one source or several."
+        prog="racedata load", description="Build the database from one or more sources."
     )
     parser.add_argument(
         "sources",
