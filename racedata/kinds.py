@@ -37,7 +37,7 @@ SESSION_GROUPS = tuple(dict.fromkeys(session.group for session in SESSIONS))
 
 
 class Kind(NamedTuple):
-    """A kind of records. All records of a kind that a race has are from one source."""
+    """A kind of records. In one race, all records of a kind are from one source."""
 
     name: str  # in the table `origins`, and of the table that has the records
     label: str

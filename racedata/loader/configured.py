@@ -28,8 +28,8 @@ class ConfiguredSources:
         self.path, self.configured = path, configured
         self.corrections, self.followed = corrections, followed
         self.progress = progress_of_terminal()
-        # with the sources of the database: at the start, but not if it is loaded later. A whole
-        # database does not say where it was copied from.
+        # Whether a change of RACEDATA_SOURCE causes a load: only at the start. A whole database
+        # does not say where it was copied from.
         self.compares = not whole_database(configured)
         self.checked: object = None  # the file that was checked, or loaded
         self.is_noted = False  # that the sources are followed
@@ -63,10 +63,10 @@ class ConfiguredSources:
         if not os.path.exists(self.path):
             return ""
         with closing(ExistingDatabase(Path(self.path), OLDEST_VERSION)) as existing:
-            loaded = existing.loaded_sources
+            loaded, is_sample = existing.loaded_sources, existing.is_sample
         if loaded == self.configured:
             return None
-        if existing.is_sample:
+        if is_sample:
             return ""
         return (
             f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed"

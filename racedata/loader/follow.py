@@ -51,7 +51,7 @@ class Followed(NamedTuple):
     publishes_after_race: bool = False
     # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: timedelta | None = None
-    is_provisional: bool = False  # whether its records only count until another source has them
+    is_provisional: bool = False  # whether another source's records replace its own
     interval: timedelta | None = None  # how often it is asked; None: when the calendar says so
 
 
@@ -146,7 +146,7 @@ class Preparation:
     def __init__(self, prepare: Callable[[], str], is_enough: Callable[[], bool]) -> None:
         """`prepare` returns what it did, in one line, or raises one of FAULTS.
 
-        `is_enough` says whether the sources can be followed although it has failed.
+        `is_enough` says whether the sources can be followed even if it fails.
         """
         self.prepare, self.is_enough = prepare, is_enough
         self.due, self.failures, self.is_done = time.monotonic(), 0, False

@@ -283,8 +283,8 @@ class Merge:
                    SELECT parts.id FROM ids.parts JOIN addition.origins AS new ON new.raceId = added
                    WHERE parts.kind = 'races' AND new.kind = 'sessions')"""
         )
-        # Not taken are those without a date or far from the race; and any, if those of the stage
-        # have a date and came with the race.
+        # Leave out sessions without a date or far from the race, and all sessions if the race of
+        # the stage came with dated ones.
         db.execute(
             f"""INSERT INTO ids.without_sessions
                 SELECT matched.added
@@ -335,8 +335,8 @@ class Merge:
         note_cars(self.db)
         for kind in ("sessions", *RECORDS):
             copy_rows(self.db, BY_NAME[kind], kind)
-        # With its results, a source gives the entries without one. If it knows of none, those
-        # of the stage stay, except of drivers who have a result now.
+        # A source that gives the results of a race also gives its entries without a result. If it
+        # has none, those of the stage stay, except those of drivers who now have a result.
         self.db.execute(
             """DELETE FROM stage.entries
                WHERE raceId IN (SELECT id FROM ids.parts JOIN addition.entries ON raceId = added

@@ -69,9 +69,8 @@ class Child:
 class Children:
     """The processes of this program.
 
-    `complain` gets the name of one that has ended, how, and its failures in a row.
-
-    It returns in how many seconds that one is started again.
+    `complain(name, how, failures)` reports a process that has ended. `failures` counts those in a
+    row. It returns the seconds until the process is started again.
     """
 
     def __init__(

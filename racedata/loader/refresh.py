@@ -91,7 +91,8 @@ class Refresh:
         """
         changes, faults = 0, []
         with closing(self.existing()) as existing:
-            self.first = existing.first_season([])  # what one source fills in, another still brings
+            # before any source adds to it: each source brings the same seasons
+            self.first = existing.first_season([])
         # Ask the preferred source last, so that it wins.
         for source in reversed(self.sources):
             try:

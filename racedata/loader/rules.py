@@ -80,7 +80,7 @@ def may_replace_calendar(rule: Rule, new: Collection[Part], old: Collection[Part
 
 
 class LostRaces(NamedTuple):
-    """Why a calendar that lacks races of the old one is not used."""
+    """Why a calendar that lacks races of the old one is rejected."""
 
     with_results: str  # the first of them that has results; empty if none has
     names: Sequence[str]  # all of them
@@ -91,7 +91,7 @@ def lost_races(
     with_results: Collection[str],
     are_cancelled: Callable[[Sequence[str]], bool],
 ) -> LostRaces | None:
-    """Why a calendar without these races of the old one is not used; None if it may be.
+    """Why a calendar that lacks these races of the old one is rejected; None if it is accepted.
 
     A calendar may be incomplete for an hour. A race with results was not cancelled.
     """

@@ -150,10 +150,10 @@ def in_the_stage(table: Table, kind: str) -> tuple[dict[str, str], list[str]]:
 
 
 def note_cars(db: sqlite3.Connection) -> None:
-    """Notes the cars that have another constructor in the results of the stage, which stay.
+    """Notes the cars for which results of the stage, which stay, name another constructor.
 
-    Then that constructor counts in other sessions of the race too: sources differ in what they call
-    a car, and in the facts.
+    That constructor then counts in the other sessions of the race too. Sources differ in the names
+    of cars, and in facts.
     """
     db.execute(
         """INSERT INTO ids.cars

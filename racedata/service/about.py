@@ -15,8 +15,8 @@ from racedata.service.snapshot import Snapshot, public_name, public_url
 class Health:
     """`/healthz`: what is served, from which sources, and whether a new file was rejected.
 
-    Only the last two can change. The body is made again when they do, because these requests do not
-    count towards the rate limits: a crowd of them must cost others no more than any other crowd.
+    Only the last two can change. The body is made again only when they do: these requests do not
+    count towards the rate limits, so they must be cheap.
     """
 
     def __init__(self, data: Snapshot, settings: Settings) -> None:

@@ -108,7 +108,7 @@ FILTERS: Mapping[str, Callable[[str], Value | None]] = {
     "constructorstandings": parse_place,
 }
 NUMBER = "a number of at most 18 digits"
-# What each parser accepts, in words. The page at `/` groups the filters by these words.
+# What each parser accepts, in words. The page at `/docs` groups the filters by these words.
 FORMS: Mapping[Callable[[str], Value | None], str] = {
     parse_id: "an id of letters, digits, _ and -",
     parse_number: NUMBER,

@@ -32,7 +32,7 @@ class Endpoint:
     """An endpoint under the base address: the last word of an address is its name."""
 
     name: ClassVar[str]
-    summary: ClassVar[str]  # one line, for the page and the OpenAPI document
+    summary: ClassVar[str]  # one line, for the page at `/docs` and the OpenAPI document
     rules: ClassVar[Rules]
     table: ClassVar[str]  # in MRData: `RaceTable`
     objects: ClassVar[str]  # in the table: `Races`

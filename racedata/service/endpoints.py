@@ -1,7 +1,7 @@
 """The endpoints: one class each, which declares the endpoint and makes the objects of its answers.
 
-`ENDPOINTS` is the only list of them. Routes, messages, the page at `/`, the OpenAPI paths and the
-tests use it. What they do with HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
+`ENDPOINTS` is the only list of them. Routes, messages, the page at `/docs`, the OpenAPI paths and
+the tests use it. What they do with HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
 serializers.py.
 """
 

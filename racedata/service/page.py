@@ -225,7 +225,7 @@ def download_block(settings: Settings, data: Snapshot) -> str:
         return ""
     return (
         f'<p id="download"><a href="racedata.db">racedata.db</a> is the whole database, an SQLite '
-        f"file of {data.file.size / 1e6:.1f} MB. What is in it has the licences of its "
+        f"file of {data.file.size / 1e6:.1f} MB. Its data is under the licences of its "
         '<a href="#sources">sources</a>. The limits count it as one request for each 256 KB, '
         "and at most as a quarter of the requests that a limit allows.</p>"
     )

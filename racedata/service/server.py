@@ -190,10 +190,10 @@ def pre_exec(server: Arbiter) -> None:
 
 
 def hold_signals_while_forking() -> None:
-    """Holds signals to stop back until a new worker handles them: gunicorn would lose early ones.
+    """Blocks stop signals until a new worker can handle them: gunicorn would lose early ones.
 
-    A worker that misses a signal runs until the master kills it after `graceful_timeout`. For the
-    master, so once.
+    A worker that misses a signal runs until the master kills it after `graceful_timeout`. Call this
+    once, in the master.
     """
     os.register_at_fork(
         before=lambda: signal.pthread_sigmask(signal.SIG_BLOCK, STOP_SIGNALS),

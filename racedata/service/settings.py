@@ -80,7 +80,7 @@ def proxies(text: str) -> TrustedProxies:
 
 
 def rate(name: str) -> Parse:
-    """Parses rate limits, which RateLimit headers call `name`. None: there is no such limit."""
+    """Parses a rate limit, which RateLimit headers call `name`. `off` gives None."""
 
     def parse(text: str) -> Limit | None:
         found = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)

@@ -112,7 +112,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def stop(self) -> None:
         """Answers the requests that have arrived, for `graceful_timeout` seconds at most."""
-        # clients that have connected already may have no other worker
+        # no other worker may accept the clients that have already connected
         for listener in self.sockets:
             while len(self.connections) < self.worker_connections and self.accept(listener):
                 pass

@@ -47,9 +47,7 @@ REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
     kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
 }
 LONGEST_REPAIR = max(REPAIRED.values())
-AGAIN = timedelta(
-    days=30
-)  # after that time, what it gave or lacks is asked for once in such a time
+AGAIN = timedelta(days=30)  # after that, everything is asked for once in this time
 WEEKEND = timedelta(days=4)
 SESSIONS_HOLD = timedelta(hours=12)  # the list of the sessions of a season
 

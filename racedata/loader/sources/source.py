@@ -69,7 +69,7 @@ class Source:
     publishes_after_race: ClassVar[bool] = True
     # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: ClassVar[timedelta | None] = None
-    # whether its records only count until another source has them
+    # whether another source's records replace its own as soon as they exist
     is_provisional: ClassVar[bool] = False
     # whether its records replace the records of any load
     is_fresher_than_loads: ClassVar[bool] = False

@@ -29,8 +29,7 @@ class RateLimits:
             f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits
         )
         self.header = ", ".join(f'"{limit.name}";r=%d;t=%d' for limit in store.limits)
-        # Cached, because clients send many requests. A client that keeps sending new headers slows
-        # down only itself.
+        # cached, because a client sends many requests
         self.bucket_key = lru_cache(maxsize=4096)(
             lambda peer, via: bucket_key(proxies.client(peer, via))
         )
