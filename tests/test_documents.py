@@ -177,8 +177,6 @@ def test_the_comparison_says_what_the_service_answers():
     assert cells["Records per request"] == f"up to {Settings().max_limit:,}"
     assert in_code(cells["Calendars and tables"]) == [".ics", ".csv"]
     assert {*in_code(cells["Calendars and tables"])} < {*ENDINGS}
-    assert cells["Practice and sprint qualifying"] == "yes"
-    assert {"practice", "sprint_qualifying"} <= {*KINDS}
 
 
 def test_the_comparison_has_the_first_season_of_the_recommended_sources():
@@ -187,6 +185,8 @@ def test_the_comparison_has_the_first_season_of_the_recommended_sources():
         "First season with results": "results, standings",
         "First season with qualifying": "qualifying",
         "First season with lap times": "lap timings",
+        "First season with pit stops": "pit stops",
+        "First season with practice": "practice",
     }.items():
         column = HEADS_OF_SOURCES.index(head)
         rows = [SOURCE_ROWS[name] for name in ("tracinginsights", "f1db")]
