@@ -6,10 +6,13 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
+import duckdb
 import pytest
 import requests
+from duckdb_extensions import import_extension
 from support import ROOT
 from support.loads import select
 from support.processes import OFF, service
@@ -63,6 +66,11 @@ def run(*command, folder=None, **settings):
 @pytest.mark.parametrize("sql", code(ANALYSTS, "sql"), ids=lambda sql: sql.split("\n")[0])
 def test_the_sql_for_analysts_finds_rows(sample_database, sql):
     assert select(sample_database, sql.rstrip("; \n"))
+    with closing(duckdb.connect()) as db:
+        import_extension("sqlite_scanner")
+        db.execute(f"ATTACH '{sample_database}' AS racedata (TYPE sqlite, READ_ONLY)")
+        db.execute("USE racedata")
+        assert db.execute(sql).fetchall()
 
 
 def test_the_python_for_analysts_finds_what_the_service_answers(sample_database, base, tmp_path):
