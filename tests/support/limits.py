@@ -45,8 +45,14 @@ def redis_store(
     try:
         yield store
     finally:
+        store._executor.shutdown(wait=False)
+        for thread in store._executor._threads:
+            # Again and again: a connection that is just being opened is not closed yet.
+            while thread.is_alive():
+                with suppress(Exception):  # as in RedisStore.take
+                    store._redis.connection_pool.disconnect()
+                thread.join(0.1)
         store._redis.close()
-        store._executor.shutdown()
 
 
 def allowed(store: LocalStore | RedisStore, client: bytes, requests: int) -> int:
