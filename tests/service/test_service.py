@@ -181,8 +181,9 @@ def test_ten_thousand_requests_through_new_databases_are_answered_each_from_one(
                     swaps += 1
                     os.replace(shutil.copy(databases[swaps % 2], tmp_path / "new.db"), path)
             ended_clients += clients
-        # After the last change, each worker has the file open that it serves, and no other.
-        until(lambda: all(open_databases(worker) == 1 for worker in running.workers()))
+        # Each worker has the file open that it serves; and at most one more, of an application that
+        # answered a request while it was replaced, until Python collects it.
+        until(lambda: all(1 <= open_databases(worker) <= 2 for worker in running.workers()))
     assert_served(*ended_clients)
     for path in paths:
         assert (
