@@ -2,6 +2,7 @@
 exist.
 """
 
+import ast
 import json
 import os
 import re
@@ -37,7 +38,7 @@ NAMES = [
     *(f"docs/{page}.md" for page in PAGES),
 ]
 DOCUMENTS = {name: (ROOT / name).read_text(encoding="utf-8") for name in NAMES}
-README = DOCUMENTS["README.md"]
+README, CONTRIBUTING = DOCUMENTS["README.md"], DOCUMENTS["CONTRIBUTING.md"]
 ANALYSTS, CLIENTS, DATA, INTERFACE, RUN, SETTINGS = (DOCUMENTS[f"docs/{page}.md"] for page in PAGES)
 BASE = Settings().base_address
 
@@ -284,21 +285,15 @@ def test_the_line_that_installs_the_wheel_names_this_version():
     assert set(re.findall(r"racedata_f1-([\d.]+)-py3", RUN)) == {__version__}
 
 
-FOLDERS = {
-    "racedata": PACKAGE,
-    "racedata/service": PACKAGE / "service",
-    "racedata/loader": PACKAGE / "loader",
-    "racedata/loader/sources": PACKAGE / "loader" / "sources",
-    "scripts": ROOT / "scripts",
-}
+def test_the_table_of_folders_has_every_folder_with_code():
+    documented = {name for row in table("Folder", CONTRIBUTING)[1:] for name in in_code(row[0])}
+    folders = {path.parent.relative_to(PACKAGE.parent) for path in PACKAGE.rglob("*.py")}
+    assert documented == {f"{folder}/" for folder in folders} | {"scripts/", "tests/"}
 
 
-@pytest.mark.parametrize("folder", FOLDERS)
-def test_the_table_of_files_has_every_file_of_a_folder(folder):
-    rows = table(f"File in `{folder}/`", DOCUMENTS["CONTRIBUTING.md"])[1:]
-    documented = {name.rstrip("/") for row in rows for name in in_code(row[0])}
-    present = {path.name for path in FOLDERS[folder].iterdir()}
-    assert documented == present - {"__init__.py", "__pycache__", "py.typed"}
+def test_every_module_says_first_what_belongs_in_it():
+    for path in PACKAGE.rglob("*.py"):
+        assert path.stat().st_size == 0 or ast.get_docstring(ast.parse(path.read_text())), path
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)
