@@ -41,7 +41,7 @@ load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders
 	@# Until the loader handles Ctrl-C, it is ignored: while Python starts, it would print a traceback.
 	@trap '' INT; $(PYTHON) scripts/load_data.py $(if $(REPLACE),--replace) --corrections="$$CORRECTIONS" -- "$$SOURCE"
 
-refresh:  ## bring the database up to date: FROM="https://… f1db" (base addresses of APIs in Ergast's format, f1db), SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
+refresh:  ## bring the database up to date: FROM="https://… f1db openf1" (in order of preference; APIs in Ergast's format by their base address), SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
 	@trap '' INT; $(PYTHON) -m racedata refresh --corrections="$$CORRECTIONS" --from="$$FROM" --season="$$SEASON"
 
 check-data:  ## report contradictions in the data: DATABASE=file, AGAINST=source (compare with it), ALL=1 (not only ten of a kind)
