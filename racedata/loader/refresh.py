@@ -24,7 +24,7 @@ from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
-from racedata.loader.follow import Followed, Preparation, follow
+from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
 from racedata.loader.load import load_or_rebuild
 from racedata.loader.merge import Addition
 from racedata.loader.notes import lacked_races, note_asked, note_copied, note_facts
@@ -234,7 +234,7 @@ class Refresh:
         return time <= timestamp(self.now() - CANCELLED_AFTER)
 
 
-def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
+def followed_source(source: Source, refresh: Refresh, said: list[str]) -> FollowedSource:
     """A source of a refresh, for follow.py. `said` has what the refresh says."""
 
     def bring() -> str:
@@ -243,15 +243,7 @@ def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
         changes = refresh.ask(source)
         return "; ".join(" ".join(line.split()) for line in said) if changes else ""
 
-    return Followed(
-        source.kinds,
-        partial(refresh.has_news, source),
-        bring,
-        source.publishes_after_race,
-        source.after_end,
-        source.is_provisional,
-        source.interval,
-    )
+    return FollowedSource(source, partial(refresh.has_news, source), bring)
 
 
 def follow_sources(
@@ -265,10 +257,10 @@ def follow_sources(
             path, addresses, None, corrections, lambda text: None, said.append, new_pace, waits=True
         )
 
-    def follower(number: int, sleep: Sleep) -> Followed:
+    def make(number: int, sleep: Sleep) -> FollowedSource:
         said: list[str] = []
         bringing = refresh(sleep, said)
-        return followed(bringing.sources[number], bringing, said)
+        return followed_source(bringing.sources[number], bringing, said)
 
     # A whole database replaces whatever was loaded.
     configured = (
@@ -278,10 +270,10 @@ def follow_sources(
     )
     # As in Refresh.run, the preferred source comes last: at first, all are due at once.
     numbered = reversed(list(enumerate(addresses)))
-    sources = [(without_query(address), partial(follower, number)) for number, address in numbered]
+    sources = [(without_query(address), partial(make, number)) for number, address in numbered]
     names = [source_at(address).name for address in addresses]
     loads = ConfiguredSources(path, configured, corrections, names)
-    follow(path, sources, Preparation(loads.load, loads.are_optional), parent)
+    follow_in_processes(path, sources, Preparation(loads.load, loads.are_optional), parent)
 
 
 def season(text: str) -> int | None:

@@ -13,11 +13,11 @@ import pytest
 from support.answers import client
 from support.apis import answers_of, hanging, served
 from support.processes import children_of, following, has_ended, until
-from support.season import Season, SimulatedApi, SimulatedF1db
+from support.season import Season, SimulatedApi, SimulatedF1db, source_that
 
 from racedata.database import read_refreshes
 from racedata.loader.errors import LoadError, NotYet
-from racedata.loader.follow import Followed, Loop, Preparation
+from racedata.loader.follow import CheckLoop, FollowedSource, Preparation
 from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
 from racedata.loader.signals import END_SIGNALS
 
@@ -110,7 +110,7 @@ def said(hours, source, expected=()):
         lines.append(f"{clock.now:%H:%M} {text}" + (f" {due:%H:%M}" if due else ""))
 
     with pytest.raises(KeyboardInterrupt):
-        Loop(lambda: list(expected), lambda: clock.now, clock.wait, say, say).run(source)
+        CheckLoop(lambda: list(expected), lambda: clock.now, clock.wait, say, say).run(source)
     return lines
 
 
@@ -126,8 +126,9 @@ def failing(times, text):
     return work
 
 
-def source(refresh, *kinds, has_news=lambda asked: False):
-    return Followed(kinds, has_news, refresh)
+def source(refresh, *kinds, has_news=lambda asked: False, interval=None):
+    facts = source_that(kinds=kinds, publishes_after_race=False, interval=interval)
+    return FollowedSource(facts, has_news, refresh)
 
 
 def missing(kind, hours=2):
@@ -175,19 +176,20 @@ def test_a_source_is_refreshed_at_once_if_the_clock_is_set_back_while_it_waits()
         lines.append(f"{clock.now:%d %b %H:%M} {text}")
 
     with pytest.raises(KeyboardInterrupt):
-        Loop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
+        CheckLoop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
     assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:10 new", "03 Dec 12:10 new"]
 
 
 def test_a_source_with_an_interval_is_asked_that_often_whatever_the_calendar_says():
     news = iter([False, False, True, False])
-    one = source(failing(0, "new"), has_news=lambda asked: next(news, False))
-    lines = said(1, one._replace(interval=timedelta(minutes=10)))
+    interval = timedelta(minutes=10)
+    one = source(failing(0, "new"), has_news=lambda asked: next(news, False), interval=interval)
+    lines = said(1, one)
     assert lines == ["12:00 new", "12:30 new"]
 
 
 def test_a_source_with_an_interval_is_asked_five_minutes_after_each_failure():
-    lines = said(0.3, source(failing(3, "new"))._replace(interval=timedelta(minutes=1)))
+    lines = said(0.3, source(failing(3, "new"), interval=timedelta(minutes=1)))
     assert lines == ["12:00 down 12:05", "12:05 down 12:10", "12:10 down 12:15", "12:15 new"]
 
 
@@ -199,17 +201,20 @@ def test_a_source_with_an_interval_that_refuses_is_asked_after_the_interval():
             raise refusal
         return "new"
 
-    lines = said(1, source(refresh)._replace(interval=timedelta(minutes=2)))
+    lines = said(1, source(refresh, interval=timedelta(minutes=2)))
     assert lines == ["12:00 busy 12:02", "12:08 new"]
 
 
 def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     asked = []
-    one = source(lambda: "", "results", "pit_stops", has_news=lambda each: asked.append([*each]))
-    said(1, one, [missing("results"), missing("practice")])
+
+    def one():
+        return source(lambda: "", *("results", "pit_stops"), has_news=asked.append)
+
+    said(1, one(), [missing("results"), missing("practice")])
     assert asked == [[missing("results")]] * 3
     asked.clear()
-    said(20, one, [missing("practice")])
+    said(20, one(), [missing("practice")])
     assert asked == []
 
 

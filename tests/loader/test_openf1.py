@@ -27,9 +27,9 @@ from racedata.kinds import KINDS
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
-from racedata.loader.follow import Following, Loop
+from racedata.loader.follow import CheckLoop
 from racedata.loader.load import load
-from racedata.loader.refresh import Refresh, followed
+from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import Expected, expected_records
 from racedata.loader.sources import Known, Pace, source_at
 from racedata.loader.sources.openf1 import LIMITS
@@ -562,14 +562,14 @@ class Weekend:
             refresh = Refresh(
                 str(self.database), addresses, None, None, lambda text: None, said.append, new_pace
             )
-            return Following(followed(refresh.sources[number], refresh, said), self.time.now)
+            return followed_source(refresh.sources[number], refresh, said)
 
         def expected():
             with closing(open_read_only(self.database)) as db:
                 return expected_records(db)
 
         each = [following(number) for number in reversed(range(len(addresses)))]
-        loop = Loop(
+        loop = CheckLoop(
             expected,
             self.time.utc,
             self.time.sleep,

@@ -1534,10 +1534,10 @@ def followed(monkeypatch):
     found = []
 
     def followed(database, *arguments):
-        def follow(path, sources, preparation, parent):
+        def follow_in_processes(path, sources, preparation, parent):
             found[:] = [make(lambda seconds: None) for _, make in sources], preparation.prepare
 
-        monkeypatch.setattr(refresh, "follow", follow)
+        monkeypatch.setattr(refresh, "follow_in_processes", follow_in_processes)
         refresh.main(["--follow", "--database", str(database), *arguments])
         return tuple(found)
 
@@ -1551,14 +1551,14 @@ def expected(kind, is_stored):
 
 def test_follow_asks_the_preferred_source_last_as_a_refresh_does(api, behind, followed):
     sources, _ = followed(behind, "--from", api.url, "--from", str(F1DB))
-    assert ["lap_times" in source.kinds for source in sources] == [False, True]
+    assert ["lap_times" in each.source.kinds for each in sources] == [False, True]
 
 
 def test_an_api_has_news_if_it_has_missing_records_or_other_results(
     api, behind, complete, followed
 ):
     (source,), _ = followed(behind, "--from", f"{api.url}/")
-    assert {"results", "lap_times"} < {*source.kinds}
+    assert {"results", "lap_times"} < {*source.source.kinds}
     assert source.has_news([expected("results", False)])
     assert "results 165 rows (+20)" in source.refresh()
     assert rows_of(behind) == rows_of(complete)
@@ -1569,7 +1569,7 @@ def test_an_api_has_news_if_it_has_missing_records_or_other_results(
 
 def test_a_release_has_news_if_its_checksum_is_new(release, behind, followed):
     (source,), _ = followed(behind, "--from", f"{release.url}/f1db-csv.zip")
-    assert "lap_times" not in source.kinds
+    assert "lap_times" not in source.source.kinds
     assert source.has_news([])
     assert "new data" in source.refresh()
     assert not source.has_news([])
