@@ -106,8 +106,8 @@ class CheckLoop:
         """Refreshes the database from a source once a day, and if the source has news."""
         now = self.clock()
         if abs(now - followed.refreshed) < DAY:
-            asked = to_ask(self.expected_of(followed.source), now)
-            if not ((asked or followed.source.interval) and followed.has_news(asked)):
+            records = to_ask(self.expected_of(followed.source), now)
+            if not ((records or followed.source.interval) and followed.has_news(records)):
                 return
         if changed := followed.refresh():
             self.report(changed)

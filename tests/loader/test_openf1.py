@@ -31,7 +31,7 @@ from racedata.loader.follow import CheckLoop
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import Expected, expected_records
-from racedata.loader.sources import Known, Pace, source_at
+from racedata.loader.sources import History, Pace, source_at
 from racedata.loader.sources.openf1 import LIMITS
 from racedata.loader.sources.openf1_laps import stop_rows
 from racedata.loader.sources.openf1_rows import Entry, grid_of, moment
@@ -1024,12 +1024,12 @@ def test_an_answer_that_is_not_a_list_of_objects_is_one_line(lacking):
 )
 def test_records_are_news_as_soon_as_they_are_published(openf1, rows, lacking, round, kind, table):
     source = source_at(f"openf1:{openf1.url}", Pace(lambda: SUNDAY, lambda seconds: None))
-    known = Known(Path(lacking), source.name)
+    history = History(Path(lacking), source.name)
     start = datetime(2023, 10, 22, 19, tzinfo=UTC)
     asked = [Expected(2023, each, "race", kind, start, False) for each in (99, round)]
 
     def has_news():
-        return source.has_news(asked, known, lambda text: None)
+        return source.has_news(asked, history, lambda text: None)
 
     assert has_news()  # the sessions of the season, at first
     source.sessions_of(source.client(lambda text: None), 2023)

@@ -13,8 +13,8 @@ from racedata.loader.load import load
 from racedata.loader.sources import (
     FROM_DEFAULT,
     PUBLISHED,
-    Brought,
-    Known,
+    Delivery,
+    History,
     Source,
     addresses_in,
     source_at,
@@ -35,12 +35,12 @@ class InventedSource(Source):
         with source_at(str(SAMPLE)).opened(progress) as fill:
             yield fill
 
-    def has_news(self, asked, known, progress):
-        return known.notes() is None
+    def has_news(self, asked, history, progress):
+        return history.notes() is None
 
-    def bring(self, wanted):
-        with self.opened(wanted.progress) as fill:
-            wanted.store(Brought(fill, notes={"answer": 42}))
+    def bring(self, task):
+        with self.opened(task.progress) as fill:
+            task.store(Delivery(fill, notes={"answer": 42}))
         return " after a question"
 
 
@@ -52,7 +52,7 @@ def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkey
     )
     said, requests = refreshed(database, INVENTED)
     assert (said[-1], requests) == (f"{database}: nothing new after a question", 0)
-    notes = Known(database, INVENTED).notes()
+    notes = History(database, INVENTED).notes()
     assert notes and notes["answer"] == 42
 
 
