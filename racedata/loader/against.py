@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
-from racedata.loader.checks.lists import plain
 from racedata.loader.corrections import CORRECTIONS, corrected
 from racedata.loader.errors import Progress, listed
 from racedata.loader.existing import ExistingDatabase, read_only_uri
-from racedata.loader.matching import find, same_races
+from racedata.loader.matching import find, letters_of, same_races
 from racedata.loader.merge import filled_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.tables import BY_NAME
@@ -59,36 +58,36 @@ class Group(NamedTuple):
     tables: tuple[str, ...]
     columns: tuple[str, ...]
     # Whether a difference fits: a column, and the two rows that have different values in it.
-    fits: Callable[[str, Row, Row], bool] = lambda column, here, there: True
+    fits: Callable[[str, Row, Row], bool] = lambda column, ours, theirs: True
 
 
-def distance(column: str, here: Row, there: Row) -> float:
+def distance(column: str, ours: Row, theirs: Row) -> float:
     """How far apart two numbers or times are; 0 if they are something else."""
     try:
         first, second = (
             milliseconds(text) if ":" in text else float(text)
-            for text in (str(here[column]), str(there[column]))
+            for text in (str(ours[column]), str(theirs[column]))
         )
     except ValueError:
         return 0
     return abs(first - second)
 
 
-def are_placed(column: str, here: Row, there: Row) -> bool:
+def are_placed(column: str, ours: Row, theirs: Row) -> bool:
     """Whether both rows have a numeric place, or one does and the other is disqualified."""
-    texts = {str(row["positionText"]) for row in (here, there)}
+    texts = {str(row["positionText"]) for row in (ours, theirs)}
     numbers = {text for text in texts if text.isdigit()}
     return bool(numbers) and texts - numbers <= {"D", "E"}
 
 
-def is_retired(column: str, here: Row, there: Row) -> bool:
+def is_retired(column: str, ours: Row, theirs: Row) -> bool:
     """Whether neither row has a numeric place."""
-    return not any(str(row["positionText"]).isdigit() for row in (here, there))
+    return not any(str(row["positionText"]).isdigit() for row in (ours, theirs))
 
 
-def is_another(column: str, here: Row, there: Row) -> bool:
+def is_another(column: str, ours: Row, theirs: Row) -> bool:
     """Whether two names are of different people or things: neither is a part of the other."""
-    first, second = plain(str(here[column])), plain(str(there[column]))
+    first, second = letters_of(str(ours[column])), letters_of(str(theirs[column]))
     return first not in second and second not in first
 
 
@@ -119,8 +118,8 @@ DOUBTS = (
         "or does not know of a penalty or disqualification after the race.",
         RESULTS,
         ("positionText", "positionOrder"),
-        lambda column, here, there: (
-            are_placed(column, here, there) and here["positionText"] != there["positionText"]
+        lambda column, ours, theirs: (
+            are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
         ),
     ),
     Group("A driver has other points.", "One of the two is wrong.", RESULTS, ("points",)),
@@ -199,15 +198,15 @@ DOUBTS = (
     ),
 )
 # Values that only one of the two has, in any table of a race.
-LACKED_HERE = Group(
+LACKED_BY_OURS = Group(
     "The database lacks a value of a driver that it has of others in the race.",
     "The value is missing, or the other source has one too many.",
     (),
     (),
 )
-LACKED_THERE = Group(
+LACKED_BY_THEIRS = Group(
     "The other source lacks a value of a driver that it has of others in the race.",
-    "The value is missing there, or the database has one too many.",
+    "The value is missing in the other source, or the database has one too many.",
     (),
     (),
 )
@@ -226,7 +225,7 @@ CONVENTIONS = (
         "others the last or an empty place.",
         RESULTS,
         ("grid",),
-        lambda column, here, there: 0 in (here[column], there[column]),
+        lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
     ),
     Group(
         "A driver has no place, or another letter as place.",
@@ -248,8 +247,9 @@ CONVENTIONS = (
         "Some sources count the laps of the leader, even for drivers who are lapped.",
         RESULTS,
         ("fastestLap",),
-        lambda column, here, there: (
-            here["fastestLapTime"] == there["fastestLapTime"] and distance(column, here, there) <= 3
+        lambda column, ours, theirs: (
+            ours["fastestLapTime"] == theirs["fastestLapTime"]
+            and distance(column, ours, theirs) <= 3
         ),
     ),
     Group(
@@ -287,9 +287,9 @@ COMPARED_RECORDS = """
 OTHER_DATES = """
     SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round,
         old.date, new.date
-    FROM addition.races AS new JOIN addition.circuits AS there USING (circuitId),
-        stage.races AS old JOIN stage.circuits AS here ON here.circuitId = old.circuitId
-    WHERE new.year = old.year AND here.circuitRef = there.circuitRef
+    FROM addition.races AS new JOIN addition.circuits AS theirs USING (circuitId),
+        stage.races AS old JOIN stage.circuits AS ours ON ours.circuitId = old.circuitId
+    WHERE new.year = old.year AND ours.circuitRef = theirs.circuitRef
         AND new.raceId NOT IN (SELECT added FROM ids.races)
         AND old.raceId NOT IN (SELECT id FROM ids.races)"""
 
@@ -323,7 +323,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
 
 
 def match(db: sqlite3.Connection) -> None:
-    """Fills the tables in `ids`: which row of the addition is which here, and what is compared."""
+    """Fills the tables in `ids`: which row of theirs is which of ours, and what is compared."""
     for name in ("races", *COMPARED_LISTS):
         db.execute(f"CREATE TABLE ids.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
     db.execute(
@@ -334,8 +334,8 @@ def match(db: sqlite3.Connection) -> None:
     for name in COMPARED_LISTS:
         names = BY_NAME[name].names
         for row in db.execute(f"SELECT {', '.join(names)} FROM addition.{name}").fetchall():
-            here = find(db, name, dict(zip(names, row)))
-            db.execute(f"INSERT OR IGNORE INTO ids.{name} VALUES (?, ?)", (row[0], here))
+            own = find(db, name, dict(zip(names, row)))
+            db.execute(f"INSERT OR IGNORE INTO ids.{name} VALUES (?, ?)", (row[0], own))
     db.execute(COMPARED_RECORDS)
     for table in STANDINGS:
         db.execute(UNSHARED_PLACES.format(table=table, of=table.removesuffix("_standings")))
@@ -344,7 +344,7 @@ def match(db: sqlite3.Connection) -> None:
 def differences(db: sqlite3.Connection) -> list[Found]:
     """All differences, by group."""
     found: dict[Group, list[tuple[float, str, str]]] = {
-        group: [] for group in (*DOUBTS, LACKED_HERE, *CONVENTIONS, LACKED_THERE)
+        group: [] for group in (*DOUBTS, LACKED_BY_OURS, *CONVENTIONS, LACKED_BY_THEIRS)
     }
     (of_dates,) = groups_of("races", "date")
     for race, key, *dates in db.execute(OTHER_DATES):
@@ -367,17 +367,17 @@ def differences(db: sqlite3.Connection) -> list[Found]:
 def differences_of(
     table: str, key: str, columns: Sequence[str], values: Sequence[Value]
 ) -> Iterator[tuple[Group, float, str]]:
-    """The differences in a row that both have, with the columns here and then there: the group, how
+    """The differences in a row that both have, with our columns and then theirs: the group, how
     far apart the values are, and a line for corrections.csv.
     """
-    here, there = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
+    ours, theirs = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
     for column in columns:
-        if here[column] == there[column] or None in (here[column], there[column]):
+        if ours[column] == theirs[column] or None in (ours[column], theirs[column]):
             continue
         for group in groups_of(table, column):
-            if group.fits(column, here, there):
-                text = line(table, key, column, here[column], there[column])
-                yield group, distance(column, here, there), text
+            if group.fits(column, ours, theirs):
+                text = line(table, key, column, ours[column], theirs[column])
+                yield group, distance(column, ours, theirs), text
                 break
 
 
@@ -388,22 +388,22 @@ def has_values(db: sqlite3.Connection, schema: str, table: str, column: str, rac
 
 
 def list_in_both(table: str, columns: Sequence[str]) -> str:
-    """SQL for the rows of a list that are in both: the reference, the columns here and there."""
+    """SQL for the rows of a list that are in both: the reference, our columns and theirs."""
     id, reference, *_ = BY_NAME[table].names
-    values = [f"{row}.{column}" for row in ("here", "there") for column in columns]
+    values = [f"{row}.{column}" for row in ("ours", "theirs") for column in columns]
     return f"""
-        SELECT here.{reference}, {", ".join(values)} FROM ids.{table} AS same
-        JOIN stage.{table} AS here ON here.{id} = same.id
-        JOIN addition.{table} AS there ON there.{id} = same.added ORDER BY 1"""
+        SELECT ours.{reference}, {", ".join(values)} FROM ids.{table} AS same
+        JOIN stage.{table} AS ours ON ours.{id} = same.id
+        JOIN addition.{table} AS theirs ON theirs.{id} = same.added ORDER BY 1"""
 
 
 def rows_that_differ(
     db: sqlite3.Connection, kind: str, table: str, columns: Sequence[str]
 ) -> Iterator[tuple[str, str, Sequence[Value], tuple[int, int]]]:
-    """The race, key and values of each row that differs, and the ids of the race here and there."""
+    """The race, key and values of each row that differs, and the ids of the race in both."""
     rows = db.execute(rows_in_both(table, columns), (kind,))
-    for here_id, there_id, race, key, *values in rows.fetchall():
-        yield race, key, values, (here_id, there_id)
+    for our_id, their_id, race, key, *values in rows.fetchall():
+        yield race, key, values, (our_id, their_id)
 
 
 def lacked(
@@ -415,12 +415,12 @@ def lacked(
     ids: tuple[int, int],
 ) -> Iterator[tuple[Group, str]]:
     """The values of a row that only one of the two has, though it has the column in that race."""
-    for column, here, there in zip(columns, values, values[len(columns) :]):
-        text = line(table, key, column, here, there)
-        if here is None is not there and has_values(db, "stage", table, column, ids[0]):
-            yield LACKED_HERE, text
-        if there is None is not here and has_values(db, "addition", table, column, ids[1]):
-            yield LACKED_THERE, text
+    for column, ours, theirs in zip(columns, values, values[len(columns) :]):
+        text = line(table, key, column, ours, theirs)
+        if ours is None is not theirs and has_values(db, "stage", table, column, ids[0]):
+            yield LACKED_BY_OURS, text
+        if theirs is None is not ours and has_values(db, "addition", table, column, ids[1]):
+            yield LACKED_BY_THEIRS, text
 
 
 @cache
@@ -443,7 +443,7 @@ def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
     """SQL for the rows of a table that are in both and differ.
 
-    Its columns: the ids of the race here and there, the race, the key, the columns here and there.
+    Its columns: the ids of the race in both, the race, the key, our columns and theirs.
     """
     names = ["raceId"] if table == "races" else BY_NAME[table].key
     keys, joins, conditions = [], [], []
@@ -454,23 +454,23 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
             of = name.removesuffix("Id")
             keys.append(f"{of}Ref")
             joins.append(
-                f"JOIN ids.{of}s AS {of} ON {of}.id = here.{name} JOIN stage.{of}s USING ({name})"
+                f"JOIN ids.{of}s AS {of} ON {of}.id = ours.{name} JOIN stage.{of}s USING ({name})"
             )
-            conditions.append(f"there.{name} = {of}.added")
+            conditions.append(f"theirs.{name} = {of}.added")
         else:
-            keys.append(f"here.{name}")
-            conditions.append(f"there.{name} = here.{name}")
+            keys.append(f"ours.{name}")
+            conditions.append(f"theirs.{name} = ours.{name}")
     schema = "ids" if table in STANDINGS else "stage"
-    is_same = " AND ".join(["there.raceId = same.added", *conditions])
-    differs = " OR ".join(f"here.{column} IS NOT there.{column}" for column in columns)
+    is_same = " AND ".join(["theirs.raceId = same.added", *conditions])
+    differs = " OR ".join(f"ours.{column} IS NOT theirs.{column}" for column in columns)
     return f"""
         SELECT same.id, same.added, race.year || '/' || race.round || ' ' || race.name,
             {" || '/' || ".join(keys)},
-            {", ".join(f"{row}.{column}" for row in ("here", "there") for column in columns)}
+            {", ".join(f"{row}.{column}" for row in ("ours", "theirs") for column in columns)}
         FROM ids.compared AS same JOIN stage.races AS race ON race.raceId = same.id
-            JOIN {schema}.{table} AS here ON here.raceId = same.id {" ".join(joins)}
-            JOIN addition.{table} AS there ON {is_same}
-        WHERE kind = ? GROUP BY {", ".join(f"here.{name}" for name in names)}
+            JOIN {schema}.{table} AS ours ON ours.raceId = same.id {" ".join(joins)}
+            JOIN addition.{table} AS theirs ON {is_same}
+        WHERE kind = ? GROUP BY {", ".join(f"ours.{name}" for name in names)}
         HAVING count(*) = 1 AND ({differs})
         ORDER BY race.year DESC, race.round"""
 

@@ -23,11 +23,11 @@ from racedata.loader.corrections import (
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, filled_apart, merge
 from racedata.loader.report import (
-    gave,
+    contribution,
+    contributions,
     seasons_of,
     table_of_rows,
     unknown_values,
-    what_sources_gave,
 )
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
@@ -110,7 +110,7 @@ def build(
                 raise LoadError(
                     f"{source}: no {table.name} that can be served; expected at least one"
                 )
-        lines = [*table_of_rows(stage), *lines, *what_sources_gave(db), *unknown_values(db)]
+        lines = [*table_of_rows(stage), *lines, *contributions(db), *unknown_values(db)]
         report = Report(lines, merged, seasons_of(db))
         db.execute("COMMIT")
         db.execute("DETACH stage")
@@ -164,7 +164,7 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
     db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
-        db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (gave(db, id), id))
+        db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (contribution(db, id), id))
     db.execute(
         """INSERT INTO coverage SELECT kind, min(year), max(year), count(*), (
                SELECT count(DISTINCT raceId) FROM origins AS other JOIN races AS run USING (raceId)

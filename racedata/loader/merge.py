@@ -374,8 +374,8 @@ class Merge:
             """,
             (kind,),
         ).fetchall()
-        taken = self.db.execute("SELECT added FROM ids.parts WHERE kind = 'results'")
-        with_results = {added for (added,) in taken}
+        parts = self.db.execute("SELECT added FROM ids.parts WHERE kind = 'results'")
+        with_results = {added for (added,) in parts}
         for added, id, source, fetched_at, old_source, old_fetched_at in found:
             if old_source is not None:
                 new, old = (

@@ -59,8 +59,8 @@ def add_to_list(db: sqlite3.Connection, name: str, needed: str, updates: bool) -
         own = find(db, name, row)
         if own is None:
             # A status keeps its id if that is free, because addresses have it.
-            taken = db.execute(f"SELECT 1 FROM stage.{name} WHERE {id} = ?", (added,)).fetchone()
-            own = added if name == "status" and not taken else next_id(db, name, id)
+            is_used = db.execute(f"SELECT 1 FROM stage.{name} WHERE {id} = ?", (added,)).fetchone()
+            own = added if name == "status" and not is_used else next_id(db, name, id)
             db.execute(insertion(f"stage.{name}", len(table.names)), (own, *values))
             merge_corrections_of_list(db, name, values[0], own, names)
         elif updates and name != "status":

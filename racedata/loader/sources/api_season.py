@@ -79,7 +79,7 @@ class SeasonFetch:
         self.completed: list[FetchedRace] = []  # races that have results
         self.chosen: list[FetchedRace] = []  # races whose records are taken
         self.not_served: set[str] = set()  # endpoints that the API lacks
-        self.statuses: dict[Value, str] = {}  # the API's ids of statuses that are new here, by text
+        self.statuses: dict[Value, str] = {}  # ids of the API, by text, of new statuses
 
     def fetch(self) -> None:
         """Fetches the lists of the season, then the other records of the races that are chosen."""
@@ -203,15 +203,16 @@ class SeasonFetch:
         """
         stored = self.old.count(RACE_TABLES["laps"], race.id)
         # Penalties change times and positions, not laps.
-        here, there = (
+        stored_laps, laps_of_api = (
             Counter((row["driverId"], row["laps"]) for row in rows)
             for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
         )
         is_provisional = race.id in self.old.provisional(["lap_times"])
-        return self.all_details or stored <= self.api.limit or is_provisional or here != there
+        is_incomplete = stored <= self.api.limit or is_provisional
+        return self.all_details or is_incomplete or stored_laps != laps_of_api
 
     def fetch_statuses(self) -> dict[Value, str]:
-        """The ids of statuses that are new here, by text."""
+        """The ids of statuses that the database lacks, by text."""
         used = {
             row["statusId"]
             for race in self.chosen

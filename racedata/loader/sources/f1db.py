@@ -502,13 +502,13 @@ def driver_references(db: sqlite3.Connection, rules: Iterable[Rule]) -> dict[str
     If two would have the same, the one with more results has it.
     """
     references = {rule["id"]: rule["reference"] for rule in rules if rule["kind"] == "driver"}
-    taken = {reference.lower() for reference in references.values()}
+    used = {reference.lower() for reference in references.values()}
     found = db.execute(RESULTS_OF_DRIVERS, [KNOWN_UNTIL]).fetchall()
     for id, results in found:
         last = id.rpartition("-")[2]
         if id not in references:
-            references[id] = last if results and last not in taken else by_rule(id)
-            taken.add(references[id])
+            references[id] = last if results and last not in used else by_rule(id)
+            used.add(references[id])
     return distinct("f1db_drivers", {id: references[id] for id, _ in found})
 
 
