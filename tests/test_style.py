@@ -6,7 +6,7 @@ import pytest
 from support import PACKAGE, ROOT
 
 MODULES = [path for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"]
-TEST_FILES = [ROOT / "tests" / "conftest.py", *(ROOT / "tests").rglob("test_*.py")]
+TEST_FILES = [*(ROOT / "tests").rglob("conftest.py"), *(ROOT / "tests").rglob("test_*.py")]
 
 
 @pytest.mark.parametrize("file", TEST_FILES, ids=lambda file: file.name)

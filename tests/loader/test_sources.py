@@ -9,6 +9,7 @@ from support import SAMPLE
 from support.apis import refreshed
 
 from racedata.loader import sources
+from racedata.loader.errors import LoadError
 from racedata.loader.load import load
 from racedata.loader.sources import (
     FROM_DEFAULT,
@@ -19,6 +20,7 @@ from racedata.loader.sources import (
     addresses_in,
     source_at,
 )
+from racedata.loader.sources.source import check_season
 
 INVENTED = "https://invented.example.org/"
 
@@ -86,3 +88,8 @@ def test_a_name_is_not_a_file_and_several_are_separated_by_spaces():
 
 def test_openf1_is_the_last_that_is_asked_by_default():
     assert [source_at(address).is_provisional for address in FROM_DEFAULT] == [False, False, True]
+
+
+def test_a_source_without_races_has_no_season():
+    with pytest.raises(LoadError, match="x: no season 2023; it has no races"):
+        check_season(2023, [], "x")
