@@ -91,25 +91,9 @@ def build(
             with filled_apart(corrected(addition.fill, corrections), progress) as (staged, remarks):
                 progress("merging")
                 merged += [*remarks, *merge(stage, staged, addition)]
-        for statement in CONSTRUCTORS_SO_FAR:
-            db.execute(statement)
-        for table in TABLES:
-            progress(f"numbering {table.name}")
-            store(stage, table)
-        store_corrections(stage)
-        db.execute(
-            "INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons"
-        )
-        db.execute(
-            "INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results"
-        )
+        store_all(stage, progress)
         describe(db, is_sample)
-        for table in TABLES:
-            if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
-                (source,) = db.execute("SELECT address FROM sources ORDER BY sourceId").fetchone()
-                raise LoadError(
-                    f"{source}: no {table.name} that can be served; expected at least one"
-                )
+        check_required(db)
         lines = [*table_of_rows(stage), *lines, *contributions(db), *unknown_values(db)]
         report = Report(lines, merged, seasons_of(db))
         db.execute("COMMIT")
@@ -118,6 +102,27 @@ def build(
         db.execute("VACUUM")  # numbering leaves pages partly empty
     write_checksum(path)
     return report
+
+
+def store_all(stage: Stage, progress: Progress) -> None:
+    """Copies all staged tables into the database, and adds the rows that follow from others."""
+    db = stage.db
+    for statement in CONSTRUCTORS_SO_FAR:
+        db.execute(statement)
+    for table in TABLES:
+        progress(f"numbering {table.name}")
+        store(stage, table)
+    store_corrections(stage)
+    db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
+    db.execute("INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results")
+
+
+def check_required(db: sqlite3.Connection) -> None:
+    """Raises LoadError if a table is empty without which there is nothing to serve."""
+    for table in TABLES:
+        if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
+            (source,) = db.execute("SELECT address FROM sources ORDER BY sourceId").fetchone()
+            raise LoadError(f"{source}: no {table.name} that can be served; expected at least one")
 
 
 def store(stage: Stage, table: Table) -> None:
