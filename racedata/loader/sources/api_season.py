@@ -77,7 +77,7 @@ class SeasonFetch:
         self.filled_in = {*old.without_laps(also_from_apis=False), *self.provisional}
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
-        self.chosen: list[FetchedRace] = []  # races whose records are taken
+        self.chosen: list[FetchedRace] = []  # races whose records are stored
         self.not_served: set[str] = set()  # endpoints that the API lacks
         self.statuses: dict[Value, str] = {}  # ids of the API, by text, of new statuses
 
@@ -88,17 +88,25 @@ class SeasonFetch:
         for endpoint in ("results", "qualifying", "sprint"):
             if endpoint != "sprint" or any("Sprint" in race.facts for race in self.races):
                 self.fetch_list(endpoint)
+        self.digests = {
+            f"{self.year}/{race.round}/{endpoint}": digest_of(records)
+            for race in self.races
+            for endpoint, records in race.records.items()
+        }
         results = RACE_TABLES["results"]
         self.completed = [
             race
             for race in self.races
             if "results" in race.records or self.old.count(results, race.id)
         ]
-        self.digests = {
-            f"{self.year}/{race.round}/{endpoint}": digest_of(records)
-            for race in self.races
-            for endpoint, records in race.records.items()
-        }
+        self.chosen = self.choose()
+        for race in self.chosen:
+            if "results" in race.records:
+                self.fetch_details(race)
+        self.statuses = self.fetch_statuses()
+
+    def choose(self) -> list[FetchedRace]:
+        """The races whose records are stored, by what the lists have."""
         changed = [
             race
             for race in self.races
@@ -114,13 +122,7 @@ class SeasonFetch:
             race for race in self.completed[-LATE:] if race.id in without_laps | self.provisional
         ]
         again = [*self.completed[first:], *late]
-        self.chosen = [
-            race for race in self.races if race in changed or (race in again and race.records)
-        ]
-        for race in self.chosen:
-            if "results" in race.records:
-                self.fetch_details(race)
-        self.statuses = self.fetch_statuses()
+        return [race for race in self.races if race in changed or (race in again and race.records)]
 
     def check_calendar(self) -> None:
         """Raises LoadError if the calendar lacks a race with results: it was not cancelled."""

@@ -193,24 +193,24 @@ class OpenF1(Source):
                 age = self.now() - day
                 if age < -WEEKEND:
                     continue
-                sources = dict(
-                    old.db.execute(
-                        """SELECT kind, name FROM origins JOIN sources USING (sourceId)
-                           WHERE raceId = ?""",
-                        (id,),
-                    ).fetchall()
+                origins = old.db.execute(
+                    """SELECT kind, name FROM origins JOIN sources USING (sourceId)
+                       WHERE raceId = ?""",
+                    (id,),
                 )
-                kinds = [
-                    kind
-                    for kind in (*self.kinds, "fastest_laps")
-                    if (
-                        season
-                        or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
-                        or self.is_long_ago(last_asked.get(f"{date} {kind}"))
-                        if sources.get(kind, NAME) == NAME
-                        else bool(season and task and task.may_replace(sources[kind]))
-                    )
-                ]
+                sources = dict(origins.fetchall())
+                kinds = []
+                for kind in (*self.kinds, "fastest_laps"):
+                    if sources.get(kind, NAME) != NAME:
+                        is_wanted = bool(season and task and task.may_replace(sources[kind]))
+                    else:
+                        is_wanted = (
+                            bool(season)
+                            or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
+                            or self.is_long_ago(last_asked.get(f"{date} {kind}"))
+                        )
+                    if is_wanted:
+                        kinds.append(kind)
                 if kinds:
                     races.append(Race(id, year, round, name, circuit, day, kinds))
         return races
@@ -256,42 +256,49 @@ class OpenF1(Source):
         if requests > LIMITS[-1][0]:
             minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
             task.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
-        last_asked, today = asked_before(task.history), f"{self.now():%Y-%m-%d}"
+        last_asked = asked_before(task.history)
         faults: list[str] = []
         for year in years:
             of_year = [race for race in races if race.year == year]
-            found: list[tuple[Race, Rows]] = []
-            remarks: list[str] = []
-            failed = False  # whether the race before did
-            try:
-                with closing(ExistingDatabase(task.history.path)) as old:
-                    entrants = Entrants(old.db, year)
-                for race in of_year:
-                    try:
-                        # The limit of bytes is that of a race.
-                        client = self.client(task.progress)
-                        rows = self.of_race(client, race, entrants, remarks)
-                    except NotYet:
-                        raise
-                    except LoadError as error:
-                        # Only if the next race fails too, it is not this race's own fault.
-                        faults.append(str(error))
-                        if failed:
-                            break
-                        failed = True
-                        continue
-                    failed = False
-                    found.append((race, rows))
-                    last_asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
-            finally:
-                # What was fetched is stored even if the next race fails.
-                for remark in remarks:
-                    task.say(remark)
-                if any(rows for _, rows in found) or last_asked != asked_before(task.history):
-                    self.store(task, found, last_asked)
+            faults += self.bring_season(task, year, of_year, last_asked)
         if faults:
             raise LoadError("; ".join(dict.fromkeys(faults)))
         return f" after {self.pace.requests - before} requests to {self.address}"
+
+    def bring_season(
+        self, task: Task, year: int, races: Sequence[Race], last_asked: dict[str, str]
+    ) -> list[str]:
+        """Stores the records of these races, and adds to `last_asked`. Returns what went wrong."""
+        found: list[tuple[Race, Rows]] = []
+        remarks: list[str] = []
+        faults: list[str] = []
+        has_failed = False  # the race before
+        with closing(ExistingDatabase(task.history.path)) as old:
+            entrants = Entrants(old.db, year)
+        try:
+            for race in races:
+                try:
+                    # The limit of bytes is that of a race.
+                    rows = self.of_race(self.client(task.progress), race, entrants, remarks)
+                except NotYet:
+                    raise
+                except LoadError as error:
+                    faults.append(str(error))
+                    if has_failed:  # two races in a row: it is not the fault of a race
+                        break
+                    has_failed = True
+                else:
+                    has_failed = False
+                    found.append((race, rows))
+                    today = f"{self.now():%Y-%m-%d}"
+                    last_asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
+        finally:
+            # What was fetched is stored even if the next race fails.
+            for remark in remarks:
+                task.say(remark)
+            if any(rows for _, rows in found) or last_asked != asked_before(task.history):
+                self.store(task, found, last_asked)
+        return faults
 
     def store(self, task: Task, found: list[tuple[Race, Rows]], last_asked: dict[str, str]) -> None:
         with closing(ExistingDatabase(task.history.path)) as old:
