@@ -238,7 +238,6 @@ def followed_source(source: Source, refresh: Refresh, lines: list[str]) -> Follo
     """A source of a refresh, for follow.py. `lines` has what the refresh says."""
 
     def bring() -> str:
-        """Brings the database up to date. Returns what changed, in one line."""
         lines.clear()
         changes = refresh.ask(source)
         return "; ".join(" ".join(line.split()) for line in lines) if changes else ""
@@ -251,23 +250,13 @@ def follow_sources(
 ) -> None:
     """Follows sources until a signal, or until the pipe `parent` closes."""
 
-    def refresh(sleep: Sleep, lines: list[str]) -> Refresh:
-        new_pace = partial(Pace, sleep=sleep)
-        return Refresh(
-            path,
-            addresses,
-            None,
-            corrections,
-            lambda text: None,
-            lines.append,
-            new_pace,
-            waits=True,
-        )
-
     def make(number: int, sleep: Sleep) -> FollowedSource:
         lines: list[str] = []
-        bringing = refresh(sleep, lines)
-        return followed_source(bringing.sources[number], bringing, lines)
+        say, new_pace = lines.append, partial(Pace, sleep=sleep)
+        refresh = Refresh(
+            path, addresses, None, corrections, lambda text: None, say, new_pace, waits=True
+        )
+        return followed_source(refresh.sources[number], refresh, lines)
 
     # A whole database replaces whatever was loaded.
     configured = (
