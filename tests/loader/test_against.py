@@ -12,12 +12,18 @@ import pytest
 from support import EXPECTED, SAMPLE
 from support.loads import changed, edit, planted
 
-from racedata.loader.against import CONVENTIONS, DOUBTS, LACKED_BY_OURS, LACKED_BY_THEIRS, compare
+from racedata.loader.against import compare
 from racedata.loader.corrections import CORRECTIONS, HEADER
+from racedata.loader.differences import (
+    CONVENTIONS,
+    DOUBTS,
+    GROUPS,
+    LACKED_BY_OURS,
+    LACKED_BY_THEIRS,
+)
 from racedata.loader.load import load
 
 F1DB = EXPECTED / "f1db"
-GROUPS = (*DOUBTS, *CONVENTIONS, LACKED_BY_OURS, LACKED_BY_THEIRS)
 
 
 def compared(database, source):
