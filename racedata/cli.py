@@ -12,13 +12,9 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from types import FrameType
-from typing import Never
 
 from racedata import __version__
 from racedata.database import can_be_built_again, default_path, is_missing
-
-HEALTH_SECONDS = 5
 
 
 def load(arguments: Sequence[str]) -> None:
@@ -113,56 +109,9 @@ def end_at_signals() -> None:
 
 
 def healthcheck(arguments: Sequence[str]) -> None:
-    """Prints one line, and exits with 0 if the service answers, else with 1."""
-    import json
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import ProxyHandler, build_opener
+    from racedata.service import healthcheck
 
-    from racedata.service.settings import SettingError, Settings
-
-    parser = argparse.ArgumentParser(
-        prog="racedata healthcheck",
-        description="Ask a running service whether it answers, and which data it has.",
-        epilog="Exit status: 0 if it answers, else 1. A service that rejected a new database file "
-        "still serves the old data, and counts as healthy: a restart would not help.",
-    )
-    parser.add_argument(
-        "--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)"
-    )
-    url = parser.parse_args(arguments).url
-    try:
-        url = url or Settings.read(os.environ).health_url
-        if not url.lower().startswith(("http://", "https://")):
-            sys.exit(
-                f"racedata healthcheck: {url}: expected an address that begins with "
-                "http:// or https://"
-            )
-        # A timeout of the connection would begin again with each byte.
-        signal.signal(signal.SIGALRM, end_of_time)
-        signal.alarm(HEALTH_SECONDS)
-        with build_opener(ProxyHandler({})).open(url) as answer:
-            health = json.loads(answer.read(100_000))
-        if health["status"] != "ok":
-            raise ValueError
-        sources = " and ".join(source["name"] for source in health["sources"])
-        line = f"{health['status']}: {sources}, built at {health['builtAt']}"
-        if "refused" in health:
-            line += f"; a new file was refused: {health['refused']}"
-    except SettingError as error:
-        sys.exit(f"racedata healthcheck: {error}")
-    except HTTPError as error:
-        sys.exit(f"racedata healthcheck: {url}: status {error.code}; expected 200")
-    except OSError as error:
-        cause = getattr(error, "reason", error)
-        sys.exit(f"racedata healthcheck: {url}: {getattr(cause, 'strerror', None) or cause}")
-    except (KeyError, TypeError, ValueError, RecursionError, HTTPException):
-        sys.exit(f"racedata healthcheck: {url}: expected the answer of racedata's /healthz")
-    write("".join(character if character.isprintable() else " " for character in line) + "\n")
-
-
-def end_of_time(number: int, frame: FrameType | None) -> Never:
-    raise TimeoutError(f"no complete answer in {HEALTH_SECONDS} seconds")
+    write(healthcheck.health_line(arguments))
 
 
 def write(text: str = "") -> None:

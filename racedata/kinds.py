@@ -1,7 +1,8 @@
 """The kinds of records and the sessions of a weekend, each declared once for both halves.
 
-What only one module knows of a kind is in that module: its filters, its parsers, how a source has
-it.
+A fact about a kind that is a plain value is here, even if only one module needs it: a new kind
+is then one declaration. Anything that takes code or SQL is in the module that runs it: filters,
+parsers, how a source finds the records.
 """
 
 from typing import NamedTuple

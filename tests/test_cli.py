@@ -20,7 +20,7 @@ from support import PACKAGE, ROOT, SAMPLE
 from support.answers import client
 from support.apis import answers_of, served
 from support.loads import built, changed, edit, without
-from support.processes import OFF, free_port, listens, service, until
+from support.processes import OFF, free_port, listens, run_racedata, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS
@@ -31,55 +31,42 @@ from racedata.service.settings import Settings, option
 RACEDATA = Path(sys.executable).with_name("racedata")
 
 
-def run(*arguments, **environ):
-    """`racedata` with these arguments, finished."""
-    command = [sys.executable, "-m", "racedata", *arguments]
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name == "PATH" or name.startswith("COVERAGE")
-    }
-    return subprocess.run(
-        command, cwd=ROOT, env={**kept, **environ}, capture_output=True, text=True, timeout=60
-    )
-
-
 def test_help_lists_every_command():
-    shown = run("--help")
+    shown = run_racedata("--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     for name, (_, text) in COMMANDS.items():
         assert f"\n  {name:<13}{text}\n" in shown.stdout
 
 
 def test_help_is_printed_in_any_encoding():
-    assert run("--help", PYTHONIOENCODING="ascii").stdout.startswith(
+    assert run_racedata("--help", PYTHONIOENCODING="ascii").stdout.startswith(
         "usage: racedata COMMAND \\u2026\n"
     )
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 def test_each_command_has_a_help_and_refuses_an_unknown_option(command):
-    shown = run(command, "--help")
+    shown = run_racedata(command, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"usage: racedata {command}")
-    refused = run(command, "--none")
+    refused = run_racedata(command, "--none")
     assert (refused.returncode, refused.stdout) == (2, "")
     assert refused.stderr.endswith(f"\nracedata {command}: error: unrecognized arguments: --none\n")
 
 
 @pytest.mark.parametrize("arguments", [[], ["sevre"]])
 def test_a_missing_or_unknown_command_is_an_error(arguments):
-    ended = run(*arguments)
+    ended = run_racedata(*arguments)
     assert (ended.returncode, ended.stdout) == (2, "")
     assert "COMMAND" in ended.stderr.splitlines()[-1]
 
 
 def test_version_prints_the_version():
-    assert run("--version").stdout == f"racedata {__version__}\n"
+    assert run_racedata("--version").stdout == f"racedata {__version__}\n"
 
 
 def test_the_help_of_serve_has_each_setting_with_its_variable_unit_and_default():
-    shown = " ".join(run("serve", "--help").stdout.split())
+    shown = " ".join(run_racedata("serve", "--help").stdout.split())
     for each in fields(Settings):
         known = each.metadata
         default = known["default"] or "empty"
@@ -115,7 +102,7 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
 
 @pytest.mark.parametrize("option", ["args", "--config=x.py", "--check-config", "--print-config"])
 def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option, sample_database):
-    ended = run("serve", "--database", str(sample_database), "--", option)
+    ended = run_racedata("serve", "--database", str(sample_database), "--", option)
     name = option.strip("-").partition("=")[0].replace("-", "_")
     said = f"racedata serve --: error: {name}: expected other options of gunicorn"
     assert (ended.returncode, ended.stdout, ended.stderr.splitlines()[-1]) == (2, "", said)
@@ -146,7 +133,7 @@ def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option
     ],
 )
 def test_serve_ends_with_one_line_if_it_cannot_start(arguments, environ, line):
-    ended = run("serve", *arguments, **environ)
+    ended = run_racedata("serve", *arguments, **environ)
     assert (ended.returncode, ended.stdout, ended.stderr) == (3, "", f"racedata: {line}\n")
 
 
@@ -174,7 +161,7 @@ def test_serve_imports_nothing_from_the_current_folder(sample_database, tmp_path
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_gunicorn_is_imported_ends_serve_without_a_traceback(number, tmp_path):
     (tmp_path / "gunicorn.py").write_text(f"import os\nos.kill(os.getpid(), {number})")
-    ended = run("serve", PYTHONPATH=str(tmp_path), RACEDATA_DATABASE="/none.db")
+    ended = run_racedata("serve", PYTHONPATH=str(tmp_path), RACEDATA_DATABASE="/none.db")
     # Without a handler, a signal would not end the first process of a container.
     assert (ended.returncode, ended.stdout, ended.stderr) == (128 + number, "", "")
 
@@ -355,101 +342,16 @@ def test_the_follower_ends_with_the_service_however_that_ends(database, number):
         until(lambda: commands_in(session) == {})
 
 
-@pytest.fixture(scope="module")
-def running(sample_database, tmp_path_factory):
-    with service(sample_database, tmp_path_factory.mktemp("service") / "log") as running:
-        yield running
-
-
-@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
-def test_healthcheck_asks_the_service_at_host_and_port(running, host):
-    # A proxy of the environment is not for this machine.
-    checked = run(
-        "healthcheck", HOST=host, PORT=str(running.address[1]), http_proxy="http://127.0.0.1:9"
-    )
-    assert (checked.returncode, checked.stderr) == (0, "")
-    assert checked.stdout.startswith("ok: sample, built at 2")
-    assert checked.stdout.count("\n") == 1
-
-
-def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path):
-    sources = [{"name": "data.zip"}, {"name": "f1db"}]
-    health = {
-        "status": "ok",
-        "sources": sources,
-        "builtAt": "2026-11-22",
-        "refused": "It is\ud800damaged.",
-    }
-    with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
-        checked = run("healthcheck", "--url", server.url)
-    assert (checked.returncode, checked.stderr) == (0, "")
-    assert (
-        checked.stdout
-        == "ok: data.zip and f1db, built at 2026-11-22; a new file was refused: It is damaged.\n"
-    )
-
-
-@pytest.mark.parametrize(
-    ("status", "body", "line"),
-    [
-        (503, b"{}", "status 503; expected 200"),
-        (200, b"<html>", "expected the answer of racedata's /healthz"),
-        (200, b"[]", "expected the answer of racedata's /healthz"),
-        (200, b"{}", "expected the answer of racedata's /healthz"),
-        (200, b"[" * 90_000, "expected the answer of racedata's /healthz"),
-        (
-            200,
-            b'{"status":"fail","sources":[],"builtAt":1}',
-            "expected the answer of racedata's /healthz",
-        ),
-        (
-            200,
-            b'{"status":"ok","sources":[{"name":1}],"builtAt":1}',
-            "expected the answer of racedata's /healthz",
-        ),
-    ],
-)
-def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, body, line):
-    with served(lambda path: (status, {}, body)) as server:
-        checked = run("healthcheck", "--url", server.url)
-    assert (checked.returncode, checked.stdout) == (1, "")
-    assert checked.stderr == f"racedata healthcheck: {server.url}: {line}\n"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "environ", "line"),
-    [
-        ([], {"HOST": "::", "PORT": "9"}, "http://[::1]:9/healthz: "),
-        (["--url", "healthz"], {}, "healthz: expected an address that begins with http"),
-        ([], {"PORT": "http"}, "PORT='http': expected a whole number from 1 to 65535"),
-    ],
-)
-def test_healthcheck_fails_in_one_line_if_no_service_is_running(arguments, environ, line):
-    checked = run("healthcheck", *arguments, **environ)
-    assert (checked.returncode, checked.stdout) == (1, "")
-    assert checked.stderr.startswith(f"racedata healthcheck: {line}")
-    assert checked.stderr.count("\n") == 1
-    assert "Errno" not in checked.stderr
-
-
-@pytest.mark.parametrize(
-    "arguments", [["--version"], ["--help"], ["serve", "--help"], ["healthcheck"]]
-)
-def test_a_full_stdout_is_one_line(running, arguments):
-    command, environ = (
-        [RACEDATA, *arguments],
-        {"PATH": os.environ["PATH"], "PORT": str(running.address[1])},
-    )
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["serve", "--help"]])
+def test_a_full_stdout_is_one_line(arguments):
     with open("/dev/full", "w") as full:
-        ended = subprocess.run(
-            command, env=environ, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60
-        )
+        ended = run_racedata(*arguments, stdout=full)
     assert (ended.returncode, ended.stderr) == (1, "racedata: stdout: No space left on device\n")
 
 
 @pytest.mark.parametrize("command", ["load", "refresh", "check"])
 def test_an_empty_path_is_refused(command):
-    ended = run(command, "--database=")
+    ended = run_racedata(command, "--database=")
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
         2,
         f"racedata {command}: error: argument --database: expected the path of a file",

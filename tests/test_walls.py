@@ -1,4 +1,4 @@
-"""The wall between the halves of the package: what each module may import."""
+"""The walls of the package: what each module may import, between the halves and inside them."""
 
 import ast
 import re
@@ -7,7 +7,7 @@ from functools import cache
 from graphlib import TopologicalSorter
 
 import pytest
-from support import PACKAGE, ROOT
+from support import PACKAGE
 
 MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
@@ -19,12 +19,16 @@ OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
 ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
 
 
+def text_of(module):
+    return MODULES[module].read_text(encoding="utf-8")
+
+
 @cache
 def imports(module, inside_functions=True):
     """What a module imports: modules of this package by their full name, others by that of their
     package.
     """
-    tree = ast.parse(MODULES[module].read_text(encoding="utf-8"))
+    tree = ast.parse(text_of(module))
     found: set[str] = set()
     for node in ast.walk(tree) if inside_functions else tree.body:
         if isinstance(node, ast.Import):
@@ -83,25 +87,59 @@ def test_the_loader_knows_the_list_of_sources_and_none_of_them():
 
 @pytest.mark.parametrize("module", sorted(OFFLINE - SOURCES - {LIST}))
 def test_no_module_of_the_loader_outside_sources_names_a_source(module):
-    text = MODULES[module].read_text(encoding="utf-8")
-    assert re.findall("f1db|jolpica|openf1|tracinginsights|ergast", text, re.IGNORECASE) == []
+    names = "f1db|jolpica|openf1|tracinginsights|ergast"
+    assert re.findall(names, text_of(module), re.IGNORECASE) == []
 
 
-def test_only_the_server_and_its_worker_import_gunicorn():
-    assert {module for module in MODULES if "gunicorn" in imports(module)} == {
-        "racedata.service.server",
-        "racedata.service.worker",
+# The modules of the service that may import a package.
+MAY_IMPORT = {
+    "gunicorn": "server worker",
+    "falcon": "about app caching download endpoint errors page request season ratelimit.middleware",
+    "redis": "ratelimit.redis_store",
+    "icalendar": "calendars",
+    "sqlite3": "catalogue page queries snapshot",
+}
+
+
+@pytest.mark.parametrize("package", MAY_IMPORT)
+def test_a_package_is_imported_only_where_it_belongs(package):
+    allowed = {f"racedata.service.{name}" for name in MAY_IMPORT[package].split()}
+    assert {module for module in ONLINE if package in imports(module)} == allowed
+
+
+def test_the_service_has_sql_only_in_its_queries_and_where_the_file_is_read_into_memory():
+    assert {module for module in ONLINE if "SELECT " in text_of(module)} == {
+        "racedata.service.queries",
+        "racedata.service.catalogue",  # all ids of an address, once
+        "racedata.service.snapshot",  # the facts about the file
     }
 
 
-TEST_FILES = [ROOT / "tests" / "conftest.py", *(ROOT / "tests").rglob("test_*.py")]
+WEB = {"falcon", "gunicorn", "http", "socket", "urllib"}
+FILES = {"io", "os", "pathlib", "shutil", "tempfile", "racedata.database"}
+SQL = {"sqlite3"}
+
+# What a module may not import, because its job needs none of it.
+MAY_NOT_IMPORT = {
+    "racedata.kinds": WEB | FILES | SQL,
+    "racedata.service.addresses": WEB | FILES | SQL,  # it gets texts
+    "racedata.service.serializers": WEB | FILES | SQL,  # it gets rows
+    "racedata.service.queries": WEB | FILES,  # it gets a Snapshot
+    "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
+    "racedata.service.settings": {"falcon", "gunicorn", "orjson"},  # as the health check reads them
+    "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
+    "racedata.loader.rules": WEB | FILES | SQL | {"time"},
+    "racedata.loader.values": WEB | FILES | SQL,
+    "racedata.loader.matching": WEB | FILES,  # it gets connections
+    "racedata.loader.schedule": WEB | FILES | {"time"},  # it gets a connection and the time
+    "racedata.loader.follow": WEB | SQL,  # its sources ask, existing.py opens the database
+}
 
 
-@pytest.mark.parametrize("file", TEST_FILES, ids=lambda file: file.name)
-def test_no_function_of_a_test_file_has_types(file):
-    nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
-    returns = [each.name for each in nodes if isinstance(each, ast.FunctionDef) and each.returns]
-    assert (
-        returns + [each.arg for each in nodes if isinstance(each, ast.arg) and each.annotation]
-        == []
-    )
+@pytest.mark.parametrize("module", MAY_NOT_IMPORT)
+def test_a_module_imports_only_what_its_job_needs(module):
+    assert imports(module) & MAY_NOT_IMPORT[module] == set()
+
+
+def test_the_rules_of_a_merge_have_no_sql():
+    assert not re.search("SELECT|INSERT|UPDATE|DELETE", text_of("racedata.loader.rules"))

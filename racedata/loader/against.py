@@ -1,34 +1,36 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
-matching.py says which race, driver and constructor is which. It does not compare facts that came
-from this source; the results of a driver who has two in a race (shared cars); and ids, such as ids
-of statuses and constructors, which corrections.csv cannot change. A value that only one of the two
-has counts if the other one has such values of other drivers in the race.
+matching.py says which race, driver and constructor is which, differences.py what a difference can
+mean. Not compared are facts that came from this source; the results of a driver who has two in a
+race (shared cars); and ids, such as ids of statuses and constructors, which corrections.csv cannot
+change. A value that only one of the two has counts if the other one has such values of other
+drivers in the race.
 """
 
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
-from racedata.loader.checks.lists import plain
 from racedata.loader.corrections import CORRECTIONS, corrected
+from racedata.loader.differences import (
+    GROUPS,
+    LACKED_BY_OURS,
+    LACKED_BY_THEIRS,
+    STANDINGS,
+    Group,
+    distance,
+    groups_of,
+)
 from racedata.loader.errors import Progress, listed
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
 from racedata.loader.merge import filled_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.tables import BY_NAME
-from racedata.loader.values import Value, milliseconds
-
-Row = Mapping[str, Value]
-
-RESULTS = ("results", "sprint_results")
-QUALIFYING = ("qualifying", "sprint_qualifying")
-STANDINGS = ("driver_standings", "constructor_standings")
+from racedata.loader.values import Value
 
 # The columns that are compared, by kind (as in origins) and table.
 COMPARED = {
@@ -50,231 +52,6 @@ UNSHARED_PLACES = """
         CASE count(*) OVER (PARTITION BY raceId, points) WHEN 1 THEN position END AS position
     FROM stage.{table}"""
 
-
-class Group(NamedTuple):
-    """Differences of one kind."""
-
-    title: str
-    meaning: str  # what a difference can mean
-    tables: tuple[str, ...]
-    columns: tuple[str, ...]
-    # Whether a difference fits: a column, and the two rows that have different values in it.
-    fits: Callable[[str, Row, Row], bool] = lambda column, here, there: True
-
-
-def distance(column: str, here: Row, there: Row) -> float:
-    """How far apart two numbers or times are; 0 if they are something else."""
-    try:
-        first, second = (
-            milliseconds(text) if ":" in text else float(text)
-            for text in (str(here[column]), str(there[column]))
-        )
-    except ValueError:
-        return 0
-    return abs(first - second)
-
-
-def are_placed(column: str, here: Row, there: Row) -> bool:
-    """Whether both rows have a numeric place, or one does and the other is disqualified."""
-    texts = {str(row["positionText"]) for row in (here, there)}
-    numbers = {text for text in texts if text.isdigit()}
-    return bool(numbers) and texts - numbers <= {"D", "E"}
-
-
-def is_retired(column: str, here: Row, there: Row) -> bool:
-    """Whether neither row has a numeric place."""
-    return not any(str(row["positionText"]).isdigit() for row in (here, there))
-
-
-def is_another(column: str, here: Row, there: Row) -> bool:
-    """Whether two names are of different people or things: neither is a part of the other."""
-    first, second = plain(str(here[column])), plain(str(there[column]))
-    return first not in second and second not in first
-
-
-# The most doubtful first. A difference is in the first group that it fits, of CONVENTIONS and then
-# of these. One that fits none follows from another.
-DOUBTS = (
-    Group(
-        "A driver has another surname or birth date.",
-        "One of the two is wrong, or it is another person.",
-        ("drivers",),
-        ("surname", "dob"),
-    ),
-    Group(
-        "A driver, constructor or circuit is from another country.",
-        "One of the two is wrong, or has another word for the country.",
-        ("drivers", "constructors", "circuits"),
-        ("nationality", "country"),
-    ),
-    Group(
-        "A race or session has another date or time.",
-        "One of the two is wrong. Dates are in UTC. If one is a day off, it may be the local date.",
-        ("races", "sessions"),
-        ("date", "time"),
-    ),
-    Group(
-        "A driver has another place.",
-        "One of the two is wrong, "
-        "or does not know of a penalty or disqualification after the race.",
-        RESULTS,
-        ("positionText", "positionOrder"),
-        lambda column, here, there: (
-            are_placed(column, here, there) and here["positionText"] != there["positionText"]
-        ),
-    ),
-    Group("A driver has other points.", "One of the two is wrong.", RESULTS, ("points",)),
-    Group(
-        "A race time differs by whole minutes.",
-        "In milliseconds. A wrong digit, most likely; "
-        "or one of the two does not count an interruption of the race.",
-        RESULTS,
-        ("milliseconds",),
-        lambda *facts: distance(*facts) % 60_000 == 0,
-    ),
-    Group(
-        "A race time differs by a second or more.",
-        "In milliseconds. A wrong digit; or only one of the two has a time penalty in it.",
-        RESULTS,
-        ("milliseconds",),
-    ),
-    Group("A driver has another number of laps.", "One of the two is wrong.", RESULTS, ("laps",)),
-    Group(
-        "A driver has another fastest lap.",
-        "If the laps of several drivers in a race differ, one of the two has mixed them up.",
-        RESULTS,
-        KINDS["fastest_laps"].compared,
-    ),
-    Group(
-        "A driver has another place on the grid.",
-        "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
-        RESULTS,
-        ("grid",),
-    ),
-    Group(
-        "A time of the qualifying differs.",
-        "One of the two is wrong, or does not know that the time was deleted.",
-        QUALIFYING,
-        ("q1", "q2", "q3"),
-    ),
-    Group(
-        "A driver has another place in the qualifying.",
-        "In one of the two, grid penalties or exclusions have changed the places. "
-        "The times tell in which.",
-        QUALIFYING,
-        ("position",),
-    ),
-    Group(
-        "A pit stop differs.",
-        "One of the two is wrong.",
-        ("pit_stops",),
-        ("lap", "time", "milliseconds"),
-    ),
-    Group("A lap differs.", "One of the two is wrong.", ("lap_times",), ("position", "time")),
-    Group(
-        "A practice differs.",
-        "One of the two is wrong.",
-        ("practice",),
-        ("position", "laps", "milliseconds"),
-    ),
-    Group(
-        "A driver or constructor has other points or wins in the standings.",
-        "One of the two is wrong, "
-        "or knows of an exclusion or of dropped points that the other does not have.",
-        STANDINGS,
-        ("points", "wins"),
-    ),
-    Group(
-        "A driver or constructor has another place in the standings, "
-        "without sharing its points with others.",
-        "The place is wrong in one of the two, or follows from wrong points of others.",
-        STANDINGS,
-        ("position",),
-    ),
-    Group(
-        "A driver has another car number.",
-        "One of the two is wrong. The driver's other races and sessions tell which.",
-        (*RESULTS, *QUALIFYING, "practice"),
-        ("number",),
-    ),
-)
-# Values that only one of the two has, in any table of a race.
-LACKED_HERE = Group(
-    "The database lacks a value of a driver that it has of others in the race.",
-    "The value is missing, or the other source has one too many.",
-    (),
-    (),
-)
-LACKED_THERE = Group(
-    "The other source lacks a value of a driver that it has of others in the race.",
-    "The value is missing there, or the database has one too many.",
-    (),
-    (),
-)
-CONVENTIONS = (
-    Group(
-        "A race time differs by less than a second.",
-        "In milliseconds. "
-        "Most likely, one of the two has rounded times, or times of another clock.",
-        RESULTS,
-        ("milliseconds",),
-        lambda *facts: distance(*facts) < 1000,
-    ),
-    Group(
-        "A driver has place 0 on the grid in only one of the two.",
-        "Some sources write 0 for a start from the pit lane and for no start, "
-        "others the last or an empty place.",
-        RESULTS,
-        ("grid",),
-        lambda column, here, there: 0 in (here[column], there[column]),
-    ),
-    Group(
-        "A driver has no place, or another letter as place.",
-        "Sources differ in who is classified, and in who retired, withdrew, "
-        "did not start or did not qualify.",
-        RESULTS,
-        ("positionText",),
-        lambda *facts: not are_placed(*facts),
-    ),
-    Group(
-        "A driver who retired has one lap more, or one fewer.",
-        "Sources differ in whether the last lap counts, on which the driver retired.",
-        RESULTS,
-        ("laps",),
-        lambda *facts: is_retired(*facts) and distance(*facts) == 1,
-    ),
-    Group(
-        "The same fastest lap has another number, up to three laps away.",
-        "Some sources count the laps of the leader, even for drivers who are lapped.",
-        RESULTS,
-        ("fastestLap",),
-        lambda column, here, there: (
-            here["fastestLapTime"] == there["fastestLapTime"] and distance(column, here, there) <= 3
-        ),
-    ),
-    Group(
-        "A time of the qualifying differs by more than a minute.",
-        "In the first six races of 2005, the times of two laps were added. "
-        "Some sources have only the sum.",
-        ("qualifying",),
-        ("q1",),
-        lambda *facts: distance(*facts) > 60_000,
-    ),
-    Group(
-        "A surname or the name of a constructor is longer or shorter, or spelled differently.",
-        "One of the two has a part of the name, or no accents.",
-        ("drivers", "constructors"),
-        ("surname", "name"),
-        lambda *facts: not is_another(*facts),
-    ),
-    Group(
-        "A driver has another first name, or a constructor or circuit another name.",
-        "Sources differ in nicknames and in the names of sponsors. Else one of the two is wrong.",
-        ("drivers", "constructors", "circuits"),
-        ("forename", "name"),
-    ),
-)
-
 # What is compared: kinds of records that both have of a race, from different sources.
 COMPARED_RECORDS = """
     INSERT INTO ids.compared
@@ -287,21 +64,21 @@ COMPARED_RECORDS = """
 OTHER_DATES = """
     SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round,
         old.date, new.date
-    FROM addition.races AS new JOIN addition.circuits AS there USING (circuitId),
-        stage.races AS old JOIN stage.circuits AS here ON here.circuitId = old.circuitId
-    WHERE new.year = old.year AND here.circuitRef = there.circuitRef
+    FROM addition.races AS new JOIN addition.circuits AS theirs USING (circuitId),
+        stage.races AS old JOIN stage.circuits AS ours ON ours.circuitId = old.circuitId
+    WHERE new.year = old.year AND ours.circuitRef = theirs.circuitRef
         AND new.raceId NOT IN (SELECT added FROM ids.races)
         AND old.raceId NOT IN (SELECT id FROM ids.races)"""
 
 
-class Found(NamedTuple):
-    """The differences of a group: the race, and a line for corrections.csv without its source."""
+class Section(NamedTuple):
+    """A section of the report: for each difference, the race and a line for corrections.csv."""
 
     group: Group
     rows: Sequence[tuple[str, str]]  # the largest difference first
 
 
-def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], list[str]]:
+def compare(path: Path, source: str, progress: Progress) -> tuple[list[Section], list[str]]:
     """How a source differs from the database at `path`, and lines that say what was compared.
 
     Raises LoadError, sqlite3.Error or OSError.
@@ -323,7 +100,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Found], l
 
 
 def match(db: sqlite3.Connection) -> None:
-    """Fills the tables in `ids`: which row of the addition is which here, and what is compared."""
+    """Fills the tables in `ids`: which row of theirs is which of ours, and what is compared."""
     for name in ("races", *COMPARED_LISTS):
         db.execute(f"CREATE TABLE ids.{name} (added INTEGER PRIMARY KEY, id INTEGER UNIQUE)")
     db.execute(
@@ -334,18 +111,16 @@ def match(db: sqlite3.Connection) -> None:
     for name in COMPARED_LISTS:
         names = BY_NAME[name].names
         for row in db.execute(f"SELECT {', '.join(names)} FROM addition.{name}").fetchall():
-            here = find(db, name, dict(zip(names, row)))
-            db.execute(f"INSERT OR IGNORE INTO ids.{name} VALUES (?, ?)", (row[0], here))
+            own = find(db, name, dict(zip(names, row)))
+            db.execute(f"INSERT OR IGNORE INTO ids.{name} VALUES (?, ?)", (row[0], own))
     db.execute(COMPARED_RECORDS)
     for table in STANDINGS:
         db.execute(UNSHARED_PLACES.format(table=table, of=table.removesuffix("_standings")))
 
 
-def differences(db: sqlite3.Connection) -> list[Found]:
+def differences(db: sqlite3.Connection) -> list[Section]:
     """All differences, by group."""
-    found: dict[Group, list[tuple[float, str, str]]] = {
-        group: [] for group in (*DOUBTS, LACKED_HERE, *CONVENTIONS, LACKED_THERE)
-    }
+    found: dict[Group, list[tuple[float, str, str]]] = {group: [] for group in GROUPS}
     (of_dates,) = groups_of("races", "date")
     for race, key, *dates in db.execute(OTHER_DATES):
         found[of_dates].append((0, race, line("races", key, "date", *dates)))
@@ -357,27 +132,27 @@ def differences(db: sqlite3.Connection) -> list[Found]:
         for race, key, values, ids in rows_that_differ(db, kind, table, columns):
             for group, size, text in differences_of(table, key, columns, values):
                 found[group].append((size, race, text))
-            for group, text in lacked(db, table, key, columns, values, ids):
+            for group, text in lacking_values(db, table, key, columns, values, ids):
                 found[group].append((0, race, text))
     for rows in found.values():
         rows.sort(key=lambda row: -row[0])
-    return [Found(group, [row[1:] for row in rows]) for group, rows in found.items() if rows]
+    return [Section(group, [row[1:] for row in rows]) for group, rows in found.items() if rows]
 
 
 def differences_of(
     table: str, key: str, columns: Sequence[str], values: Sequence[Value]
 ) -> Iterator[tuple[Group, float, str]]:
-    """The differences in a row that both have, with the columns here and then there: the group, how
+    """The differences in a row that both have, with our columns and then theirs: the group, how
     far apart the values are, and a line for corrections.csv.
     """
-    here, there = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
+    ours, theirs = dict(zip(columns, values)), dict(zip(columns, values[len(columns) :]))
     for column in columns:
-        if here[column] == there[column] or None in (here[column], there[column]):
+        if ours[column] == theirs[column] or None in (ours[column], theirs[column]):
             continue
         for group in groups_of(table, column):
-            if group.fits(column, here, there):
-                text = line(table, key, column, here[column], there[column])
-                yield group, distance(column, here, there), text
+            if group.fits(column, ours, theirs):
+                text = line(table, key, column, ours[column], theirs[column])
+                yield group, distance(column, ours, theirs), text
                 break
 
 
@@ -388,25 +163,25 @@ def has_values(db: sqlite3.Connection, schema: str, table: str, column: str, rac
 
 
 def list_in_both(table: str, columns: Sequence[str]) -> str:
-    """SQL for the rows of a list that are in both: the reference, the columns here and there."""
+    """SQL for the rows of a list that are in both: the reference, our columns and theirs."""
     id, reference, *_ = BY_NAME[table].names
-    values = [f"{row}.{column}" for row in ("here", "there") for column in columns]
+    values = [f"{row}.{column}" for row in ("ours", "theirs") for column in columns]
     return f"""
-        SELECT here.{reference}, {", ".join(values)} FROM ids.{table} AS same
-        JOIN stage.{table} AS here ON here.{id} = same.id
-        JOIN addition.{table} AS there ON there.{id} = same.added ORDER BY 1"""
+        SELECT ours.{reference}, {", ".join(values)} FROM ids.{table} AS same
+        JOIN stage.{table} AS ours ON ours.{id} = same.id
+        JOIN addition.{table} AS theirs ON theirs.{id} = same.added ORDER BY 1"""
 
 
 def rows_that_differ(
     db: sqlite3.Connection, kind: str, table: str, columns: Sequence[str]
 ) -> Iterator[tuple[str, str, Sequence[Value], tuple[int, int]]]:
-    """The race, key and values of each row that differs, and the ids of the race here and there."""
+    """The race, key and values of each row that differs, and the ids of the race in both."""
     rows = db.execute(rows_in_both(table, columns), (kind,))
-    for here_id, there_id, race, key, *values in rows.fetchall():
-        yield race, key, values, (here_id, there_id)
+    for our_id, their_id, race, key, *values in rows.fetchall():
+        yield race, key, values, (our_id, their_id)
 
 
-def lacked(
+def lacking_values(
     db: sqlite3.Connection,
     table: str,
     key: str,
@@ -415,22 +190,12 @@ def lacked(
     ids: tuple[int, int],
 ) -> Iterator[tuple[Group, str]]:
     """The values of a row that only one of the two has, though it has the column in that race."""
-    for column, here, there in zip(columns, values, values[len(columns) :]):
-        text = line(table, key, column, here, there)
-        if here is None is not there and has_values(db, "stage", table, column, ids[0]):
-            yield LACKED_HERE, text
-        if there is None is not here and has_values(db, "addition", table, column, ids[1]):
-            yield LACKED_THERE, text
-
-
-@cache
-def groups_of(table: str, column: str) -> list[Group]:
-    """The groups for differences in a column, in the order in which they are tried."""
-    return [
-        group
-        for group in (*CONVENTIONS, *DOUBTS)
-        if table in group.tables and column in group.columns
-    ]
+    for column, ours, theirs in zip(columns, values, values[len(columns) :]):
+        text = line(table, key, column, ours, theirs)
+        if ours is None is not theirs and has_values(db, "stage", table, column, ids[0]):
+            yield LACKED_BY_OURS, text
+        if theirs is None is not ours and has_values(db, "addition", table, column, ids[1]):
+            yield LACKED_BY_THEIRS, text
 
 
 def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
@@ -443,7 +208,7 @@ def line(table: str, key: str, column: str, wrong: Value, right: Value) -> str:
 def rows_in_both(table: str, columns: Sequence[str]) -> str:
     """SQL for the rows of a table that are in both and differ.
 
-    Its columns: the ids of the race here and there, the race, the key, the columns here and there.
+    Its columns: the ids of the race in both, the race, the key, our columns and theirs.
     """
     names = ["raceId"] if table == "races" else BY_NAME[table].key
     keys, joins, conditions = [], [], []
@@ -454,23 +219,23 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
             of = name.removesuffix("Id")
             keys.append(f"{of}Ref")
             joins.append(
-                f"JOIN ids.{of}s AS {of} ON {of}.id = here.{name} JOIN stage.{of}s USING ({name})"
+                f"JOIN ids.{of}s AS {of} ON {of}.id = ours.{name} JOIN stage.{of}s USING ({name})"
             )
-            conditions.append(f"there.{name} = {of}.added")
+            conditions.append(f"theirs.{name} = {of}.added")
         else:
-            keys.append(f"here.{name}")
-            conditions.append(f"there.{name} = here.{name}")
+            keys.append(f"ours.{name}")
+            conditions.append(f"theirs.{name} = ours.{name}")
     schema = "ids" if table in STANDINGS else "stage"
-    is_same = " AND ".join(["there.raceId = same.added", *conditions])
-    differs = " OR ".join(f"here.{column} IS NOT there.{column}" for column in columns)
+    is_same = " AND ".join(["theirs.raceId = same.added", *conditions])
+    differs = " OR ".join(f"ours.{column} IS NOT theirs.{column}" for column in columns)
     return f"""
         SELECT same.id, same.added, race.year || '/' || race.round || ' ' || race.name,
             {" || '/' || ".join(keys)},
-            {", ".join(f"{row}.{column}" for row in ("here", "there") for column in columns)}
+            {", ".join(f"{row}.{column}" for row in ("ours", "theirs") for column in columns)}
         FROM ids.compared AS same JOIN stage.races AS race ON race.raceId = same.id
-            JOIN {schema}.{table} AS here ON here.raceId = same.id {" ".join(joins)}
-            JOIN addition.{table} AS there ON {is_same}
-        WHERE kind = ? GROUP BY {", ".join(f"here.{name}" for name in names)}
+            JOIN {schema}.{table} AS ours ON ours.raceId = same.id {" ".join(joins)}
+            JOIN addition.{table} AS theirs ON {is_same}
+        WHERE kind = ? GROUP BY {", ".join(f"ours.{name}" for name in names)}
         HAVING count(*) = 1 AND ({differs})
         ORDER BY race.year DESC, race.round"""
 

@@ -23,11 +23,11 @@ from racedata.loader.corrections import (
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.merge import Addition, filled_apart, merge
 from racedata.loader.report import (
-    gave,
+    contribution,
+    contributions,
     seasons_of,
     table_of_rows,
     unknown_values,
-    what_sources_gave,
 )
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
@@ -91,26 +91,10 @@ def build(
             with filled_apart(corrected(addition.fill, corrections), progress) as (staged, remarks):
                 progress("merging")
                 merged += [*remarks, *merge(stage, staged, addition)]
-        for statement in CONSTRUCTORS_SO_FAR:
-            db.execute(statement)
-        for table in TABLES:
-            progress(f"numbering {table.name}")
-            store(stage, table)
-        store_corrections(stage)
-        db.execute(
-            "INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons"
-        )
-        db.execute(
-            "INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results"
-        )
+        store_all(stage, progress)
         describe(db, is_sample)
-        for table in TABLES:
-            if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
-                (source,) = db.execute("SELECT address FROM sources ORDER BY sourceId").fetchone()
-                raise LoadError(
-                    f"{source}: no {table.name} that can be served; expected at least one"
-                )
-        lines = [*table_of_rows(stage), *lines, *what_sources_gave(db), *unknown_values(db)]
+        check_required(db)
+        lines = [*table_of_rows(stage), *lines, *contributions(db), *unknown_values(db)]
         report = Report(lines, merged, seasons_of(db))
         db.execute("COMMIT")
         db.execute("DETACH stage")
@@ -118,6 +102,27 @@ def build(
         db.execute("VACUUM")  # numbering leaves pages partly empty
     write_checksum(path)
     return report
+
+
+def store_all(stage: Stage, progress: Progress) -> None:
+    """Copies all staged tables into the database, and adds the rows that follow from others."""
+    db = stage.db
+    for statement in CONSTRUCTORS_SO_FAR:
+        db.execute(statement)
+    for table in TABLES:
+        progress(f"numbering {table.name}")
+        store(stage, table)
+    store_corrections(stage)
+    db.execute("INSERT INTO seasons (year) SELECT year FROM races EXCEPT SELECT year FROM seasons")
+    db.execute("INSERT OR IGNORE INTO entries SELECT raceId, driverId, constructorId FROM results")
+
+
+def check_required(db: sqlite3.Connection) -> None:
+    """Raises LoadError if a table is empty without which there is nothing to serve."""
+    for table in TABLES:
+        if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
+            (source,) = db.execute("SELECT address FROM sources ORDER BY sourceId").fetchone()
+            raise LoadError(f"{source}: no {table.name} that can be served; expected at least one")
 
 
 def store(stage: Stage, table: Table) -> None:
@@ -164,7 +169,7 @@ def describe(db: sqlite3.Connection, is_sample: bool) -> None:
     db.execute("INSERT INTO sources SELECT * FROM stage.sources")
     db.execute("INSERT INTO origins SELECT * FROM stage.origins")
     for (id,) in db.execute("SELECT sourceId FROM sources").fetchall():
-        db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (gave(db, id), id))
+        db.execute("UPDATE sources SET gave = ? WHERE sourceId = ?", (contribution(db, id), id))
     db.execute(
         """INSERT INTO coverage SELECT kind, min(year), max(year), count(*), (
                SELECT count(DISTINCT raceId) FROM origins AS other JOIN races AS run USING (raceId)

@@ -16,13 +16,14 @@ from textwrap import wrap
 
 from racedata.loader import checks
 from racedata.loader.against import compare
-from racedata.loader.checks import lists, qualifying, standings
+from racedata.loader.checks import qualifying, standings
 from racedata.loader.checks.check import VIEWS
 from racedata.loader.corrections import HEADER
 from racedata.loader.errors import Progress, counted
 from racedata.loader.existing import ExistingDatabase
+from racedata.loader.matching import letters_of
 from racedata.loader.program import add_database_argument, run
-from racedata.loader.values import milliseconds
+from racedata.loader.sql import add_milliseconds
 
 ROWS_SHOWN = 10
 
@@ -82,10 +83,8 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
 
 def prepare(db: sqlite3.Connection) -> None:
     """Creates the functions, views and temporary tables that the checks read."""
-    db.create_function(
-        "milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True
-    )
-    db.create_function("plain", 1, lambda name: name and lists.plain(name), deterministic=True)
+    add_milliseconds(db)
+    db.create_function("letters", 1, lambda name: name and letters_of(name), deterministic=True)
     db.executescript(VIEWS)
     db.executescript(qualifying.PARTS)
     standings.fill(db)

@@ -329,8 +329,8 @@ def merge_corrections_of_list(
     db: sqlite3.Connection, table: str, key: Value, id: int, columns: Collection[str]
 ) -> None:
     """Replaces the corrections of columns that merge.py has taken for the row with this id."""
-    taken = ", ".join("?" * len(columns))
-    of_row = f"tableName = ? AND key = ? COLLATE NOCASE AND columnName IN ({taken})"
+    bound = ", ".join("?" * len(columns))
+    of_row = f"tableName = ? AND key = ? COLLATE NOCASE AND columnName IN ({bound})"
     values = (table, key, *columns)
     db.execute(f"DELETE FROM stage.corrections WHERE {of_row}", values)
     db.execute(

@@ -9,7 +9,6 @@ import sqlite3
 from collections.abc import Collection, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
 
 from racedata import database
@@ -225,27 +224,24 @@ class ExistingDatabase:
 
     def differences(self, path: Path) -> list[str]:
         """A line for each table that has other rows in the database at `path`."""
-        lines = []
         with closing(open_read_only(path)) as new:
-            for table in TABLES:
-                before, now = (
-                    db.execute(f"SELECT count(*) FROM {table.name}").fetchone()[0]
-                    for db in (self.db, new)
-                )
-                rows = zip_longest(
-                    *(db.execute(f"SELECT * FROM {table.name}") for db in (self.db, new))
-                )
-                changed = sum(old != other for old, other in rows)
-                if now != before:
-                    lines.append(f"{table.name:<22}{now:>12,} rows ({now - before:+,})")
-                elif changed:
-                    lines.append(f"{table.name:<22}{now:>12,} rows, {changed:,} changed")
+            lines = [line for table in TABLES if (line := difference(table.name, self.db, new))]
             before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
             if not lines and now < before:
                 lines.append(f"{'confirmed':<22}{before - now:>12,} kinds of records of a race")
             if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
                 lines.append("a season is now as complete as the source's")
         return lines
+
+
+def difference(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> str:
+    """The line for a table, if its rows differ."""
+    before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (old, new))
+    if now != before:
+        return f"{table:<22}{now:>12,} rows ({now - before:+,})"
+    rows = zip(*(db.execute(f"SELECT * FROM {table}") for db in (old, new)), strict=True)
+    changed = sum(old_row != new_row for old_row, new_row in rows)
+    return f"{table:<22}{now:>12,} rows, {changed:,} changed" if changed else ""
 
 
 def checksum_at_end(path: Path) -> str:

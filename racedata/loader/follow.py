@@ -7,13 +7,13 @@ the times of checks are in schedule.py.
 import math
 import sys
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple, Never
+from typing import Never
 
 from racedata.loader.errors import FAULTS, LoadError, NotYet
 from racedata.loader.existing import open_read_only
@@ -33,41 +33,30 @@ from racedata.loader.schedule import (
     to_ask,
 )
 from racedata.loader.signals import interrupted_by_end_signals
+from racedata.loader.sources import Source
 
-NEVER = datetime.min.replace(tzinfo=UTC)
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 # the longest sleep, to notice that the machine was suspended or its clock set
 WAIT_SECONDS = 600
 
 
-class Followed(NamedTuple):
-    """A source to follow, and its refresh. If they fail, the functions raise one of FAULTS."""
+@dataclass
+class FollowedSource:
+    """A source, and when to check it. If they fail, its functions raise one of FAULTS."""
 
-    kinds: Collection[str]  # of the records that it publishes after a session: names of tables
+    source: Source
     # whether a refresh would store such records, or another calendar
     has_news: Callable[[Sequence[Expected]], bool]
     # brings the database up to date, and returns what changed, in one line
     refresh: Callable[[], str]
-    # all sessions of a weekend together; else after each session
-    publishes_after_race: bool = False
-    # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
-    after_end: timedelta | None = None
-    is_provisional: bool = False  # whether another source's records replace its own
-    interval: timedelta | None = None  # how often it is asked; None: when the calendar says so
-
-
-@dataclass
-class Following:
-    """A source, and when to check it."""
-
-    source: Followed
-    due: datetime
-    refreshed: datetime = NEVER
+    due: datetime = LONG_AGO  # the next check
+    refreshed: datetime = LONG_AGO
     failures: int = 0  # in a row
     is_refused: bool = False  # at the last check
 
 
-class Loop:
-    """The loop. Everything outside it is passed in."""
+class CheckLoop:
+    """The loop of a source's process. Everything outside it is passed in."""
 
     def __init__(
         self,
@@ -85,53 +74,52 @@ class Loop:
             complain,
         )
 
-    def run(self, source: Followed) -> Never:
-        """Follows a source until the process ends."""
-        following = Following(source, self.clock())
+    def run(self, followed: FollowedSource) -> Never:
+        """Checks a source again and again, until the process ends."""
         while True:
-            self.check(following)
+            self.check(followed)
 
-    def check(self, each: Following) -> None:
+    def check(self, followed: FollowedSource) -> None:
         """Waits until a source is due, checks it, and decides when it is due again."""
         # If the clock was set back, it may be due in the far future: then it is due now.
-        while 0 < (seconds := (each.due - self.clock()).total_seconds()) <= DAY.total_seconds():
+        while 0 < (seconds := (followed.due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
         try:
-            self.refresh_if_needed(each)
-            each.failures = 0
-            each.due = min(self.next_check(each), each.refreshed + DAY)
-            each.is_refused = False
+            self.refresh_if_needed(followed)
+            followed.failures = 0
+            followed.due = min(self.next_check(followed), followed.refreshed + DAY)
+            followed.is_refused = False
         except NotYet as error:
-            each.due = self.clock() + (each.source.interval or LATER)
-            if not each.is_refused:  # one line, however long it takes
-                self.complain(error, each.due)
-            each.is_refused = True
+            followed.due = self.clock() + (followed.source.interval or LATER)
+            if not followed.is_refused:  # one line, however long it takes
+                self.complain(error, followed.due)
+            followed.is_refused = True
         except FAULTS as error:
-            each.failures += 1
-            each.due = self.clock() + retry_wait(each.failures)
+            followed.failures += 1
+            followed.due = self.clock() + retry_wait(followed.failures)
             # A failure never postpones a regular check. The database may be missing.
             with suppress(*FAULTS):
-                each.due = min(each.due, self.next_check(each))
-            self.complain(error, each.due)
+                followed.due = min(followed.due, self.next_check(followed))
+            self.complain(error, followed.due)
 
-    def refresh_if_needed(self, each: Following) -> None:
+    def refresh_if_needed(self, followed: FollowedSource) -> None:
         """Refreshes the database from a source once a day, and if the source has news."""
         now = self.clock()
-        if abs(now - each.refreshed) < DAY:
-            asked = to_ask(self.expected_of(each.source), now)
-            if not ((asked or each.source.interval) and each.source.has_news(asked)):
+        if abs(now - followed.refreshed) < DAY:
+            records = to_ask(self.expected_of(followed.source), now)
+            if not ((records or followed.source.interval) and followed.has_news(records)):
                 return
-        if changed := each.source.refresh():
+        if changed := followed.refresh():
             self.report(changed)
-        each.refreshed = now
+        followed.refreshed = now
 
-    def next_check(self, each: Following) -> datetime:
-        if each.source.interval:
-            wait = FIRST_RETRY if each.failures else each.source.interval
+    def next_check(self, followed: FollowedSource) -> datetime:
+        if followed.source.interval:
+            wait = FIRST_RETRY if followed.failures else followed.source.interval
             return self.clock() + wait
-        return next_check(self.expected_of(each.source), self.clock())
+        return next_check(self.expected_of(followed.source), self.clock())
 
-    def expected_of(self, source: Followed) -> list[Expected]:
+    def expected_of(self, source: Source) -> list[Expected]:
         expected = as_stored(self.expected(), source.is_provisional)
         if source.publishes_after_race:
             expected = after_race(expected)
@@ -166,9 +154,9 @@ class Preparation:
         self.due = time.monotonic() + wait.total_seconds()
 
 
-def follow(
+def follow_in_processes(
     database: str,
-    sources: Sequence[tuple[str, Callable[[Sleep], Followed]]],
+    sources: Sequence[tuple[str, Callable[[Sleep], FollowedSource]]],
     preparation: Preparation,
     parent: int | None = None,
 ) -> None:
@@ -188,8 +176,8 @@ def follow(
             line = f"racedata refresh: {fault_text(error, database)}; next try at {due:%H:%M} UTC"
             print(line, file=sys.stderr, flush=True)
 
-    def follow_one(make: Callable[[Sleep], Followed], sleep: Sleep) -> None:
-        Loop(expected, utc, sleep, say, complain).run(make(sleep))
+    def run_loop(make: Callable[[Sleep], FollowedSource], sleep: Sleep) -> None:
+        CheckLoop(expected, utc, sleep, say, complain).run(make(sleep))
 
     def complain_of_process(name: str, how: str, failures: int) -> float:
         wait = retry_wait(failures)
@@ -198,7 +186,7 @@ def follow(
 
     waiter = Waiter(parent)
     children = Children(
-        [(name, partial(follow_one, make)) for name, make in sources], complain_of_process
+        [(name, partial(run_loop, make)) for name, make in sources], complain_of_process
     )
     try:
         with interrupted_by_end_signals():

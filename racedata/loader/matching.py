@@ -6,6 +6,7 @@ round. What is done with the matches does not belong here.
 
 import re
 import sqlite3
+import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
@@ -82,6 +83,18 @@ def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
     pairs = db.execute(SAME_RACES, (year,)).fetchall()
     new, old = ([pair[side] for pair in pairs] for side in (0, 1))
     return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
+
+
+def without_accents(name: str) -> str:
+    """A name without accents, in small letters."""
+    return "".join(
+        sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign)
+    ).casefold()
+
+
+def letters_of(name: str) -> str:
+    """The letters of a name, without accents, spaces and the like: all from a to z."""
+    return re.sub("[^a-z]", "", without_accents(name).replace("ø", "o"))
 
 
 def find(db: sqlite3.Connection, name: str, row: Mapping[str, Value]) -> int | None:

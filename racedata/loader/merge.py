@@ -33,6 +33,7 @@ from racedata.loader.transfer import (
     add_to_list,
     copy_rows,
     create_ids,
+    ids_in_parts,
     next_id,
     note_cars,
     note_fastest_laps,
@@ -231,7 +232,29 @@ class Merge:
         for race in new:
             if race.id not in ids:
                 ids[race.id], free = free, free + 1
-        # Sessions and times stay if the new calendar has none: see take_sessions.
+        for added, id in ids.items():
+            db.execute("INSERT INTO ids.parts VALUES ('races', ?, ?)", (added, id))
+        circuits = """SELECT circuitId FROM addition.races
+                      JOIN ids.parts ON kind = 'races' AND added = raceId"""
+        add_to_list(db, "circuits", circuits, self.addition.updates_lists)
+        self.keep_times(year)
+        db.execute("DELETE FROM stage.races WHERE year = ?", (year,))
+        db.execute("INSERT OR IGNORE INTO stage.seasons (year) VALUES (?)", (year,))
+        db.execute(
+            """UPDATE stage.seasons SET url = ifnull(
+                   (SELECT url FROM addition.seasons AS new WHERE new.year = ?1), url)
+               WHERE year = ?1""",
+            (year,),
+        )
+        copy_rows(self.db, BY_NAME["races"], "races", year)
+        return ids
+
+    def keep_times(self, year: int) -> None:
+        """Keeps sessions and times that a new calendar lacks, unless the race has moved.
+
+        For sessions that it has, see take_sessions.
+        """
+        db = self.db
         db.execute(
             """INSERT OR IGNORE INTO stage.origins SELECT raceId, 'sessions', sourceId, fetchedAt
                FROM stage.origins JOIN stage.races USING (raceId)
@@ -239,11 +262,6 @@ class Merge:
                    AND raceId IN (SELECT raceId FROM stage.sessions)""",
             (year,),
         )
-        for added, id in ids.items():
-            db.execute("INSERT INTO ids.parts VALUES ('races', ?, ?)", (added, id))
-        circuits = """SELECT circuitId FROM addition.races
-                      JOIN ids.parts ON kind = 'races' AND added = raceId"""
-        add_to_list(db, "circuits", circuits, self.addition.updates_lists)
         same = "ids.parts JOIN stage.races AS old ON old.raceId = parts.id"
         db.execute(
             f"""UPDATE addition.races AS new SET time = old.time FROM {same}
@@ -255,16 +273,6 @@ class Merge:
             WHERE parts.kind = 'races' AND abs(julianday(new.date) - julianday(old.date)) > 1)"""
         db.execute(f"DELETE FROM stage.sessions WHERE {moved}")
         db.execute(f"DELETE FROM stage.origins WHERE kind = 'sessions' AND {moved}")
-        db.execute("DELETE FROM stage.races WHERE year = ?", (year,))
-        db.execute("INSERT OR IGNORE INTO stage.seasons (year) VALUES (?)", (year,))
-        db.execute(
-            """UPDATE stage.seasons SET url = ifnull(
-                   (SELECT url FROM addition.seasons AS new WHERE new.year = ?1), url)
-               WHERE year = ?1""",
-            (year,),
-        )
-        copy_rows(self.db, BY_NAME["races"], "races", year)
-        return ids
 
     def take_sessions(self) -> None:
         """Notes the races whose sessions are taken, and sets the times of races that have none.
@@ -318,19 +326,7 @@ class Merge:
             self.take(kind)
         self.add_sources()
         for name in ("drivers", "constructors", "status"):
-            id = BY_NAME[name].names[0]
-            rows_of = {kind: f"addition.{kind}" for kind in RECORDS if id in BY_NAME[kind].names}
-            needed = [*rows_of.items()]
-            if id in BY_NAME["entries"].names:
-                needed.append(("results", "addition.entries"))
-            if name == "drivers":
-                laps = f"(SELECT * FROM {of_kind('fastest_laps', 'addition')})"
-                needed.append(("fastest_laps", laps))
-            ids = " UNION ".join(
-                f"SELECT {id} FROM {rows} JOIN ids.parts ON kind = '{kind}' AND added = raceId"
-                for kind, rows in needed
-            )
-            add_to_list(self.db, name, ids, self.addition.updates_lists)
+            add_to_list(self.db, name, ids_in_parts(name), self.addition.updates_lists)
         note_fastest_laps(self.db)
         note_cars(self.db)
         for kind in ("sessions", *RECORDS):
@@ -374,8 +370,8 @@ class Merge:
             """,
             (kind,),
         ).fetchall()
-        taken = self.db.execute("SELECT added FROM ids.parts WHERE kind = 'results'")
-        with_results = {added for (added,) in taken}
+        parts = self.db.execute("SELECT added FROM ids.parts WHERE kind = 'results'")
+        with_results = {added for (added,) in parts}
         for added, id, source, fetched_at, old_source, old_fetched_at in found:
             if old_source is not None:
                 new, old = (

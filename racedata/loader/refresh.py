@@ -24,7 +24,7 @@ from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import without_query
-from racedata.loader.follow import Followed, Preparation, follow
+from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
 from racedata.loader.load import load_or_rebuild
 from racedata.loader.merge import Addition
 from racedata.loader.notes import lacked_races, note_asked, note_copied, note_facts
@@ -36,11 +36,11 @@ from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
     FROM,
     FROM_DEFAULT,
-    Brought,
-    Known,
+    Delivery,
+    History,
     Pace,
     Source,
-    Wanted,
+    Task,
     addresses_in,
     source_at,
     whole_database,
@@ -81,8 +81,8 @@ class Refresh:
         self.first = LAST_SEASON
         # Races that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and since
         # when: as noted by its last refresh, and now.
-        self.lacked: Mapping[str, str] = {}
-        self.lacks: dict[str, str] = {}
+        self.lacked_before: Mapping[str, str] = {}
+        self.lacking: dict[str, str] = {}
 
     def run(self) -> int:
         """Asks each source. Returns how many changes were stored.
@@ -119,64 +119,64 @@ class Refresh:
     def ask(self, source: Source) -> int:
         """Brings what a source has. Returns how many changes were stored."""
         with closing(self.existing()) as existing:
-            given = existing.source(source.name)
-        self.lacked = lacked_races(self.path, source.name, timestamp(self.now()))
-        self.lacks = {}
-        changes, known = 0, self.known(source)
+            row = existing.source(source.name)
+        self.lacked_before = lacked_races(self.path, source.name, timestamp(self.now()))
+        self.lacking = {}
+        changes, history = 0, self.history_of(source)
 
-        def store(brought: Brought) -> None:
-            nonlocal changes, given
-            changes += self.store(source, brought, given)
-            given = known.row()
+        def store(delivery: Delivery) -> None:
+            nonlocal changes, row
+            changes += self.store(source, delivery, row)
+            row = history.row()
 
         def take(copy: Copy) -> None:
             nonlocal changes
             changes += self.take(source, copy)
 
-        wanted = Wanted(
-            known,
+        task = Task(
+            history,
             self.season,
             self.first,
-            any(map(self.is_long_ago, self.lacked.values())),
+            any(map(self.is_long_ago, self.lacked_before.values())),
             partial(is_preferred, self.order, source.name, source.is_fresher_than_loads),
             self.progress,
             self.say,
             store,
             take,
         )
-        where = source.bring(wanted)
+        where = source.bring(task)
         note_asked(self.path, source.name)
         self.say(f"{self.path}: {'new data' if changes else 'nothing new'}{where}")
         return changes
 
-    def has_news(self, source: Source, asked: Sequence[Expected]) -> bool:
+    def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
-        return source.has_news(asked, self.known(source), self.progress)
+        return source.has_news(expected, self.history_of(source), self.progress)
 
-    def known(self, source: Source) -> Known:
-        return Known(self.path, source.name)
+    def history_of(self, source: Source) -> History:
+        return History(self.path, source.name)
 
-    def store(self, source: Source, brought: Brought, given: object) -> int:
+    def store(self, source: Source, delivery: Delivery, row: object) -> int:
         """Builds the new database. Returns 1 if it differs and is stored, else 0.
 
         It also notes facts about the source.
 
-        `given` is the source's row in the database when it was asked. If that has changed since,
+        `row` is the source's row in the database when it was asked. If that has changed since,
         raises LoadError: another program has stored records of the source, perhaps newer ones.
         """
         addition = Addition(
-            brought.fill,
+            delivery.fill,
             by_preference(self.order, source.name, source.is_fresher_than_loads),
-            brought.years,
+            delivery.years,
             has_calendars=True,
             may_shrink=bool(self.season),
             are_cancelled=self.are_cancelled,
-            updates_lists=brought.updates_lists,
+            updates_lists=delivery.updates_lists,
         )
         with suppress(NothingNew), replacement(str(self.path), self.waits) as new:
             before = checksum_at_end(self.path)
             with closing(ExistingDatabase(self.path)) as existing:
-                if existing.source(source.name) != given:
+                if existing.source(source.name) != row:
                     what = f"another program has stored records of {source.address} meanwhile"
                     raise LoadError(
                         f"{self.path}: {what}; expected no other load or refresh of this source"
@@ -192,7 +192,7 @@ class Refresh:
                 changes = existing.differences(new)
             for line in (*built.merged, *changes):
                 self.say(line)
-            facts = {**brought.notes, "lacks": self.lacks}
+            facts = {**delivery.notes, "lacks": self.lacking}
             after = checksum_at_end(new) if changes else before
             note_facts(self.path, source.name, facts, before, after)
             if not changes:
@@ -221,10 +221,10 @@ class Refresh:
         Else, it notes since when the source lacks them.
         """
         now = timestamp(self.now())
-        since = {f"{year} {race}": self.lacked.get(f"{year} {race}", now) for race in races}
+        since = {f"{year} {race}": self.lacked_before.get(f"{year} {race}", now) for race in races}
         if all(map(self.is_long_ago, since.values())):
             return True
-        self.lacks |= since
+        self.lacking |= since
         return False
 
     def now(self) -> datetime:
@@ -234,24 +234,15 @@ class Refresh:
         return time <= timestamp(self.now() - CANCELLED_AFTER)
 
 
-def followed(source: Source, refresh: Refresh, said: list[str]) -> Followed:
-    """A source of a refresh, for follow.py. `said` has what the refresh says."""
+def followed_source(source: Source, refresh: Refresh, lines: list[str]) -> FollowedSource:
+    """A source of a refresh, for follow.py. `lines` has what the refresh says."""
 
     def bring() -> str:
-        """Brings the database up to date. Returns what changed, in one line."""
-        said.clear()
+        lines.clear()
         changes = refresh.ask(source)
-        return "; ".join(" ".join(line.split()) for line in said) if changes else ""
+        return "; ".join(" ".join(line.split()) for line in lines) if changes else ""
 
-    return Followed(
-        source.kinds,
-        partial(refresh.has_news, source),
-        bring,
-        source.publishes_after_race,
-        source.after_end,
-        source.is_provisional,
-        source.interval,
-    )
+    return FollowedSource(source, partial(refresh.has_news, source), bring)
 
 
 def follow_sources(
@@ -259,16 +250,13 @@ def follow_sources(
 ) -> None:
     """Follows sources until a signal, or until the pipe `parent` closes."""
 
-    def refresh(sleep: Sleep, said: list[str]) -> Refresh:
-        new_pace = partial(Pace, sleep=sleep)
-        return Refresh(
-            path, addresses, None, corrections, lambda text: None, said.append, new_pace, waits=True
+    def make(number: int, sleep: Sleep) -> FollowedSource:
+        lines: list[str] = []
+        say, new_pace = lines.append, partial(Pace, sleep=sleep)
+        refresh = Refresh(
+            path, addresses, None, corrections, lambda text: None, say, new_pace, waits=True
         )
-
-    def follower(number: int, sleep: Sleep) -> Followed:
-        said: list[str] = []
-        bringing = refresh(sleep, said)
-        return followed(bringing.sources[number], bringing, said)
+        return followed_source(refresh.sources[number], refresh, lines)
 
     # A whole database replaces whatever was loaded.
     configured = (
@@ -278,10 +266,10 @@ def follow_sources(
     )
     # As in Refresh.run, the preferred source comes last: at first, all are due at once.
     numbered = reversed(list(enumerate(addresses)))
-    sources = [(without_query(address), partial(follower, number)) for number, address in numbered]
+    sources = [(without_query(address), partial(make, number)) for number, address in numbered]
     names = [source_at(address).name for address in addresses]
     loads = ConfiguredSources(path, configured, corrections, names)
-    follow(path, sources, Preparation(loads.load, loads.are_optional), parent)
+    follow_in_processes(path, sources, Preparation(loads.load, loads.are_optional), parent)
 
 
 def season(text: str) -> int | None:

@@ -9,7 +9,7 @@ from racedata.loader.stage import Stage
 from racedata.loader.tables import TABLES
 
 
-def gave(db: sqlite3.Connection, source: int) -> str:
+def contribution(db: sqlite3.Connection, source: int) -> str:
     """Which records are from a source: `results of 1,149 races (1950 to 2025), qualifying of …`."""
     counts = {
         kind: (races, first, last)
@@ -28,11 +28,11 @@ def gave(db: sqlite3.Connection, source: int) -> str:
     return ", ".join(texts)
 
 
-def what_sources_gave(db: sqlite3.Connection) -> Iterator[str]:
+def contributions(db: sqlite3.Connection) -> Iterator[str]:
     """A line for each source, if there are several."""
     rows = db.execute("SELECT name, gave FROM sources ORDER BY sourceId").fetchall()
-    for name, gave in rows if len(rows) > 1 else ():
-        yield f"{name}: {gave or 'nothing'}"
+    for name, records in rows if len(rows) > 1 else ():
+        yield f"{name}: {records or 'nothing'}"
 
 
 def table_of_rows(stage: Stage) -> Iterator[str]:

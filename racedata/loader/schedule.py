@@ -51,13 +51,13 @@ def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
 
     Without the results of a race, its other records are not asked for: no source has them earlier.
     """
-    asked = [records for records in expected if interval(records, now)]
+    due = [records for records in expected if interval(records, now)]
     missing = {
-        (each.year, each.round) for each in asked if each.kind == "results" and not each.is_stored
+        (each.year, each.round) for each in due if each.kind == "results" and not each.is_stored
     }
     return [
         each
-        for each in asked
+        for each in due
         if each.session != RACE.name
         or each.kind == "results"
         or (each.year, each.round) not in missing
@@ -82,7 +82,7 @@ def as_stored(expected: Sequence[Expected], is_provisional: bool) -> list[Expect
     """The same records, with `is_stored` as it counts for a source, which may be provisional.
 
     Provisional records do not count for other sources. A provisional source is not asked for
-    records that another source gave.
+    records of another source.
     """
     if is_provisional:
         return [each for each in expected if each.is_provisional or not each.is_stored]

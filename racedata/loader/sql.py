@@ -1,10 +1,10 @@
-"""Statements that several modules of the loader need: inserting rows, updating known values."""
+"""SQL that several modules of the loader need: inserting rows, updating known values, times."""
 
 import sqlite3
 from collections.abc import Mapping
 from functools import cache
 
-from racedata.loader.values import Value
+from racedata.loader.values import Value, milliseconds
 
 
 @cache
@@ -34,3 +34,10 @@ def update_known(
 def column_names(db: sqlite3.Connection, table: str) -> list[str]:
     """The names of a table's columns; none if the table is missing."""
     return [name for _, name, *_ in db.execute(f"PRAGMA table_info({table})")]
+
+
+def add_milliseconds(db: sqlite3.Connection) -> None:
+    """Adds the SQL function `milliseconds`, of a time such as `1:23.456`; NULL if that is NULL."""
+    db.create_function(
+        "milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True
+    )

@@ -11,7 +11,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.matching import LISTS, find
 from racedata.loader.sql import insertion, update_known
 from racedata.loader.stage import of_kind
-from racedata.loader.tables import BY_NAME, FASTEST_LAP, Table
+from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 
 
 def create_ids(db: sqlite3.Connection) -> None:
@@ -41,6 +41,22 @@ def next_id(db: sqlite3.Connection, table: str, id: str) -> int:
     return (last or 0) + 1
 
 
+def ids_in_parts(name: str) -> str:
+    """SQL for the ids of the drivers, for example, whom the records and entries that are copied
+    name.
+    """
+    id = BY_NAME[name].names[0]
+    rows = [(kind, f"addition.{kind}") for kind in RECORDS if id in BY_NAME[kind].names]
+    if id in BY_NAME["entries"].names:
+        rows.append(("results", "addition.entries"))
+    if name == "drivers":
+        rows.append(("fastest_laps", f"(SELECT * FROM {of_kind('fastest_laps', 'addition')})"))
+    return " UNION ".join(
+        f"SELECT {id} FROM {table} JOIN ids.parts ON kind = '{kind}' AND added = raceId"
+        for kind, table in rows
+    )
+
+
 def add_to_list(db: sqlite3.Connection, name: str, needed: str, updates: bool) -> None:
     """Finds the drivers, for example, in the stage, and adds those that are missing.
 
@@ -59,8 +75,8 @@ def add_to_list(db: sqlite3.Connection, name: str, needed: str, updates: bool) -
         own = find(db, name, row)
         if own is None:
             # A status keeps its id if that is free, because addresses have it.
-            taken = db.execute(f"SELECT 1 FROM stage.{name} WHERE {id} = ?", (added,)).fetchone()
-            own = added if name == "status" and not taken else next_id(db, name, id)
+            is_used = db.execute(f"SELECT 1 FROM stage.{name} WHERE {id} = ?", (added,)).fetchone()
+            own = added if name == "status" and not is_used else next_id(db, name, id)
             db.execute(insertion(f"stage.{name}", len(table.names)), (own, *values))
             merge_corrections_of_list(db, name, values[0], own, names)
         elif updates and name != "status":

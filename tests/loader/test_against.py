@@ -12,12 +12,18 @@ import pytest
 from support import EXPECTED, SAMPLE
 from support.loads import changed, edit, planted
 
-from racedata.loader.against import CONVENTIONS, DOUBTS, LACKED_HERE, LACKED_THERE, compare
+from racedata.loader.against import compare
 from racedata.loader.corrections import CORRECTIONS, HEADER
+from racedata.loader.differences import (
+    CONVENTIONS,
+    DOUBTS,
+    GROUPS,
+    LACKED_BY_OURS,
+    LACKED_BY_THEIRS,
+)
 from racedata.loader.load import load
 
 F1DB = EXPECTED / "f1db"
-GROUPS = (*DOUBTS, *CONVENTIONS, LACKED_HERE, LACKED_THERE)
 
 
 def compared(database, source):
@@ -214,4 +220,4 @@ def test_the_differences_of_full_dumps_are_known_by_number(dump_database, f1db):
         107,
         *(28, 45),  # of the lists
     ]
-    assert [len(found[group.title]) for group in (LACKED_HERE, LACKED_THERE)] == [49, 60]
+    assert [len(found[group.title]) for group in (LACKED_BY_OURS, LACKED_BY_THEIRS)] == [49, 60]

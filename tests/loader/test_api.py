@@ -1,385 +1,190 @@
-"""racedata.loader.sources.api_client: pages are followed to the end, wrong answers refused, the
-API's limits obeyed.
-"""
+"""racedata.loader.sources.api: which seasons an API is asked for, and when it has news."""
 
 import json
 import re
-import threading
-from email.utils import formatdate
-from itertools import chain
+from datetime import UTC, datetime
 
 import pytest
-from support.answers import client
-from support.apis import answers_of, served
-from support.limits import Clock
+from support import SAMPLE
+from support.answers import bodies, client
+from support.apis import answers_of, hurried, refreshed, served
+from support.loads import (
+    RECORDS,
+    built,
+    csv_rows,
+    edited,
+    race_ids,
+    rows_of,
+    without,
+)
+from support.refreshes import moved, run_refresh, state, with_a_penalty
 
+from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
-from racedata.loader.sources import api_client
-from racedata.loader.sources.api_client import Api
-from racedata.loader.sources.pace import Pace
+from racedata.loader.refresh import Refresh
+from racedata.loader.schedule import Expected
 
 
-def envelope(records, total=None, limit=100, offset=0, table="SeasonTable", name="Seasons", **echo):
-    """An answer's body."""
-    numbers = {"limit": limit, "offset": offset, "total": len(records) if total is None else total}
-    mrdata = {**{key: str(value) for key, value in numbers.items()}, table: {**echo, name: records}}
-    return json.dumps({"MRData": mrdata}).encode()
+def later(row):
+    return moved(row, 2024) if row["year"] == "2021" else row
 
 
-def always(body, status=200, **headers):
-    return lambda path: (status, headers, body)
+def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(
+    complete, tmp_path, finished
+):
+    """In the API, the calendar of 2024 is there: the races of 2021, a few years later."""
+
+    gone = {
+        "results": lambda row: (
+            None if row["raceId"] in set(race_ids(SAMPLE, 2021).values()) else row
+        )
+    }
+    winter = built(
+        edited(finished, tmp_path / "winter", races=later, **gone), tmp_path / "winter.db"
+    )
+    behind = built(without(finished, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    with served(answers_of(client(winter))) as server:
+        said, _ = refreshed(behind, server.url)
+    assert "2023: fetched the calendar (22 races) and round 18" in said
+    assert any(line.startswith("2024: fetched the calendar (2 races) and ") for line in said)
+    addresses = [
+        f"/ergast/f1/{path}.json"
+        for path in ("2024/races", "2023/results", "2023/18/driverstandings")
+    ]
+    assert bodies(behind, addresses) == bodies(winter, addresses)
 
 
-class Time:
-    """A clock that moves when a test sleeps."""
-
-    def __init__(self):
-        self.clock, self.slept = Clock(), []
-
-    def sleep(self, seconds):
-        assert seconds >= 0
-        self.slept.append(seconds)
-        self.clock.now += seconds
-
-    def api(self, url):
-        return Api(url, lambda text: None, Pace(self.clock, self.sleep, self.clock))
-
-
-SEASONS = [{"season": str(year)} for year in range(1950, 2026)]
-
-
-def refused(answer, time=None, path="seasons"):
-    """The message with which records of an API are refused: one line, with the address first."""
-    with served(answer) as server, pytest.raises(LoadError) as caught:
-        (time or Time()).api(server.url).records(path)
-    said = str(caught.value)
-    assert said.startswith(f"{server.url}/") and "\n" not in said
-    return said.removeprefix(f"{server.url}/")
-
-
-def pages_of(records, limit):
-    """An API whose largest page has `limit` records."""
-
-    def answer(path):
-        offset = int(path.rpartition("=")[2])
-        return 200, {}, envelope(records[offset : offset + limit], len(records), limit, offset)
-
-    return answer
-
-
-@pytest.mark.parametrize(("limit", "requests"), [(2000, 1), (76, 1), (75, 2), (10, 8)])
-def test_pages_are_followed_to_the_end_however_small_they_are(limit, requests):
-    with served(pages_of(SEASONS, limit)) as server:
-        source = Time().api(server.url)
-        assert source.records("seasons") == [(season,) for season in SEASONS]
-    assert (source.requests, source.limit) == (requests, limit)
-    assert len(server.paths) == requests
-    assert server.paths[0] == "seasons.json?limit=2000&offset=0"
-
-
-def test_records_begin_at_an_offset():
-    with served(pages_of(SEASONS, 10)) as server:
-        assert Time().api(server.url + "/").records("seasons", 70) == [
-            (season,) for season in SEASONS[70:]
+def test_no_season_between_those_here_and_the_latest_stays_empty(complete, finished, tmp_path):
+    """The first that is unfinished here is 2005; 2021 is missing."""
+    ids = race_ids(SAMPLE, 2005), race_ids(SAMPLE, 2021)
+    gone = {ids[0][7], *ids[1].values()}
+    edits = dict.fromkeys(RECORDS, lambda row: None if row["raceId"] in gone else row)
+    edits["races"] = lambda row: None if row["raceId"] in {*ids[1].values()} else row
+    edits["seasons"] = lambda row: None if row["year"] == "2021" else row
+    behind = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "racedata.db")
+    with served(answers_of(client(complete))) as server:
+        said, _ = refreshed(behind, server.url)
+        assert said[0].startswith("2005 to 2023: about 273 requests to ")
+        assert [line[:4] for line in said if "fetched the calendar" in line] == [
+            "2005",
+            "2021",
+            "2023",
         ]
-        assert Time().api(server.url).records("seasons", 500) == []
+        paths = [
+            f"/ergast/f1/{year}/{kind}.json?limit=2000"
+            for year in (2005, 2021, 2023)
+            for kind in ("races", "results")
+        ]
+        assert bodies(behind, paths) == bodies(complete, paths)
+        # Then, the earlier seasons are left alone.
+        server.paths.clear()
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+        assert {path[:4] for path in server.paths} == {"seas", "2023"}
 
 
-def test_timings_come_with_their_lap_and_race_across_pages(sample_database):
-    with served(answers_of(client(sample_database, max_limit=30))) as server:
-        records = Time().api(server.url).records("2023/18/laps")
-    assert len(records) == 1014
-    assert {race["round"] for race, _, _ in records} == {"18"}
-    first = [timing["driverId"] for _, lap, timing in records if lap["number"] == "1"]
-    assert len(first) == len(set(first)) == 20
+def without_calendar(answer, *years):
+    """The answers of an API that also lists these seasons, but has no races of them."""
+
+    def changed(path):
+        status, headers, body = answer(path)
+        if path.startswith("/ergast/f1/seasons.json"):
+            envelope = json.loads(body)
+            table = envelope["MRData"]["SeasonTable"]["Seasons"]
+            table += [
+                {"season": year}
+                for year in years
+                if year not in {season["season"] for season in table}
+            ]
+            envelope["MRData"]["total"] = str(len(table))
+            body = json.dumps(envelope).encode()
+        for year in years:
+            if path.startswith(f"/ergast/f1/{year}/races.json"):
+                numbers = {"limit": "100", "offset": "0", "total": "0"}
+                body = json.dumps(
+                    {"MRData": {**numbers, "RaceTable": {"season": year, "Races": []}}}
+                ).encode()
+                status = 200
+        return status, headers, body
+
+    return changed
 
 
-@pytest.mark.parametrize("correction", [{}, {"url": "https://example.org/1999"}])
-def test_pages_that_overlap_are_refused(correction):
-    def answer(path):
-        offset = int(path.rpartition("=")[2])
-        records = (
-            SEASONS[offset : offset + 50]
-            if not offset
-            else [{**SEASONS[49], **correction}, *SEASONS[50:75]]
-        )
-        return 200, {}, envelope(records, len(SEASONS), 50, offset)
-
-    assert refused(answer).endswith("a record appears twice; expected once")
-
-
-def test_redirects_are_requests_and_keep_the_pace():
-    def answer(path):
-        if "/new/" in path:
-            return pages_of(SEASONS, 10)(path)
-        return 301, {"Location": path.replace("/f1/", "/new/")}, b""
-
-    time = Time()
-    with served(answer) as server:
-        source = time.api(server.url)
-        assert len(source.records("seasons")) == 76
-    assert source.requests == len(server.paths) == 16
-    assert time.clock.now >= (16 - 4) / 4
+def test_a_season_without_races_is_left_out(behind, complete, tmp_path):
+    with served(without_calendar(answers_of(client(complete)), "2024")) as server:
+        refreshed(behind, server.url)
+        assert rows_of(behind) == rows_of(complete)
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+        before = state(behind.parent)
+        with pytest.raises(LoadError) as caught:
+            refreshed(behind, server.url, season=2024)
+    what = "no races in any season from 2024 on; expected the calendar of at least one"
+    assert str(caught.value) == f"{server.url}: {what}"
+    assert state(behind.parent) == before
+    built(SAMPLE, behind)
 
 
-def test_a_circle_of_redirects_is_refused():
-    assert "status 301" in refused(lambda path: (301, {"Location": path}, b""))
-
-
-def test_requests_name_the_program_and_its_version():
-    with served(pages_of(SEASONS, 100)) as server:
-        Time().api(server.url).records("seasons")
-    (agent,) = server.agents
-    assert agent.startswith("racedata/")
-    assert agent.endswith(" (+refresh)")
-
-
-WRONG = {
-    "HTML": (b"<!doctype html>", "b'<!doctype html>'; expected JSON"),
-    "nothing": (b"", "b''; expected JSON"),
-    "cut off": (envelope(SEASONS)[:-1], "expected JSON"),
-    "not UTF-8": (b'{"MRData": "\xff"}', "expected JSON"),
-    "deep": (b"[" * 100_000, ""),
-    "a list": (b"[]", "no object MRData; expected an answer in Ergast's format"),
-    "no envelope": (b'{"MRData": []}', "no object MRData"),
-    "no total": (
-        b'{"MRData": {"limit": "1", "offset": "0"}}',
-        "MRData.total is 'None'; expected a string with a num",
-    ),
-    "limit 0": (
-        envelope([], limit=0),
-        "MRData.limit is '0'; expected a string with a number, 1 to 2000",
-    ),
-    "limit above ours": (envelope([], limit=2001), "MRData.limit is '2001'"),
-    "a number": (
-        envelope([]).replace(b'"100"', b"100"),
-        "MRData.limit is '100'; expected a string",
-    ),
-    "another offset": (
-        envelope([], offset=5),
-        "MRData.offset is '5'; expected a string with a number, 0",
-    ),
-    "total without end": (envelope([], 10**9), "MRData.total is '1000000000'"),
-    "another table": (
-        envelope([], table="RaceTable"),
-        "no object SeasonTable in MRData; expected the answer of sea",
-    ),
-    "another list": (envelope([], name="Races"), "no list Seasons of objects"),
-    "texts": (envelope(["1950"]), "no list Seasons of objects"),
-    "too few": (envelope(SEASONS, 77), "76 records; expected 77, because MRData.total is 77"),
-    "too many": (envelope(SEASONS, 75), "76 records; expected 75, because MRData.total is 75"),
-}
-
-
-@pytest.mark.parametrize(("body", "said"), WRONG.values(), ids=WRONG)
-def test_a_wrong_answer_is_refused_by_one_line_that_names_the_address(body, said):
-    message = refused(always(body))
-    assert message.startswith("seasons.json?limit=2000&offset=0: ") and said in message
-
-
-def test_an_answer_that_ends_too_early_is_refused_even_if_it_is_json():
-    with served(always(envelope(SEASONS) + b" " * 20)) as server:
-        server.faults[0] = lambda body: body[:-15]
-        with pytest.raises(LoadError, match="the connection ended 15 bytes before the answer did"):
-            Time().api(server.url).records("seasons")
-
-
-def test_an_answer_about_another_round_is_refused():
-    races = {"table": "RaceTable", "name": "Races", "season": "2023", "round": "5"}
-    with served(always(envelope([], **races))) as server:
-        assert Time().api(server.url).records("2023/5/results") == []
-    for path, said in [
-        ("2023/6", "round is '5'; expected '6'"),
-        ("2022/5", "season is '2023'; expected '2022'"),
-    ]:
-        assert refused(always(envelope([], **races)), path=f"{path}/results").endswith(
-            f"RaceTable.{said}"
-        )
-
-
-def test_pages_with_different_totals_are_refused():
-    answers = iter(
-        [envelope(SEASONS[:40], 76, 40), envelope(SEASONS[40:] + SEASONS[:1], 77, 40, 40)]
-    )
-    assert refused(lambda path: (200, {}, next(answers))) == (
-        "seasons.json?limit=2000&offset=40: a total of 77, after 76 on the page before; "
-        "expected the same on each page"
-    )
-
-
-@pytest.mark.parametrize("status", [201, 400, 404, 500, 502])
-def test_another_status_than_200_is_refused_at_once(status):
-    hint = (
-        "; is --from the base address, such as https://api.jolpi.ca/ergast/f1?"
-        if status == 404
-        else ""
-    )
-    message = refused(always(envelope(SEASONS), status))
-    assert message == f"seasons.json?limit=2000&offset=0: status {status}; expected 200{hint}"
-
-
-def test_nothing_at_the_address_is_one_line():
-    with served(pages_of(SEASONS, 100)) as server:
-        pass
-    with pytest.raises(
-        LoadError, match=r"offset=0: Connection refused; expected an answer of an API$"
-    ):
-        Time().api(server.url).records("seasons")
-
-
-@pytest.mark.parametrize(("largest", "page"), [(100, 0), (1200, 40)])
-def test_answers_that_are_too_long_together_are_refused(monkeypatch, largest, page):
-    monkeypatch.setattr(api_client, "TOTAL_BYTES", largest)
-    said = f"offset={page}: more than {largest:,} bytes in all; expected the answers of an API"
-    assert refused(pages_of(SEASONS, 40)).endswith(said)
-
-
-def test_an_api_that_is_never_done_is_given_up():
-    time = Time()
-
-    def answer(path):
-        time.clock.now += 59
-        return pages_of([{"season": str(number)} for number in range(200)], 1)(path)
-
-    assert refused(answer, time).endswith(
-        "incomplete after 123 requests in 7,200 seconds; expected a faster API, or larger pages"
-    )
-
-
-def test_an_answer_that_never_ends_is_given_up(monkeypatch):
-    monkeypatch.setattr(api_client, "ANSWER_SECONDS", 0.1)
-    end = threading.Event()
-
-    def answer(path):
-        end.wait(20)
-        return 200, {}, b""
-
-    try:
-        assert "no complete answer in 0.1 seconds, or no data for 30" in refused(answer)
-    finally:
-        end.set()
-
-
-@pytest.mark.parametrize(
-    ("url", "said"),
-    [
-        *[
-            (url, f"{url}: not the address of an API; expected an http(s) URL with ")
-            for url in ("", "file:///etc")
-        ],
-        (
-            "https://user:secret@127.0.0.1/",
-            "the address of an API has a user or password in it; expected one without",
+def test_an_api_without_any_races_is_refused(behind, complete):
+    years = [str(year) for year, *_ in rows_of(complete)["seasons"]]
+    with (
+        served(without_calendar(answers_of(client(complete)), *years)) as server,
+        pytest.raises(
+            LoadError,
+            match=r": no races in any season from 2023 on; expected the calendar of at least one$",
         ),
-    ],
-)
-def test_a_wrong_address_is_refused_without_a_password(url, said):
-    with pytest.raises(LoadError, match=f"^{re.escape(said)}") as caught:
-        Time().api(url)
-    assert "secret" not in str(caught.value)
-
-
-def test_a_redirect_to_a_port_of_20_digits_is_refused():
-    answer = 301, {"Location": "http://127.0.0.1:99999999999999999999/"}, b""
-    assert "redirects to an unusable address" in refused(lambda path: answer)
-
-
-# The pace.
-
-
-def test_requests_keep_to_4_in_any_second_and_500_in_any_hour():
-    time, times = Time(), []
-
-    def answer(path):
-        times.append(time.clock.now)
-        time.clock.now += 0.01  # what an answer takes
-        return pages_of([{"season": str(number)} for number in range(510)], 1)(path)
-
-    with served(answer) as server:
-        time.api(server.url).records("seasons")
-    assert len(times) == 510
-    assert all(later - earlier > 1 for earlier, later in zip(times, times[4:]))
-    assert all(later - earlier > 3600 for earlier, later in zip(times, times[500:]))
-    # It does not wait longer than that either.
-    assert times[499] < 130
-    assert times[-1] < 3600 + 30
-
-
-def test_a_slow_api_needs_no_pauses():
-    time = Time()
-
-    def answer(path):
-        time.clock.now += 0.3
-        return pages_of(SEASONS, 10)(path)
-
-    with served(answer) as server:
-        time.api(server.url).records("seasons")
-    assert all(seconds < 0.3 for seconds in time.slept)
-    assert sum(time.slept) < 1
-
-
-@pytest.mark.parametrize("status", [429, 503])
-@pytest.mark.parametrize(
-    ("header", "seconds"),
-    [
-        *[("7", 7), ("0", 0), (None, 30), ("600", 600)],
-        *[(formatdate(1100, usegmt=True), 100), (formatdate(100, usegmt=True), 0)],
-    ],
-)
-def test_retry_after_is_obeyed(status, header, seconds):
-    time = Time()
-    time.clock.now = 1000
-    answers = chain(
-        [(status, {} if header is None else {"Retry-After": header}, b"")],
-        [(200, {}, envelope(SEASONS))],
-    )
-    with served(lambda path: next(answers)) as server:
-        source = time.api(server.url)
-        assert len(source.records("seasons")) == 76
-    assert sum(time.slept) == seconds
-    assert source.requests == 2
+    ):
+        refreshed(behind, server.url)
 
 
 @pytest.mark.parametrize(
-    "header",
+    ("season", "status", "said"),
     [
-        "soon",
-        "-5",
-        "Thu, 01 Jan 20260000000000 00:00:00 GMT",
-        "Thu, 01 Jan 2026 00:00:00 +99999999999999999999",
+        ("2022", 1, "no season 2022; it has 1957 to 2023; nothing was changed\n"),
+        *[
+            (text, 2, f"{text!r}; expected a year from 1950 to 2999\n")
+            for text in ("current", "23", "0000", "2023/1")
+        ],
     ],
 )
-def test_a_retry_after_that_cannot_be_read_ends_the_tries(header):
-    time = Time()
-    said = f"status 429 with Retry-After {header!r}; expected seconds or a date"
-    assert refused(always(b"", 429, **{"Retry-After": header}), time).endswith(said)
-    assert time.slept == []
+def test_an_unknown_season_is_refused(api, behind, season, status, said):
+    ended = run_refresh(behind, api.url, "--season", season)
+    assert (ended.returncode, ended.stdout) == (status, "")
+    assert ended.stderr.endswith(said)
 
 
-def test_a_wait_that_is_too_long_is_left_to_the_caller():
-    time = Time()
-    assert refused(always(b"", 429, **{"Retry-After": "601"}), time).endswith(
-        "status 429: try again in 601 seconds"
+def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_changes(
+    api, behind, complete, finished, tmp_path
+):
+    def asked(url, kind, is_stored):
+        refresh = Refresh(
+            str(behind), [url], None, CORRECTIONS, lambda text: None, lambda text: None, hurried
+        )
+        expected = Expected(2023, 18, "race", kind, datetime(2023, 10, 22, tzinfo=UTC), is_stored)
+        return refresh.has_news(refresh.sources[0], [expected])
+
+    assert asked(api.url, "results", False)
+    assert not asked(api.url, "sessions", False)  # an API has no list of them
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+    assert not asked(api.url, "results", True)
+    with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as later:
+        assert asked(later.url, "results", True)
+
+
+@pytest.mark.parametrize("limit", [30, 100, 2000])
+def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
+    """All races of the sample that were run are fetched, but those of its first season."""
+
+    def only(ids, *tables):
+        return {name: lambda row: row if row["raceId"] in ids else None for name in tables}
+
+    run = {row["raceId"] for row in csv_rows(finished, "results")}
+    dump = edited(finished, tmp_path / "run", **only(run, "races", *RECORDS))
+    first = edited(dump, tmp_path / "first", **only(race_ids(SAMPLE, 1957).values(), *RECORDS))
+    before, complete = built(first, tmp_path / "racedata.db"), built(dump, tmp_path / "complete.db")
+    with served(answers_of(client(complete, max_limit=limit))) as server:
+        said, requests = refreshed(before, server.url)
+    about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))
+    assert requests <= about
+    assert (", at most 500 in 60 minutes; loading a dump first is quicker" in said[0]) == (
+        about > 499
     )
-    assert time.slept == []
-
-
-def test_an_api_that_always_says_later_is_given_up():
-    time = Time()
-    said = "status 503 at each of 5 tries; try again later"
-    assert refused(always(b"", 503, **{"Retry-After": "9"}), time).endswith(said)
-    assert time.slept == [9] * 4
-
-
-def test_the_limit_of_time_is_that_of_each_work_and_the_pace_is_that_of_all_works():
-    time = Time()
-    pace = Pace(time.clock, time.sleep, time.clock)
-    with served(pages_of(SEASONS, 20)) as server:
-        for hours in (25, 49):
-            Api(server.url, lambda text: None, pace).records("seasons")
-            time.clock.now = hours * 3600
-            time.slept.clear()
-        for _ in range(2):
-            Api(server.url, lambda text: None, pace).records("seasons")
-    assert pace.requests == len(server.paths) == 16
-    assert sum(time.slept) == 1

@@ -1,16 +1,26 @@
 """racedata.loader.configured: RACEDATA_SOURCE is loaded if the database is not built from it."""
 
+import re
 import shutil
 
 import pytest
-from support import EXPECTED, SAMPLE
-from support.loads import built, changed, select, without
+from support import SAMPLE
+from support.loads import (
+    built,
+    changed,
+    rows_of,
+    select,
+    without,
+)
+from support.processes import following
+from support.refreshes import (
+    F1DB,
+    assert_ends_at_once,
+)
 
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
-
-F1DB = EXPECTED / "f1db"  # a cut of a release
 
 
 def configured(database, *sources):
@@ -64,3 +74,35 @@ def test_a_file_that_cannot_be_understood_is_never_replaced(database, content):
             sources.load()
     assert (database.read_bytes(), database.stat().st_ino) == before
     assert [*database.parent.iterdir()] == [database]
+
+
+@pytest.mark.parametrize("is_sample", [False, True], ids=["no database", "only the sample"])
+def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_its_own(
+    api, behind_file, complete, sample_database, tmp_path, is_sample
+):
+    database = tmp_path / "racedata.db"
+    if is_sample:
+        shutil.copy(sample_database, database)
+    dump = str(behind_file.parent / "dump")
+    with following(database, "--from", api.url, RACEDATA_SOURCE=dump) as follow:
+        assert (
+            follow.stdout.readline()
+            == f"{database}: 1957 to 2023 (4 seasons, 28 races) from {dump}\n"
+        )
+        assert f"{database}: new data" in follow.stdout.readline()
+        assert rows_of(database) == rows_of(complete)
+        assert_ends_at_once(follow)
+
+
+def test_follow_goes_on_with_what_it_has_if_a_change_of_the_configured_sources_cannot_be_loaded(
+    api, behind, complete
+):
+    with following(
+        behind, "--from", api.url, RACEDATA_SOURCE="http://127.0.0.1:1/dump.zip"
+    ) as follow:
+        assert re.search(
+            r"dump.zip: .*Connection refused; .*; next try at ", follow.stderr.readline()
+        )
+        assert "new data" in follow.stdout.readline()
+        assert_ends_at_once(follow)
+    assert rows_of(behind) == rows_of(complete)

@@ -17,7 +17,7 @@ from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load, load_or_rebuild
 from racedata.loader.notes import note_copied
-from racedata.loader.refresh import Refresh, followed
+from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.sources import source_at
 
 LATER = "UPDATE build SET builtAt = '2099-01-01T00:00:00Z'"  # for a clock that is ahead
@@ -285,7 +285,7 @@ class FollowedServer:
             str(database), [server.url], None, None, str, self.said.append, new_pace
         )
         source = self.refresh.sources[0]
-        self.followed = followed(source, self.refresh, self.said)
+        self.followed = followed_source(source, self.refresh, self.said)
 
     def check(self):
         return self.followed.refresh() if self.followed.has_news([]) else None

@@ -7,17 +7,37 @@ import re
 import signal
 from collections import Counter
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from statistics import median
 
 import pytest
+from support import SAMPLE
 from support.answers import client
 from support.apis import answers_of, hanging, served
+from support.loads import (
+    changed,
+    rows_of,
+)
 from support.processes import children_of, following, has_ended, until
-from support.season import Season, SimulatedApi, SimulatedF1db
+from support.refreshes import (
+    F1DB,
+    assert_ends_at_once,
+    state,
+)
+from support.season import (
+    LimitedApi,
+    Season,
+    SimulatedApi,
+    SimulatedF1db,
+    SimulatedTime,
+    follow_source,
+    source_that,
+)
 
-from racedata.database import read_refreshes
+from racedata.database import SCHEMA_VERSION, read_refreshes
 from racedata.loader.errors import LoadError, NotYet
-from racedata.loader.follow import Followed, Loop, Preparation
+from racedata.loader.follow import CheckLoop, FollowedSource, Preparation
+from racedata.loader.replacement import locked
 from racedata.loader.schedule import DAY, FIRST_CHECK, HOUR, OFTEN_UNTIL, Expected
 from racedata.loader.signals import END_SIGNALS
 
@@ -110,7 +130,7 @@ def said(hours, source, expected=()):
         lines.append(f"{clock.now:%H:%M} {text}" + (f" {due:%H:%M}" if due else ""))
 
     with pytest.raises(KeyboardInterrupt):
-        Loop(lambda: list(expected), lambda: clock.now, clock.wait, say, say).run(source)
+        CheckLoop(lambda: list(expected), lambda: clock.now, clock.wait, say, say).run(source)
     return lines
 
 
@@ -126,8 +146,9 @@ def failing(times, text):
     return work
 
 
-def source(refresh, *kinds, has_news=lambda asked: False):
-    return Followed(kinds, has_news, refresh)
+def source(refresh, *kinds, has_news=lambda asked: False, interval=None):
+    facts = source_that(kinds=kinds, publishes_after_race=False, interval=interval)
+    return FollowedSource(facts, has_news, refresh)
 
 
 def missing(kind, hours=2):
@@ -175,19 +196,20 @@ def test_a_source_is_refreshed_at_once_if_the_clock_is_set_back_while_it_waits()
         lines.append(f"{clock.now:%d %b %H:%M} {text}")
 
     with pytest.raises(KeyboardInterrupt):
-        Loop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
+        CheckLoop(lambda: [], lambda: clock.now, wait, say, say).run(source(failing(0, "new")))
     assert lines[:3] == ["01 Jan 12:00 new", "02 Dec 12:10 new", "03 Dec 12:10 new"]
 
 
 def test_a_source_with_an_interval_is_asked_that_often_whatever_the_calendar_says():
     news = iter([False, False, True, False])
-    one = source(failing(0, "new"), has_news=lambda asked: next(news, False))
-    lines = said(1, one._replace(interval=timedelta(minutes=10)))
+    interval = timedelta(minutes=10)
+    one = source(failing(0, "new"), has_news=lambda asked: next(news, False), interval=interval)
+    lines = said(1, one)
     assert lines == ["12:00 new", "12:30 new"]
 
 
 def test_a_source_with_an_interval_is_asked_five_minutes_after_each_failure():
-    lines = said(0.3, source(failing(3, "new"))._replace(interval=timedelta(minutes=1)))
+    lines = said(0.3, source(failing(3, "new"), interval=timedelta(minutes=1)))
     assert lines == ["12:00 down 12:05", "12:05 down 12:10", "12:10 down 12:15", "12:15 new"]
 
 
@@ -199,17 +221,20 @@ def test_a_source_with_an_interval_that_refuses_is_asked_after_the_interval():
             raise refusal
         return "new"
 
-    lines = said(1, source(refresh)._replace(interval=timedelta(minutes=2)))
+    lines = said(1, source(refresh, interval=timedelta(minutes=2)))
     assert lines == ["12:00 busy 12:02", "12:08 new"]
 
 
 def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     asked = []
-    one = source(lambda: "", "results", "pit_stops", has_news=lambda each: asked.append([*each]))
-    said(1, one, [missing("results"), missing("practice")])
+
+    def one():
+        return source(lambda: "", *("results", "pit_stops"), has_news=asked.append)
+
+    said(1, one(), [missing("results"), missing("practice")])
     assert asked == [[missing("results")]] * 3
     asked.clear()
-    said(20, one, [missing("practice")])
+    said(20, one(), [missing("practice")])
     assert asked == []
 
 
@@ -288,3 +313,72 @@ def test_if_the_program_is_killed_its_processes_end(database, sample_database):
         (child,) = children_of(follow.pid)
         follow.kill()
         until(lambda: has_ended(child))
+
+
+def test_follow_says_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(api, behind, complete):
+    with following(behind, "--from", api.url) as follow:
+        line = follow.stdout.readline()
+        assert "; results 165 rows (+20); " in line and f"; {behind}: new data after" in line
+        assert rows_of(behind) == rows_of(complete)
+        assert read_refreshes(behind)[api.url]["refreshedAt"]
+        assert_ends_at_once(follow)
+
+
+def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
+    changed(behind, "PRAGMA user_version = 9")
+    before = state(behind.parent)
+    with following(
+        behind, "--from", api.url, "--from", str(F1DB), RACEDATA_SOURCE=str(SAMPLE)
+    ) as follow:
+        line = follow.stderr.readline()
+        assert (
+            f"has schema version 9, newer than this program's, {SCHEMA_VERSION}; " in line
+            and "; next try at " in line
+        )
+        assert_ends_at_once(follow)
+    assert (state(behind.parent), api.paths) == (before, [])
+
+
+@pytest.mark.long(20)
+@pytest.mark.parametrize(
+    "start", [datetime(2023, 10, 10, 12), datetime(2023, 10, 22, 12)], ids=["quiet", "race day"]
+)
+def test_for_weeks_a_followed_api_is_asked_daily_and_at_each_race(
+    behind, behind_file, complete, start
+):
+    """The results of round 18 are published three hours after its start; those of the rounds after
+    it never.
+    """
+    time = SimulatedTime(start.replace(tzinfo=UTC), datetime(2023, 11, 8, tzinfo=UTC))
+    published = datetime(2023, 10, 22, 22, tzinfo=UTC)
+    before, after = answers_of(client(behind_file)), answers_of(client(complete))
+    limited = LimitedApi(time, lambda path: (after if time.now >= published else before)(path))
+    with served(limited.answer) as server:
+        assert follow_source(behind, server.url, time) == []
+    assert {each.status for each in limited.answered} == {200}
+    times = [start.replace(tzinfo=UTC), *(each.time for each in limited.answered), time.end]
+    assert max(later - earlier for earlier, later in pairwise(times)) < timedelta(
+        hours=24, minutes=10
+    )
+    laps = [each.time for each in limited.answered if "/2023/18/laps" in each.path]
+    assert laps[0] - published < timedelta(minutes=25)
+    assert rows_of(behind)["lap_times"] == rows_of(complete)["lap_times"]
+
+
+def test_a_followed_api_that_allows_two_requests_per_second_is_asked_at_its_pace(behind, complete):
+    time = SimulatedTime(datetime(2023, 11, 1, tzinfo=UTC), datetime(2023, 11, 1, 1, tzinfo=UTC))
+    limited = LimitedApi(time, answers_of(client(complete, max_limit=100)), limits=[(2, 1)])
+    with served(limited.answer) as server:
+        assert follow_source(behind, server.url, time) == []
+    paths = [each.path for each in limited.answered if each.status == 200]
+    assert len(paths) == len({*paths}) < len(limited.answered)  # nothing is fetched twice
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_follower_waits_until_another_program_has_replaced_the_database(api, behind, complete):
+    with following(behind, "--from", api.url) as follow:
+        with locked(behind.parent, wait=True):
+            until(lambda: len(api.paths) == 11)
+        assert "new data" in follow.stdout.readline()
+        assert_ends_at_once(follow)
+    assert rows_of(behind) == rows_of(complete)

@@ -1,9 +1,18 @@
 """racedata.loader.notes: what a refresh notes beside the database outlives the next refresh."""
 
+import json
+import shutil
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 
+from support.apis import refreshed
+from support.loads import (
+    rows_of,
+)
+
 from racedata.database import read_refreshes, refreshes_path
+from racedata.loader import notes
 from racedata.loader.existing import checksum_at_end
 from racedata.loader.notes import (
     facts_noted,
@@ -67,3 +76,28 @@ def test_a_race_that_is_lacking_since_the_future_or_without_a_time_is_not_believ
     }
     note_facts(database, ONE, {"lacks": "all"}, "a", "b")
     assert lacked_races(database, ONE, "2023-06-01T00:00:00Z") == {}
+
+
+def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(
+    api, behind, complete, monkeypatch
+):
+    refreshed(behind, api.url)
+    before = read_refreshes(behind)[api.url]
+
+    @contextmanager
+    def locked(folder, wait):
+        shutil.copy(complete, behind)  # while this one waits for the lock
+        yield
+
+    monkeypatch.setattr(notes, "locked", locked)
+    refreshed(behind, api.url)
+    after = read_refreshes(behind)[api.url]
+    assert after["database"] == before["database"] != checksum_at_end(behind)
+
+
+def test_a_refresh_with_new_data_keeps_since_when_its_source_is_followed(api, behind, complete):
+    since = "2023-10-22T20:30:00Z"
+    refreshes_path(behind).write_text(json.dumps({api.url: {"followedSince": since}}))
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+    assert read_refreshes(behind)[api.url]["followedSince"] == since

@@ -27,11 +27,11 @@ from racedata.kinds import KINDS
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
-from racedata.loader.follow import Following, Loop
+from racedata.loader.follow import CheckLoop
 from racedata.loader.load import load
-from racedata.loader.refresh import Refresh, followed
+from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import Expected, expected_records
-from racedata.loader.sources import Known, Pace, source_at
+from racedata.loader.sources import History, Pace, source_at
 from racedata.loader.sources.openf1 import LIMITS
 from racedata.loader.sources.openf1_laps import stop_rows
 from racedata.loader.sources.openf1_rows import Entry, grid_of, moment
@@ -562,14 +562,14 @@ class Weekend:
             refresh = Refresh(
                 str(self.database), addresses, None, None, lambda text: None, said.append, new_pace
             )
-            return Following(followed(refresh.sources[number], refresh, said), self.time.now)
+            return followed_source(refresh.sources[number], refresh, said)
 
         def expected():
             with closing(open_read_only(self.database)) as db:
                 return expected_records(db)
 
         each = [following(number) for number in reversed(range(len(addresses)))]
-        loop = Loop(
+        loop = CheckLoop(
             expected,
             self.time.utc,
             self.time.sleep,
@@ -1024,12 +1024,12 @@ def test_an_answer_that_is_not_a_list_of_objects_is_one_line(lacking):
 )
 def test_records_are_news_as_soon_as_they_are_published(openf1, rows, lacking, round, kind, table):
     source = source_at(f"openf1:{openf1.url}", Pace(lambda: SUNDAY, lambda seconds: None))
-    known = Known(Path(lacking), source.name)
+    history = History(Path(lacking), source.name)
     start = datetime(2023, 10, 22, 19, tzinfo=UTC)
     asked = [Expected(2023, each, "race", kind, start, False) for each in (99, round)]
 
     def has_news():
-        return source.has_news(asked, known, lambda text: None)
+        return source.has_news(asked, history, lambda text: None)
 
     assert has_news()  # the sessions of the season, at first
     source.sessions_of(source.client(lambda text: None), 2023)

@@ -9,16 +9,18 @@ from support import SAMPLE
 from support.apis import refreshed
 
 from racedata.loader import sources
+from racedata.loader.errors import LoadError
 from racedata.loader.load import load
 from racedata.loader.sources import (
     FROM_DEFAULT,
     PUBLISHED,
-    Brought,
-    Known,
+    Delivery,
+    History,
     Source,
     addresses_in,
     source_at,
 )
+from racedata.loader.sources.source import check_season
 
 INVENTED = "https://invented.example.org/"
 
@@ -35,12 +37,12 @@ class InventedSource(Source):
         with source_at(str(SAMPLE)).opened(progress) as fill:
             yield fill
 
-    def has_news(self, asked, known, progress):
-        return known.notes() is None
+    def has_news(self, asked, history, progress):
+        return history.notes() is None
 
-    def bring(self, wanted):
-        with self.opened(wanted.progress) as fill:
-            wanted.store(Brought(fill, notes={"answer": 42}))
+    def bring(self, task):
+        with self.opened(task.progress) as fill:
+            task.store(Delivery(fill, notes={"answer": 42}))
         return " after a question"
 
 
@@ -52,7 +54,7 @@ def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkey
     )
     said, requests = refreshed(database, INVENTED)
     assert (said[-1], requests) == (f"{database}: nothing new after a question", 0)
-    notes = Known(database, INVENTED).notes()
+    notes = History(database, INVENTED).notes()
     assert notes and notes["answer"] == 42
 
 
@@ -86,3 +88,8 @@ def test_a_name_is_not_a_file_and_several_are_separated_by_spaces():
 
 def test_openf1_is_the_last_that_is_asked_by_default():
     assert [source_at(address).is_provisional for address in FROM_DEFAULT] == [False, False, True]
+
+
+def test_a_source_without_races_has_no_season():
+    with pytest.raises(LoadError, match="x: no season 2023; it has no races"):
+        check_season(2023, [], "x")

@@ -57,6 +57,26 @@ def following(database: Path, *arguments: str, **environ: str) -> Iterator["subp
             process.kill()
 
 
+def run_racedata(
+    *arguments: str, stdout: int | IO[str] = subprocess.PIPE, **environ: str
+) -> "subprocess.CompletedProcess[str]":
+    """`racedata` with these arguments, finished."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name == "PATH" or name.startswith("COVERAGE")
+    }
+    return subprocess.run(
+        [sys.executable, "-m", "racedata", *arguments],
+        cwd=ROOT,
+        env={**kept, **environ},
+        stdout=stdout,
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=60,
+    )
+
+
 def children_of(process: int) -> list[int]:
     """The ids of the processes that a process has started."""
     return [

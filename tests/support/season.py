@@ -16,10 +16,10 @@ from typing import NamedTuple
 
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
-from racedata.loader.follow import Followed, Following, Loop
-from racedata.loader.refresh import Refresh, followed
+from racedata.loader.follow import CheckLoop, FollowedSource
+from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import FIRST_CHECK, Expected, expected_records
-from racedata.loader.sources import Pace
+from racedata.loader.sources import Pace, Source
 from racedata.loader.tables import RACE_TABLES, RECORDS
 from support.apis import Answer
 
@@ -38,6 +38,12 @@ class SeasonOver(Exception):
 
 def hours(least: float, most: float) -> timedelta:
     return timedelta(hours=random.uniform(least, most))
+
+
+def source_that(**facts: object) -> Source:
+    """A source that is nothing but these facts, such as the kinds that it publishes."""
+    source: Source = type("Simulated", (Source,), facts)("", Pace())
+    return source
 
 
 class Season:
@@ -82,18 +88,21 @@ class Season:
 
     def play(self, sources: Sequence["SimulatedSource"]) -> None:
         followed = [
-            Followed(
-                source.kinds, source.has_news, source.refresh, isinstance(source, SimulatedF1db)
+            FollowedSource(
+                source_that(
+                    kinds=source.kinds, publishes_after_race=isinstance(source, SimulatedF1db)
+                ),
+                source.has_news,
+                source.refresh,
             )
             for source in sources
         ]
         with closing(self.db), suppress(SeasonOver):
-            loop = Loop(
+            loop = CheckLoop(
                 self.expected, lambda: self.now, self.wait, lambda text: None, self.note_fault
             )
-            following = [Following(source, self.now) for source in followed]
             while True:  # of several processes, the one that is due first
-                loop.check(min(following, key=lambda each: each.due))
+                loop.check(min(followed, key=lambda each: each.due))
 
     def note_fault(self, fault: Exception, due: datetime) -> None:
         self.next_tries.append(due - self.now)
@@ -329,9 +338,9 @@ def follow_source(database: Path, address: str, time: SimulatedTime) -> list[str
     refresh = Refresh(
         str(database), [address], None, None, lambda text: None, said.append, new_pace
     )
-    source = followed(refresh.sources[0], refresh, said)
+    source = followed_source(refresh.sources[0], refresh, said)
     with suppress(SeasonOver):
-        Loop(
+        CheckLoop(
             expected,
             time.utc,
             time.sleep,

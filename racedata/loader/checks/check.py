@@ -36,7 +36,7 @@ CREATE TEMP VIEW named AS
 
 CREATE TEMP VIEW fastest AS  -- the fastest laps of drivers, with their length if the speed is known
     SELECT raceId, race, year, round, driverId, driverRef AS driver, rank, results.laps, fastestLap,
-        fastestLapTime, fastestLapSpeed, milliseconds(fastestLapTime) AS taken,
+        fastestLapTime, fastestLapSpeed, milliseconds(fastestLapTime) AS duration,
         milliseconds(fastestLapTime) * CAST(fastestLapSpeed AS REAL) / 3600 AS metres
     FROM results JOIN race USING (raceId) JOIN drivers USING (driverId)
     WHERE fastestLapTime NOT NULL;

@@ -1,8 +1,5 @@
 """Checks of drivers, constructors and circuits."""
 
-import re
-import unicodedata
-
 from racedata.loader.checks.check import Check
 
 # The nationalities, with the number of drivers and constructors who have them.
@@ -50,8 +47,8 @@ CHECKS = (
         "drivers",
         """
         SELECT driverRef AS driver, forename, surname FROM drivers
-        WHERE plain(surname || forename) NOT LIKE '%' || substr(plain(driverRef), 1, 4) || '%'
-            AND plain(driverRef) NOT LIKE '%' || substr(plain(surname), 1, 4) || '%'
+        WHERE letters(surname || forename) NOT LIKE '%' || substr(letters(driverRef), 1, 4) || '%'
+            AND letters(driverRef) NOT LIKE '%' || substr(letters(surname), 1, 4) || '%'
         ORDER BY driver
         """,
     ),
@@ -69,9 +66,3 @@ CHECKS = (
         """,
     ),
 )
-
-
-def plain(text: str) -> str:
-    """A name without accents, spaces and the like, in small letters."""
-    letters = unicodedata.normalize("NFKD", text.replace("ø", "o").replace("ß", "ss"))
-    return re.sub("[^a-z]", "", letters.lower())

@@ -106,13 +106,13 @@ CHECKS = (
         """
         SELECT race, driver, other.session, other.number AS "car",
             named.number AS "car in the race",
-            there.constructorRef AS constructor, here.constructorRef AS "in the race"
+            other_team.constructorRef AS constructor, team.constructorRef AS "in the race"
         FROM named JOIN (
             SELECT 'qualifying' AS session, raceId, driverId, constructorId, number FROM qualifying
             UNION ALL SELECT 'sprint', raceId, driverId, constructorId, number FROM sprint_results
         ) AS other USING (raceId, driverId)
-        JOIN constructors AS here ON here.constructorId = named.constructorId
-        JOIN constructors AS there ON there.constructorId = other.constructorId
+        JOIN constructors AS team ON team.constructorId = named.constructorId
+        JOIN constructors AS other_team ON other_team.constructorId = other.constructorId
         WHERE named.session = 'race' AND year > 1978
             AND (other.number <> named.number OR other.constructorId <> named.constructorId)
         ORDER BY other.constructorId <> named.constructorId, year DESC, round, driver

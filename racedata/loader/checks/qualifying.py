@@ -11,7 +11,7 @@ BOTH = """
 # go on, at most, in that season.
 PARTS = f"""
 CREATE TEMP TABLE part AS
-    SELECT *, milliseconds(time) AS taken,
+    SELECT *, milliseconds(time) AS duration,
         max(went_on) OVER (PARTITION BY session, year, part) AS places FROM (
         SELECT *, count(next) OVER (PARTITION BY session, raceId, part) AS went_on FROM (
             SELECT session, raceId, driverId, position, 'Q1' AS part, q1 AS time, q2 AS next
@@ -45,7 +45,7 @@ CHECKS = (
         FROM part AS slower JOIN part AS faster USING (session, raceId, part, race)
         JOIN drivers ON drivers.driverId = slower.driverId
         WHERE slower.next NOT NULL AND faster.next IS NULL AND faster.position > faster.places
-            AND faster.taken < slower.taken
+            AND faster.duration < slower.duration
         GROUP BY slower.session, raceId, slower.part, slower.driverId
         ORDER BY slower.year, slower.round
         """,

@@ -106,11 +106,11 @@ CREATE TEMP TABLE {of}_sums AS
         FROM (
             SELECT record, scored.points, scored.wins, counted, row_number() OVER (
                 PARTITION BY record, first_round ORDER BY scored.points DESC) AS nth
-            FROM {of}_standings AS standing JOIN races AS here ON here.raceId = standing.raceId
+            FROM {of}_standings AS standing JOIN races AS latest ON latest.raceId = standing.raceId
             JOIN {of}_earned AS scored ON scored.{of}Id = standing.{of}Id
             JOIN races AS earlier ON earlier.raceId = scored.raceId
-                AND earlier.year = here.year AND earlier.round <= here.round
-            LEFT JOIN best_results AS rule ON of = '{of}' AND here.year BETWEEN first AND last
+                AND earlier.year = latest.year AND earlier.round <= latest.round
+            LEFT JOIN best_results AS rule ON of = '{of}' AND latest.year BETWEEN first AND last
                 AND earlier.round BETWEEN first_round AND last_round)
         GROUP BY record) AS so_far USING (record)
     WHERE race.raceId IN (SELECT raceId FROM summed) GROUP BY record;

@@ -13,7 +13,7 @@ LAP_SUMS = f"""
 
 # Race times, with the one that the laps would take at the pace of the fastest lap of the race.
 PACES = """named
-    JOIN (SELECT raceId, min(taken) AS best FROM fastest GROUP BY raceId) USING (raceId)
+    JOIN (SELECT raceId, min(duration) AS best FROM fastest GROUP BY raceId) USING (raceId)
     WHERE session = 'race' AND milliseconds NOT NULL AND laps > 0"""
 
 CHECKS = (
@@ -120,10 +120,11 @@ CHECKS = (
             next_rank AS rank, next_time AS time
         FROM (
             SELECT *, lead(driver) OVER ranks AS next, lead(rank) OVER ranks AS next_rank,
-                lead(fastestLapTime) OVER ranks AS next_time, lead(taken) OVER ranks AS next_taken
+                lead(fastestLapTime) OVER ranks AS next_time,
+                lead(duration) OVER ranks AS next_duration
             FROM fastest WHERE rank > 0 AND year >= 2004
-            WINDOW ranks AS (PARTITION BY raceId ORDER BY rank, taken))
-        WHERE next_rank = rank OR next_taken < taken ORDER BY year, round, rank
+            WINDOW ranks AS (PARTITION BY raceId ORDER BY rank, duration))
+        WHERE next_rank = rank OR next_duration < duration ORDER BY year, round, rank
         """,
     ),
     Check(

@@ -18,7 +18,7 @@ from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
 from racedata.loader.sources.openf1 import OpenF1
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Brought, Known, Source, Wanted
+from racedata.loader.sources.source import Delivery, History, Source, Task
 
 __all__ = [
     "EXPORT_FILES",
@@ -27,11 +27,11 @@ __all__ = [
     "FROM",
     "FROM_DEFAULT",
     "PUBLISHED",
-    "Brought",
-    "Known",
+    "Delivery",
+    "History",
     "Pace",
     "Source",
-    "Wanted",
+    "Task",
     "addresses_in",
     "second_opinion",
     "source_at",

@@ -19,7 +19,7 @@ from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, digest_of, fetch_calendar, is_changed
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import PACE, Pace
-from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted, check_season
+from racedata.loader.sources.source import Delivery, Fill, History, Source, Task, check_season
 from racedata.loader.tables import BY_NAME, RECORDS
 
 # Records per race, for the estimate of requests: more than most races have.
@@ -59,47 +59,43 @@ class ApiSource(Source):
         """The API for one piece of work."""
         return Api(self.address, progress, self.pace)
 
-    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+    def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         api = self.api(progress)
-        return any(is_new(api, each, known) for each in asked)
+        return any(is_new(api, each, history) for each in expected)
 
-    def bring(self, wanted: Wanted) -> str:
+    def bring(self, task: Task) -> str:
         requests = self.pace.requests
-        api = self.api(wanted.progress)
+        api = self.api(task.progress)
         found = {str(season.get("season")): season for (season,) in api.records("seasons")}
         if not found or not all(map(values.year.fullmatch, found)):
             what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950"
             raise LoadError(f"{api.address('seasons')}: {what}")
         seasons = {int(year): facts for year, facts in sorted(found.items())}
-        if wanted.season:
-            check_season(wanted.season, list(seasons), api.address("seasons"))
-        with closing(ExistingDatabase(wanted.known.path)) as old:
+        if task.season:
+            check_season(task.season, list(seasons), api.address("seasons"))
+        with closing(ExistingDatabase(task.history.path)) as old:
             # Seasons filled in by a less preferred source still need laps.
             filled_in = (
-                old.without_laps(also_from_apis=False).values()
-                if wanted.may_replace("f1db")
-                else ()
+                old.without_laps(also_from_apis=False).values() if task.may_replace("f1db") else ()
             )
-            first = wanted.season or min(
-                [wanted.first, old.first_season(list(seasons)), *filled_in]
-            )
-        seen = seen_before(wanted.known)
-        years = [wanted.season] if wanted.season else [year for year in seasons if year >= first]
-        announce(api, years, wanted)
+            first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
+        seen = seen_before(task.history)
+        years = [task.season] if task.season else [year for year in seasons if year >= first]
+        announce(api, years, task)
         calendars = 0
         for year in years:
-            api = self.api(wanted.progress)
-            with closing(ExistingDatabase(wanted.known.path)) as old:
+            api = self.api(task.progress)
+            with closing(ExistingDatabase(task.history.path)) as old:
                 races = fetch_calendar(api, year)
                 # in winter, an API may list the next season before its calendar is known
                 if not races:
                     continue
                 calendars += 1
-                fetched = SeasonFetch(api, old, seasons[year], races, bool(wanted.season), seen)
+                fetched = SeasonFetch(api, old, seasons[year], races, bool(task.season), seen)
                 fetched.fetch()
-                wanted.say(fetched.report())
-                wanted.store(
-                    Brought(fetched.fill, notes={"seen": fetched.digests}, updates_lists=True)
+                task.say(fetched.report())
+                task.store(
+                    Delivery(fetched.fill, notes={"seen": fetched.digests}, updates_lists=True)
                 )
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
@@ -107,11 +103,11 @@ class ApiSource(Source):
         return f" after {self.pace.requests - requests} requests to {self.address}"
 
 
-def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
+def announce(api: Api, years: Sequence[int], task: Task) -> None:
     """Announces the number of requests, if there are several seasons to bring."""
     if len(years) < 2:
         return
-    with closing(ExistingDatabase(wanted.known.path)) as old:
+    with closing(ExistingDatabase(task.history.path)) as old:
         of_race = sum(math.ceil(records / api.limit) for records in (LAPS, *DETAILS.values()))
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
@@ -125,16 +121,16 @@ def announce(api: Api, years: Sequence[int], wanted: Wanted) -> None:
             f", at most {quota} in {seconds // 60} minutes; "
             f"loading a dump first is quicker: {COMMAND} load"
         )
-    wanted.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
+    task.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
 
 
-def seen_before(known: Known) -> dict[str, str]:
+def seen_before(history: History) -> dict[str, str]:
     """The digests of the lists that an API gave for this database, by race and endpoint."""
-    found = (known.notes() or {}).get("seen")
+    found = (history.notes() or {}).get("seen")
     return found if isinstance(found, dict) else {}
 
 
-def is_new(api: Api, expected: Expected, known: Known) -> bool:
+def is_new(api: Api, expected: Expected, history: History) -> bool:
     """Whether an API has these records, and they are missing in the database or differ."""
     table = BY_NAME[expected.kind]
     if not table.endpoint:
@@ -144,8 +140,8 @@ def is_new(api: Api, expected: Expected, known: Known) -> bool:
     if not expected.is_stored or not page.records:
         return bool(page.records)
     place, records = api.address(path), [record[-1] for record in page.records]
-    if seen_before(known).get(path) == digest_of(records):
+    if seen_before(history).get(path) == digest_of(records):
         return False
-    with closing(ExistingDatabase(known.path)) as old:
+    with closing(ExistingDatabase(history.path)) as old:
         id = old.race_id(expected.year, expected.round)
         return is_changed(list(rows_of(records, table, place)), old.rows(table, id))

@@ -160,10 +160,10 @@ class ApiSeason:
         if found:
             return int(found[0])
         id = statuses.get(text, "")
-        taken = self.db.execute("SELECT 1 FROM stage.status WHERE statusId = ?", (id,)).fetchone()
+        is_used = self.db.execute("SELECT 1 FROM stage.status WHERE statusId = ?", (id,)).fetchone()
         number = (
             int(id)
-            if whole_number.fullmatch(id) and not taken
+            if whole_number.fullmatch(id) and not is_used
             else self.next_id("status", "statusId")
         )
         self.insert("status", {"statusId": number, "status": text})

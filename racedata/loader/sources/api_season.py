@@ -77,9 +77,9 @@ class SeasonFetch:
         self.filled_in = {*old.without_laps(also_from_apis=False), *self.provisional}
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
-        self.chosen: list[FetchedRace] = []  # races whose records are taken
+        self.chosen: list[FetchedRace] = []  # races whose records are stored
         self.not_served: set[str] = set()  # endpoints that the API lacks
-        self.statuses: dict[Value, str] = {}  # the API's ids of statuses that are new here, by text
+        self.statuses: dict[Value, str] = {}  # ids of the API, by text, of new statuses
 
     def fetch(self) -> None:
         """Fetches the lists of the season, then the other records of the races that are chosen."""
@@ -88,17 +88,25 @@ class SeasonFetch:
         for endpoint in ("results", "qualifying", "sprint"):
             if endpoint != "sprint" or any("Sprint" in race.facts for race in self.races):
                 self.fetch_list(endpoint)
+        self.digests = {
+            f"{self.year}/{race.round}/{endpoint}": digest_of(records)
+            for race in self.races
+            for endpoint, records in race.records.items()
+        }
         results = RACE_TABLES["results"]
         self.completed = [
             race
             for race in self.races
             if "results" in race.records or self.old.count(results, race.id)
         ]
-        self.digests = {
-            f"{self.year}/{race.round}/{endpoint}": digest_of(records)
-            for race in self.races
-            for endpoint, records in race.records.items()
-        }
+        self.chosen = self.choose()
+        for race in self.chosen:
+            if "results" in race.records:
+                self.fetch_details(race)
+        self.statuses = self.fetch_statuses()
+
+    def choose(self) -> list[FetchedRace]:
+        """The races whose records are stored, by what the lists have."""
         changed = [
             race
             for race in self.races
@@ -114,13 +122,7 @@ class SeasonFetch:
             race for race in self.completed[-LATE:] if race.id in without_laps | self.provisional
         ]
         again = [*self.completed[first:], *late]
-        self.chosen = [
-            race for race in self.races if race in changed or (race in again and race.records)
-        ]
-        for race in self.chosen:
-            if "results" in race.records:
-                self.fetch_details(race)
-        self.statuses = self.fetch_statuses()
+        return [race for race in self.races if race in changed or (race in again and race.records)]
 
     def check_calendar(self) -> None:
         """Raises LoadError if the calendar lacks a race with results: it was not cancelled."""
@@ -203,15 +205,16 @@ class SeasonFetch:
         """
         stored = self.old.count(RACE_TABLES["laps"], race.id)
         # Penalties change times and positions, not laps.
-        here, there = (
+        stored_laps, laps_of_api = (
             Counter((row["driverId"], row["laps"]) for row in rows)
             for rows in (self.old.rows(RACE_TABLES["results"], race.id), self.rows(race, "results"))
         )
         is_provisional = race.id in self.old.provisional(["lap_times"])
-        return self.all_details or stored <= self.api.limit or is_provisional or here != there
+        is_incomplete = stored <= self.api.limit or is_provisional
+        return self.all_details or is_incomplete or stored_laps != laps_of_api
 
     def fetch_statuses(self) -> dict[Value, str]:
-        """The ids of statuses that are new here, by text."""
+        """The ids of statuses that the database lacks, by text."""
         used = {
             row["statusId"]
             for race in self.chosen

@@ -26,7 +26,7 @@ from racedata.loader.files.download import (
 from racedata.loader.foreign import EXPECTED, Refused, check_foreign
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace, retry_after
-from racedata.loader.sources.source import Fill, Known, Source, Wanted
+from racedata.loader.sources.source import Fill, History, Source, Task
 from racedata.loader.temporary import temporary_folder
 
 SUFFIX = ".db"
@@ -124,31 +124,31 @@ class DatabaseSource(Source):
             with path.open("rb") as source:
                 shutil.copyfileobj(source, file)
 
-    def etags(self, known: Known) -> list[str]:
+    def etags(self, history: History) -> list[str]:
         """The entity tags of what is not to be sent: our database, and one that cannot be used.
 
         racedata's own is the checksum. Another server may have its own for the same file.
         """
-        noted = (known.notes() or {}).get("etag")
-        found = [quoted(checksum_at_end(known.path)), noted, self.refused[0]]
+        noted = (history.notes() or {}).get("etag")
+        found = [quoted(checksum_at_end(history.path)), noted, self.refused[0]]
         return list(dict.fromkeys(tag for tag in found if isinstance(tag, str) and tag))
 
-    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+    def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         if self.not_before > self.pace.clock():
             return False
         try:
-            self.fetch(io.BytesIO(), self.etags(known), progress, method="HEAD")
+            self.fetch(io.BytesIO(), self.etags(history), progress, method="HEAD")
         except Unchanged:
             return False
         return bool(self.etag)  # without one, only a download would tell: once a day
 
-    def bring(self, wanted: Wanted) -> str:
+    def bring(self, task: Task) -> str:
         place = without_query(self.address)
-        if wanted.season:
+        if task.season:
             raise LoadError(f"{place}: a database is taken as a whole; expected no --season")
         try:
-            with self.copied(wanted.progress, self.etags(wanted.known)) as copy:
-                wanted.take(copy)
+            with self.copied(task.progress, self.etags(task.history)) as copy:
+                task.take(copy)
         except Unchanged as unchanged:
             if unchanged.etag == self.refused[0]:
                 raise Refused(self.refused[1]) from None

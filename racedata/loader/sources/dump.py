@@ -13,7 +13,7 @@ from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted, check_season
+from racedata.loader.sources.source import Delivery, Fill, History, Source, Task, check_season
 from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import RECORDS
 from racedata.loader.values import utc_now
@@ -71,29 +71,29 @@ class DumpSource(Source):
         with self.dump(progress) as dump:
             yield partial(read_dump, dump)
 
-    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+    def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         return False
 
-    def bring(self, wanted: Wanted) -> str:
-        return self.bring_dump(wanted, {})
+    def bring(self, task: Task) -> str:
+        return self.bring_dump(task, {})
 
-    def bring_dump(self, wanted: Wanted, notes: dict[str, object]) -> str:
+    def bring_dump(self, task: Task, notes: dict[str, object]) -> str:
         def fill(stage: Stage) -> list[str]:
             remarks = read_dump(dump, stage, is_loaded=False)
-            if wanted.season:
+            if task.season:
                 found = stage.db.execute(
                     "SELECT DISTINCT year FROM stage.races ORDER BY year"
                 ).fetchall()
-                check_season(wanted.season, [year for (year,) in found], self.address)
+                check_season(task.season, [year for (year,) in found], self.address)
             return remarks
 
-        with self.dump(wanted.progress) as dump:
-            if wanted.season:
-                wanted.store(Brought(fill, [wanted.season]))
+        with self.dump(task.progress) as dump:
+            if task.season:
+                task.store(Delivery(fill, [task.season]))
             else:
-                with closing(ExistingDatabase(wanted.known.path)) as old:
+                with closing(ExistingDatabase(task.history.path)) as old:
                     first = old.first_season([])
-                wanted.store(Brought(fill, range(first, LAST_SEASON), notes))
+                task.store(Delivery(fill, range(first, LAST_SEASON), notes))
         return f" after {self.address}"
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from racedata.loader.errors import Progress
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.files.download import HTTP, without_query
-from racedata.loader.values import milliseconds
+from racedata.loader.sql import add_milliseconds
 
 LAYOUT = "a dump in Ergast's CSV layout"  # what it is, for the help
 TITLE = "Formula One data in the CSV layout of Ergast, exported by racedata"
@@ -205,9 +205,7 @@ def write_dump(db: sqlite3.Connection, add: Add, progress: Progress) -> list[str
     """Adds all files of a dump. Returns a line for the report for each."""
     db.create_function("clock", 1, clock, deterministic=True)
     db.create_function("finish_time", 2, finish_time, deterministic=True)
-    db.create_function(
-        "milliseconds", 1, lambda time: time and milliseconds(time), deterministic=True
-    )
+    add_milliseconds(db)
     others = {
         name: (what, sql)
         for name, (what, sql) in OTHERS.items()

@@ -10,7 +10,7 @@ a merge keeps the constructors of the base.
 
 import csv
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from racedata.loader.errors import LoadError
@@ -502,13 +502,13 @@ def driver_references(db: sqlite3.Connection, rules: Iterable[Rule]) -> dict[str
     If two would have the same, the one with more results has it.
     """
     references = {rule["id"]: rule["reference"] for rule in rules if rule["kind"] == "driver"}
-    taken = {reference.lower() for reference in references.values()}
+    used = {reference.lower() for reference in references.values()}
     found = db.execute(RESULTS_OF_DRIVERS, [KNOWN_UNTIL]).fetchall()
     for id, results in found:
         last = id.rpartition("-")[2]
         if id not in references:
-            references[id] = last if results and last not in taken else by_rule(id)
-            taken.add(references[id])
+            references[id] = last if results and last not in used else by_rule(id)
+            used.add(references[id])
     return distinct("f1db_drivers", {id: references[id] for id, _ in found})
 
 
@@ -531,19 +531,7 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
     names = {rule["reference"]: rule["name"] for rule in rules if rule["name"]}
     drivers = rows_by_id(db, "f1db_drivers")
     constructors = {id: facts for id, *facts in db.execute(CONSTRUCTORS)}
-    listed = [
-        rule
-        for rule in rules
-        if rule["kind"] == "constructor"
-        and rule["id"] in constructors
-        and (not rule["driver"] or rule["driver"] in drivers)
-    ]
-    always = {rule["id"] for rule in listed if not any(rule[condition] for condition in CONDITIONS)}
-    others = [
-        {"id": id, "reference": by_rule(id), **dict.fromkeys(CONDITIONS, "")}
-        for id in constructors
-        if id not in always
-    ]
+    listed, others = rules_of_constructors(rules, constructors, drivers)
     numbers: dict[str, int] = {}
     # First the constructors that always have a reference, then those that have it only sometimes.
     for rule in [*others, *listed]:
@@ -557,14 +545,29 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
     db.execute(CREATE_RULES)
     for priority, rule in enumerate([*listed, *others]):
         engine, *seasons_and_rounds, driver = (rule[condition] or None for condition in CONDITIONS)
-        row = (
-            constructors[rule["id"]][0],
-            priority,
-            engine,
-            *seasons_and_rounds,
-            drivers.get(driver or ""),
-        )
-        db.execute(insertion("f1db_rules", len(row) + 1), (*row, numbers[rule["reference"]]))
+        constructor, number = constructors[rule["id"]][0], numbers[rule["reference"]]
+        values = (constructor, priority, engine, *seasons_and_rounds, drivers.get(driver or ""))
+        db.execute(insertion("f1db_rules", len(values) + 1), (*values, number))
+
+
+def rules_of_constructors(
+    rules: Iterable[Rule], constructors: Collection[str], drivers: Collection[str]
+) -> tuple[list[Rule], list[Rule]]:
+    """The rules that fit the release; and a rule without conditions for each other constructor."""
+    listed = [
+        rule
+        for rule in rules
+        if rule["kind"] == "constructor"
+        and rule["id"] in constructors
+        and (not rule["driver"] or rule["driver"] in drivers)
+    ]
+    always = {rule["id"] for rule in listed if not any(rule[condition] for condition in CONDITIONS)}
+    others: list[Rule] = [
+        {"id": id, "reference": by_rule(id), **dict.fromkeys(CONDITIONS, "")}
+        for id in constructors
+        if id not in always
+    ]
+    return listed, others
 
 
 def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:

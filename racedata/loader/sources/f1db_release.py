@@ -15,7 +15,7 @@ from racedata.loader.files.download import HTTP, NotDownloaded, download
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.dump import RECOGNISED_BY, DumpSource
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Known, Wanted
+from racedata.loader.sources.source import History, Task
 
 FILE = "f1db-csv.zip"
 CHECKSUMS = "checksums_sha256.txt"
@@ -51,13 +51,13 @@ class F1dbRelease(DumpSource):
         expected = (release_checksum(self.address, progress), f"{CHECKSUMS} beside it")
         return downloaded(self.address, expected, RECOGNISED_BY, progress)
 
-    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+    def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         release = release_checksum(self.address, progress)
-        return release != known_release(known) and not self.wait_for(release)
+        return release != known_release(history) and not self.wait_for(release)
 
-    def bring(self, wanted: Wanted) -> str:
-        release = release_checksum(self.address, wanted.progress)
-        if not (wanted.season or wanted.lacks_cancelled) and release == known_release(wanted.known):
+    def bring(self, task: Task) -> str:
+        release = release_checksum(self.address, task.progress)
+        if not (task.season or task.lacks_cancelled) and release == known_release(task.history):
             return f": no later release at {self.address}"
         if wait := self.wait_for(release):
             what = (
@@ -65,7 +65,7 @@ class F1dbRelease(DumpSource):
             )
             raise LoadError(f"{self.address}: {what}; expected a newer release")
         try:
-            return self.bring_dump(wanted, {"release": release})
+            return self.bring_dump(task, {"release": release})
         except NotDownloaded:
             raise
         except FAULTS:
@@ -93,10 +93,10 @@ def wait_after(failures: int) -> timedelta:
     return min(FIRST_WAIT * (1 << min(failures - 1, 3)), LONGEST_WAIT)
 
 
-def known_release(known: Known) -> str | None:
+def known_release(history: History) -> str | None:
     """The SHA-256 of the latest release that was refreshed from, or loaded, into this database."""
-    row = known.row()
-    if (notes := known.notes()) is not None:
+    row = history.row()
+    if (notes := history.notes()) is not None:
         return notes.get("release")
     return str(row[1]) if row else None
 

@@ -10,7 +10,7 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from itertools import compress
 
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
@@ -424,12 +424,7 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
     A temporary table of all laps would take longer than the rest of the dump.
     """
     db = stage.db
-    with_stop: set[Value] = set()
-    if "pitstop" in files:
-        for (lap_ids,) in CsvFile(
-            files["pitstop"], [Field("lap_id", row_id, False)], stage.progress
-        ).batches():
-            with_stop.update(lap_ids)
+    with_stop = laps_with_stop(files, stage.progress)
     entries = "SELECT id, raceId, driverId FROM entry WHERE type = 'R'"
     in_race: dict[Value, tuple[int, int]] = {
         id: (race, driver) for id, race, driver in db.execute(entries)
@@ -465,6 +460,14 @@ def load_laps(stage: Stage, files: dict[str, AnyPath]) -> list[str]:
             raise file.duplicate(first + row, ["session_entry_id", "number"]) from None
         needed_before += sum(needed)
     return [*file.remarks(), *leave_out_single_laps(stage)]
+
+
+def laps_with_stop(files: dict[str, AnyPath], progress: Progress) -> set[Value]:
+    """The ids of the laps that have a pit stop."""
+    if "pitstop" not in files:
+        return set()
+    file = CsvFile(files["pitstop"], [Field("lap_id", row_id, False)], progress)
+    return {id for (ids,) in file.batches() for id in ids}
 
 
 def leave_out_single_laps(stage: Stage) -> list[str]:

@@ -33,7 +33,7 @@ from racedata.loader.sources.openf1_weekend import (
     fill_stage,
 )
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Brought, Fill, Known, Source, Wanted
+from racedata.loader.sources.source import Delivery, Fill, History, Source, Task
 from racedata.loader.stage import Origin, Stage
 
 NAME = "openf1"
@@ -127,10 +127,10 @@ class OpenF1(Source):
 
     # Checks.
 
-    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
-        races = {(race.year, race.round): race for race in self.wanted_races(known)}
+    def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
+        races = {(race.year, race.round): race for race in self.races_to_ask(history)}
         client = self.client(progress)
-        for question in self.questions(asked):
+        for question in self.questions(expected):
             race = races.get((question.year, question.round))
             if not race:
                 continue
@@ -152,17 +152,17 @@ class OpenF1(Source):
                 return bool(self.rows(client, f"{endpoint}?session_key={session.key}{some}"))
         return False
 
-    def questions(self, asked: Sequence[Expected]) -> list[Expected]:
+    def questions(self, expected: Sequence[Expected]) -> list[Expected]:
         """What to ask first: results that are missing, then laps and stops, then results that may
         have changed.
         """
 
-        def order(expected: Expected) -> tuple[int, float]:
-            is_missing, is_classified = not expected.is_stored, expected.kind in CLASSIFIED
+        def order(records: Expected) -> tuple[int, float]:
+            is_missing, is_classified = not records.is_stored, records.kind in CLASSIFIED
             first = 0 if is_missing and is_classified else 1 if is_missing else 2
-            return first, -expected.starts.timestamp()
+            return first, -records.starts.timestamp()
 
-        return sorted(asked, key=order)
+        return sorted(expected, key=order)
 
     # Races and sessions.
 
@@ -173,15 +173,15 @@ class OpenF1(Source):
         """Whether a kind that was asked for on that day is asked for again, even of an old race."""
         return not isinstance(day, str) or day <= f"{self.now() - AGAIN:%Y-%m-%d}"
 
-    def wanted_races(self, known: Known, wanted: Wanted | None = None) -> list[Race]:
-        """The races of which a kind is wanted that OpenF1 may have: one that is missing here, or
-        that only OpenF1 gave.
+    def races_to_ask(self, history: History, task: Task | None = None) -> list[Race]:
+        """The races of which a kind is wanted that OpenF1 may have: one that is missing, or that
+        only OpenF1 has.
         """
-        season = wanted.season if wanted else None
-        asked = asked_before(known)
+        season = task.season if task else None
+        last_asked = asked_before(history)
         races = []
-        with closing(ExistingDatabase(known.path)) as old:
-            unfinished = min(old.first_season([]), wanted.first if wanted else LAST_SEASON)
+        with closing(ExistingDatabase(history.path)) as old:
+            unfinished = min(old.first_season([]), task.first if task else LAST_SEASON)
             first = season or max(FIRST, unfinished)
             for id, year, round, name, circuit, date in old.db.execute(
                 """SELECT raceId, year, round, races.name, circuitRef, date
@@ -193,24 +193,24 @@ class OpenF1(Source):
                 age = self.now() - day
                 if age < -WEEKEND:
                     continue
-                sources = dict(
-                    old.db.execute(
-                        """SELECT kind, name FROM origins JOIN sources USING (sourceId)
-                           WHERE raceId = ?""",
-                        (id,),
-                    ).fetchall()
+                origins = old.db.execute(
+                    """SELECT kind, name FROM origins JOIN sources USING (sourceId)
+                       WHERE raceId = ?""",
+                    (id,),
                 )
-                kinds = [
-                    kind
-                    for kind in (*self.kinds, "fastest_laps")
-                    if (
-                        season
-                        or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
-                        or self.is_long_ago(asked.get(f"{date} {kind}"))
-                        if sources.get(kind, NAME) == NAME
-                        else bool(season and wanted and wanted.may_replace(sources[kind]))
-                    )
-                ]
+                sources = dict(origins.fetchall())
+                kinds = []
+                for kind in (*self.kinds, "fastest_laps"):
+                    if sources.get(kind, NAME) != NAME:
+                        is_wanted = bool(season and task and task.may_replace(sources[kind]))
+                    else:
+                        is_wanted = (
+                            bool(season)
+                            or age < (REPAIRED[kind] if kind in sources else LONGEST_REPAIR)
+                            or self.is_long_ago(last_asked.get(f"{date} {kind}"))
+                        )
+                    if is_wanted:
+                        kinds.append(kind)
                 if kinds:
                     races.append(Race(id, year, round, name, circuit, day, kinds))
         return races
@@ -248,53 +248,60 @@ class OpenF1(Source):
 
     # Refreshes.
 
-    def bring(self, wanted: Wanted) -> str:
+    def bring(self, task: Task) -> str:
         before = self.pace.requests
-        races = self.wanted_races(wanted.known, wanted)
+        races = self.races_to_ask(task.history, task)
         years = sorted({race.year for race in races})
         requests = len(years) + OF_WEEKEND * len(races)
         if requests > LIMITS[-1][0]:
             minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
-            wanted.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
-        asked, today = asked_before(wanted.known), f"{self.now():%Y-%m-%d}"
+            task.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
+        last_asked = asked_before(task.history)
         faults: list[str] = []
         for year in years:
             of_year = [race for race in races if race.year == year]
-            found: list[tuple[Race, Rows]] = []
-            remarks: list[str] = []
-            failed = False  # whether the race before did
-            try:
-                with closing(ExistingDatabase(wanted.known.path)) as old:
-                    entrants = Entrants(old.db, year)
-                for race in of_year:
-                    try:
-                        # The limit of bytes is that of a race.
-                        client = self.client(wanted.progress)
-                        rows = self.of_race(client, race, entrants, remarks)
-                    except NotYet:
-                        raise
-                    except LoadError as error:
-                        # Only if the next race fails too, it is not this race's own fault.
-                        faults.append(str(error))
-                        if failed:
-                            break
-                        failed = True
-                        continue
-                    failed = False
-                    found.append((race, rows))
-                    asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
-            finally:
-                # What was fetched is stored even if the next race fails.
-                for remark in remarks:
-                    wanted.say(remark)
-                if any(rows for _, rows in found) or asked != asked_before(wanted.known):
-                    self.store(wanted, found, asked)
+            faults += self.bring_season(task, year, of_year, last_asked)
         if faults:
             raise LoadError("; ".join(dict.fromkeys(faults)))
         return f" after {self.pace.requests - before} requests to {self.address}"
 
-    def store(self, wanted: Wanted, found: list[tuple[Race, Rows]], asked: dict[str, str]) -> None:
-        with closing(ExistingDatabase(wanted.known.path)) as old:
+    def bring_season(
+        self, task: Task, year: int, races: Sequence[Race], last_asked: dict[str, str]
+    ) -> list[str]:
+        """Stores the records of these races, and adds to `last_asked`. Returns what went wrong."""
+        found: list[tuple[Race, Rows]] = []
+        remarks: list[str] = []
+        faults: list[str] = []
+        has_failed = False  # the race before
+        with closing(ExistingDatabase(task.history.path)) as old:
+            entrants = Entrants(old.db, year)
+        try:
+            for race in races:
+                try:
+                    # The limit of bytes is that of a race.
+                    rows = self.of_race(self.client(task.progress), race, entrants, remarks)
+                except NotYet:
+                    raise
+                except LoadError as error:
+                    faults.append(str(error))
+                    if has_failed:  # two races in a row: it is not the fault of a race
+                        break
+                    has_failed = True
+                else:
+                    has_failed = False
+                    found.append((race, rows))
+                    today = f"{self.now():%Y-%m-%d}"
+                    last_asked |= {f"{race.date:%Y-%m-%d} {kind}": today for kind in race.kinds}
+        finally:
+            # What was fetched is stored even if the next race fails.
+            for remark in remarks:
+                task.say(remark)
+            if any(rows for _, rows in found) or last_asked != asked_before(task.history):
+                self.store(task, found, last_asked)
+        return faults
+
+    def store(self, task: Task, found: list[tuple[Race, Rows]], last_asked: dict[str, str]) -> None:
+        with closing(ExistingDatabase(task.history.path)) as old:
 
             def fill(stage: Stage) -> list[str]:
                 fill_stage(stage, old, found)
@@ -307,7 +314,7 @@ class OpenF1(Source):
                 stage.db.execute("DELETE FROM stage.origins WHERE kind = 'races'")
                 return []
 
-            wanted.store(Brought(fill, notes={"asked": asked}))
+            task.store(Delivery(fill, notes={"asked": last_asked}))
 
     def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
         """The rows of a race, by table. Omitted records become remarks with the reason."""
@@ -343,9 +350,9 @@ class OpenF1(Source):
         return rows
 
 
-def asked_before(known: Known) -> dict[str, str]:
+def asked_before(history: History) -> dict[str, str]:
     """The day when each kind of a race was asked for last, by the date of the race and the kind."""
-    found = (known.notes() or {}).get("asked")
+    found = (history.notes() or {}).get("asked")
     return dict(found) if isinstance(found, dict) else {}
 
 

@@ -5,13 +5,13 @@ What cannot be known beyond doubt is left out. Requests do not belong here.
 
 import re
 import sqlite3
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 from racedata.loader.errors import LoadError, listed, plural
+from racedata.loader.matching import without_accents
 from racedata.loader.values import Value
 
 Json = dict[str, Any]
@@ -99,7 +99,7 @@ class Entrants:
             (year,),
         ):
             if active is None or active >= year - ACTIVE:
-                self.drivers[code].append(Driver(id, plain(surname), number))
+                self.drivers[code].append(Driver(id, without_accents(surname), number))
         self.constructors = dict(
             db.execute("SELECT constructorRef, constructorId FROM constructors").fetchall()
         )
@@ -124,7 +124,8 @@ class Entrants:
         """The driver with an acronym and name; None if there is none, or two, or the number is
         another driver's.
         """
-        found = [each for each in self.drivers.get(acronym, []) if each.surname in plain(name)]
+        name = without_accents(name)
+        found = [each for each in self.drivers.get(acronym, []) if each.surname in name]
         if len(found) > 1:
             found = [each for each in found if each.number == number]
         if len(found) != 1 or self.numbers.get(number, found[0].id) != found[0].id:
@@ -143,13 +144,6 @@ class Entry(NamedTuple):
 
     driver: int
     constructor: int
-
-
-def plain(name: str) -> str:
-    """A name without accents and case."""
-    return "".join(
-        sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign)
-    ).casefold()
 
 
 def entries_of(

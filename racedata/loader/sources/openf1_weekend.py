@@ -108,57 +108,70 @@ class Weekend:
     def fetch(self) -> Rows:
         """Fetches the wanted records. Omitted ones become remarks with the reason."""
         for name in dict.fromkeys(SESSIONS.values()):
-            if name not in self.sessions:
-                continue
-            for kind in KINDS:
-                if name in KINDS[kind].sessions and kind in self.race.kinds:
-                    if kind == "fastest_laps" and "lap_times" in self.race.kinds:
-                        continue  # with the laps
-                    label = f"{self.race.label}, {kind.replace('_', ' ')} ({name})"
-                    try:
-                        if lacking := self.take(kind, name):
-                            self.remarks.append(f"{label} without {lacking}")
-                    except (Undecided, WrongValue) as why:
-                        self.remarks.append(f"{label} left out: {why}")
+            for kind in self.kinds_after(name):
+                label = f"{self.race.label}, {kind.replace('_', ' ')} ({name})"
+                try:
+                    if lacking := self.take(kind, name):
+                        self.remarks.append(f"{label} without {lacking}")
+                except (Undecided, WrongValue) as why:
+                    self.remarks.append(f"{label} left out: {why}")
         return self.rows
+
+    def kinds_after(self, name: str) -> list[str]:
+        """The wanted kinds of records of a session; none if the weekend lacks it."""
+        if name not in self.sessions:
+            return []
+        wanted = {*self.race.kinds}
+        if "lap_times" in wanted:
+            wanted.discard("fastest_laps")  # they come with the laps
+        return [kind for kind in KINDS if kind in wanted and name in KINDS[kind].sessions]
 
     def take(self, kind: str, name: str) -> str:
         """Adds the rows of a kind that a session has. Returns the omitted ones."""
         results = self.of_session(name)
         if not results:
             return ""
-        place = self.place("session_result", name)
         entries = entries_of(
             self.drivers, self.entrants, self.sessions[name].key, self.place("drivers", name)
         )
         absent = self.absent(name, len(results), entries)
-        lacking = [absent] if absent else []
+        if kind == "pit_stops":
+            self.take_stops(name, len(results), entries)
+            return ""
+        if kind in ("lap_times", "fastest_laps"):
+            self.take_laps(name, results, entries)
+            return ""
+        remark = self.take_classification(kind, name, results, entries)
+        return " and without ".join(filter(None, [absent, remark]))
+
+    def take_classification(
+        self, kind: str, name: str, results: Sequence[Json], entries: Mapping[int, Entry]
+    ) -> str:
+        """Adds the rows of a session's result. Returns the omitted values."""
+        place = self.place("session_result", name)
         if kind == "practice":
             rows = practice_rows(results, entries, place)
             self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
         elif kind in ("qualifying", "sprint_qualifying"):
             self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying", place))
-        elif kind in ("results", "sprint_results"):
+        else:
             grid = self.grid_of("sq" if name == "sprint" else "quali", results, place)
             of_sprint = name == "sprint"
             rows, remark = result_rows(results, entries, grid, self.race.year, of_sprint, place)
             if of_sprint:
                 self.add_fastest_laps_of_sprint(rows, results, entries)
             self.add(kind, rows)
-            lacking += [remark] if remark else []
-        elif kind == "pit_stops":
-            session = self.sessions[name]
-            stops = self.rows_of("pit", session.key)
-            if stops:
-                self.published["pit"] = session.key
-                place = self.place("pit", name)
-                offset = offset_of(session.offset, f"{self.url}/sessions?session_key={session.key}")
-                self.add(kind, stop_rows(stops, entries, len(results), offset, place))
-            return ""
-        else:
-            self.take_laps(name, results, entries)
-            return ""
-        return " and without ".join(lacking)
+            return remark
+        return ""
+
+    def take_stops(self, name: str, drivers: int, entries: Mapping[int, Entry]) -> None:
+        """Adds the pit stops of a race."""
+        session = self.sessions[name]
+        if stops := self.rows_of("pit", session.key):
+            self.published["pit"] = session.key
+            place = self.place("pit", name)
+            offset = offset_of(session.offset, f"{self.url}/sessions?session_key={session.key}")
+            self.add("pit_stops", stop_rows(stops, entries, drivers, offset, place))
 
     def absent(self, name: str, count: int, entries: Mapping[int, Entry]) -> str:
         """How many drivers the results of a session lack, as a text. Raises Undecided if too many.

@@ -19,7 +19,7 @@ from racedata.loader.tables import RECORDS
 Fill = Callable[[Stage], list[str]]  # fills a Stage, and returns remarks for the report
 
 
-class Known(NamedTuple):
+class History(NamedTuple):
     """What the database, and the notes beside it, have of the source with this name."""
 
     path: Path
@@ -35,20 +35,20 @@ class Known(NamedTuple):
         return facts_noted(self.path, self.name)
 
 
-class Brought(NamedTuple):
+class Delivery(NamedTuple):
     """What a source brings, to be stored as one change of the database: such as a season."""
 
     fill: Fill
     years: Collection[int] | None = None  # the seasons of which it is stored; None: all that it has
-    notes: Mapping[str, object] = {}  # facts that the source wants to find in Known.notes
+    notes: Mapping[str, object] = {}  # facts that the source wants to find in History.notes
     # whether its facts about drivers, constructors and circuits are stored too
     updates_lists: bool = False
 
 
-class Wanted(NamedTuple):
+class Task(NamedTuple):
     """What a refresh wants of a source, and what it does for the source."""
 
-    known: Known
+    history: History
     # only this one, and whole; None: every season from the first that is unfinished
     season: int | None
     first: int  # that season, before any source changed the database
@@ -56,7 +56,7 @@ class Wanted(NamedTuple):
     may_replace: Callable[[str], bool]  # whether the source is preferred to the one with this name
     progress: Progress
     say: Callable[[str], object]
-    store: Callable[[Brought], None]  # stores it at once. Raises one of FAULTS
+    store: Callable[[Delivery], None]  # stores it at once. Raises one of FAULTS
     take: Callable[[Copy], None]  # replaces the database at once. Raises one of FAULTS
 
 
@@ -99,12 +99,12 @@ class Source:
         """If it is a whole database: a copy of it, which was checked."""
         raise NotImplementedError
 
-    def has_news(self, asked: Sequence[Expected], known: Known, progress: Progress) -> bool:
+    def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
         """Whether it has new records or changed results: one cheap request."""
         raise NotImplementedError
 
-    def bring(self, wanted: Wanted) -> str:
-        """Stores everything that is wanted. Returns how it got it: `after 12 requests to …`."""
+    def bring(self, task: Task) -> str:
+        """Stores what the task wants. Returns how it got it: `after 12 requests to …`."""
         raise NotImplementedError
 
 

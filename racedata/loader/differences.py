@@ -1,0 +1,255 @@
+"""What a difference between two sources can mean: the groups of the report, and what fits each."""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import NamedTuple
+
+from racedata.kinds import KINDS
+from racedata.loader.matching import letters_of
+from racedata.loader.values import Value, milliseconds
+
+Row = Mapping[str, Value]
+
+RESULTS = ("results", "sprint_results")
+QUALIFYING = ("qualifying", "sprint_qualifying")
+STANDINGS = ("driver_standings", "constructor_standings")
+
+
+class Group(NamedTuple):
+    """Differences of one kind."""
+
+    title: str
+    meaning: str  # what a difference can mean
+    tables: tuple[str, ...]
+    columns: tuple[str, ...]
+    # Whether a difference fits: a column, and the two rows that have different values in it.
+    fits: Callable[[str, Row, Row], bool] = lambda column, ours, theirs: True
+
+
+def distance(column: str, ours: Row, theirs: Row) -> float:
+    """How far apart two numbers or times are; 0 if they are something else."""
+    try:
+        first, second = (
+            milliseconds(text) if ":" in text else float(text)
+            for text in (str(ours[column]), str(theirs[column]))
+        )
+    except ValueError:
+        return 0
+    return abs(first - second)
+
+
+def are_placed(column: str, ours: Row, theirs: Row) -> bool:
+    """Whether both rows have a numeric place, or one does and the other is disqualified."""
+    texts = {str(row["positionText"]) for row in (ours, theirs)}
+    numbers = {text for text in texts if text.isdigit()}
+    return bool(numbers) and texts - numbers <= {"D", "E"}
+
+
+def is_retired(column: str, ours: Row, theirs: Row) -> bool:
+    """Whether neither row has a numeric place."""
+    return not any(str(row["positionText"]).isdigit() for row in (ours, theirs))
+
+
+def is_another(column: str, ours: Row, theirs: Row) -> bool:
+    """Whether two names are of different people or things: neither is a part of the other."""
+    first, second = letters_of(str(ours[column])), letters_of(str(theirs[column]))
+    return first not in second and second not in first
+
+
+# The most doubtful first. A difference is in the first group that it fits, of CONVENTIONS and then
+# of these. One that fits none follows from another.
+DOUBTS = (
+    Group(
+        "A driver has another surname or birth date.",
+        "One of the two is wrong, or it is another person.",
+        ("drivers",),
+        ("surname", "dob"),
+    ),
+    Group(
+        "A driver, constructor or circuit is from another country.",
+        "One of the two is wrong, or has another word for the country.",
+        ("drivers", "constructors", "circuits"),
+        ("nationality", "country"),
+    ),
+    Group(
+        "A race or session has another date or time.",
+        "One of the two is wrong. Dates are in UTC. If one is a day off, it may be the local date.",
+        ("races", "sessions"),
+        ("date", "time"),
+    ),
+    Group(
+        "A driver has another place.",
+        "One of the two is wrong, "
+        "or does not know of a penalty or disqualification after the race.",
+        RESULTS,
+        ("positionText", "positionOrder"),
+        lambda column, ours, theirs: (
+            are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
+        ),
+    ),
+    Group("A driver has other points.", "One of the two is wrong.", RESULTS, ("points",)),
+    Group(
+        "A race time differs by whole minutes.",
+        "In milliseconds. A wrong digit, most likely; "
+        "or one of the two does not count an interruption of the race.",
+        RESULTS,
+        ("milliseconds",),
+        lambda *facts: distance(*facts) % 60_000 == 0,
+    ),
+    Group(
+        "A race time differs by a second or more.",
+        "In milliseconds. A wrong digit; or only one of the two has a time penalty in it.",
+        RESULTS,
+        ("milliseconds",),
+    ),
+    Group("A driver has another number of laps.", "One of the two is wrong.", RESULTS, ("laps",)),
+    Group(
+        "A driver has another fastest lap.",
+        "If the laps of several drivers in a race differ, one of the two has mixed them up.",
+        RESULTS,
+        KINDS["fastest_laps"].compared,
+    ),
+    Group(
+        "A driver has another place on the grid.",
+        "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
+        RESULTS,
+        ("grid",),
+    ),
+    Group(
+        "A time of the qualifying differs.",
+        "One of the two is wrong, or does not know that the time was deleted.",
+        QUALIFYING,
+        ("q1", "q2", "q3"),
+    ),
+    Group(
+        "A driver has another place in the qualifying.",
+        "In one of the two, grid penalties or exclusions have changed the places. "
+        "The times tell in which.",
+        QUALIFYING,
+        ("position",),
+    ),
+    Group(
+        "A pit stop differs.",
+        "One of the two is wrong.",
+        ("pit_stops",),
+        ("lap", "time", "milliseconds"),
+    ),
+    Group("A lap differs.", "One of the two is wrong.", ("lap_times",), ("position", "time")),
+    Group(
+        "A practice differs.",
+        "One of the two is wrong.",
+        ("practice",),
+        ("position", "laps", "milliseconds"),
+    ),
+    Group(
+        "A driver or constructor has other points or wins in the standings.",
+        "One of the two is wrong, "
+        "or knows of an exclusion or of dropped points that the other does not have.",
+        STANDINGS,
+        ("points", "wins"),
+    ),
+    Group(
+        "A driver or constructor has another place in the standings, "
+        "without sharing its points with others.",
+        "The place is wrong in one of the two, or follows from wrong points of others.",
+        STANDINGS,
+        ("position",),
+    ),
+    Group(
+        "A driver has another car number.",
+        "One of the two is wrong. The driver's other races and sessions tell which.",
+        (*RESULTS, *QUALIFYING, "practice"),
+        ("number",),
+    ),
+)
+# Values that only one of the two has, in any table of a race.
+LACKED_BY_OURS = Group(
+    "The database lacks a value of a driver that it has of others in the race.",
+    "The value is missing, or the other source has one too many.",
+    (),
+    (),
+)
+LACKED_BY_THEIRS = Group(
+    "The other source lacks a value of a driver that it has of others in the race.",
+    "The value is missing in the other source, or the database has one too many.",
+    (),
+    (),
+)
+CONVENTIONS = (
+    Group(
+        "A race time differs by less than a second.",
+        "In milliseconds. "
+        "Most likely, one of the two has rounded times, or times of another clock.",
+        RESULTS,
+        ("milliseconds",),
+        lambda *facts: distance(*facts) < 1000,
+    ),
+    Group(
+        "A driver has place 0 on the grid in only one of the two.",
+        "Some sources write 0 for a start from the pit lane and for no start, "
+        "others the last or an empty place.",
+        RESULTS,
+        ("grid",),
+        lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
+    ),
+    Group(
+        "A driver has no place, or another letter as place.",
+        "Sources differ in who is classified, and in who retired, withdrew, "
+        "did not start or did not qualify.",
+        RESULTS,
+        ("positionText",),
+        lambda *facts: not are_placed(*facts),
+    ),
+    Group(
+        "A driver who retired has one lap more, or one fewer.",
+        "Sources differ in whether the last lap counts, on which the driver retired.",
+        RESULTS,
+        ("laps",),
+        lambda *facts: is_retired(*facts) and distance(*facts) == 1,
+    ),
+    Group(
+        "The same fastest lap has another number, up to three laps away.",
+        "Some sources count the laps of the leader, even for drivers who are lapped.",
+        RESULTS,
+        ("fastestLap",),
+        lambda column, ours, theirs: (
+            ours["fastestLapTime"] == theirs["fastestLapTime"]
+            and distance(column, ours, theirs) <= 3
+        ),
+    ),
+    Group(
+        "A time of the qualifying differs by more than a minute.",
+        "In the first six races of 2005, the times of two laps were added. "
+        "Some sources have only the sum.",
+        ("qualifying",),
+        ("q1",),
+        lambda *facts: distance(*facts) > 60_000,
+    ),
+    Group(
+        "A surname or the name of a constructor is longer or shorter, or spelled differently.",
+        "One of the two has a part of the name, or no accents.",
+        ("drivers", "constructors"),
+        ("surname", "name"),
+        lambda *facts: not is_another(*facts),
+    ),
+    Group(
+        "A driver has another first name, or a constructor or circuit another name.",
+        "Sources differ in nicknames and in the names of sponsors. Else one of the two is wrong.",
+        ("drivers", "constructors", "circuits"),
+        ("forename", "name"),
+    ),
+)
+
+
+# In the order of the report.
+GROUPS = (*DOUBTS, LACKED_BY_OURS, *CONVENTIONS, LACKED_BY_THEIRS)
+
+
+@cache
+def groups_of(table: str, column: str) -> list[Group]:
+    """The groups for differences in a column, in the order in which they are tried."""
+    return [
+        group
+        for group in (*CONVENTIONS, *DOUBTS)
+        if table in group.tables and column in group.columns
+    ]

@@ -1,0 +1,77 @@
+"""Fixtures of refreshes: databases that are behind, and servers that have what they lack."""
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.apis import answers_of, served
+from support.loads import (
+    RECORDS,
+    built,
+    csv_rows,
+    edited,
+    race_ids,
+    without,
+)
+from support.refreshes import F1DB, answers_of_release
+
+
+@pytest.fixture(scope="session")
+def finished(tmp_path_factory):
+    """A dump like the sample, whose seasons before 2023 have only the races that were run."""
+    with_results = {row["raceId"] for row in csv_rows(SAMPLE, "results")}
+    kept = with_results | {*race_ids(SAMPLE, 2023).values()}
+    edits = {
+        name: lambda row: row if row["raceId"] in kept else None for name in ("races", *RECORDS)
+    }
+    edits["seasons"] = lambda row: row if row["year"] != "1997" else None
+    return edited(SAMPLE, tmp_path_factory.mktemp("finished") / "dump", **edits)
+
+
+@pytest.fixture(scope="session")
+def complete(finished, tmp_path_factory):
+    """A database with all of it."""
+    return built(finished, tmp_path_factory.mktemp("complete") / "racedata.db")
+
+
+@pytest.fixture(scope="module")
+def api_server(complete):
+    with served(answers_of(client(complete))) as server:
+        yield server
+
+
+@pytest.fixture
+def api(api_server):
+    """An API with all rounds of the sample."""
+    api_server.paths.clear()
+    api_server.faults.clear()
+    return api_server
+
+
+@pytest.fixture(scope="session")
+def behind_file(tmp_path_factory, finished):
+    """A database like the sample's, without the latest round that was run."""
+    folder = tmp_path_factory.mktemp("behind")
+    return built(without(finished, folder / "dump", 2023, 18), folder / "racedata.db")
+
+
+@pytest.fixture
+def behind(behind_file, tmp_path):
+    """A copy of that database."""
+    database = tmp_path / "racedata.db"
+    database.write_bytes(behind_file.read_bytes())
+    return database
+
+
+@pytest.fixture
+def current(complete, tmp_path):
+    """A copy of the sample's database."""
+    database = tmp_path / "racedata.db"
+    database.write_bytes(complete.read_bytes())
+    return database
+
+
+@pytest.fixture
+def release():
+    """The base address of a server that has a small release of f1db, and the server."""
+    with served(answers_of_release(F1DB)) as server:
+        yield server

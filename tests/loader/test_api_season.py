@@ -1,0 +1,342 @@
+"""racedata.loader.sources.api_season: what an API has that the database lacks is fetched with few
+requests, or nothing is.
+"""
+
+from collections import Counter
+
+import pytest
+from support import SAMPLE
+from support.answers import bodies, client
+from support.apis import answers_of, refreshed, served
+from support.loads import (
+    RECORDS,
+    built,
+    edited,
+    race_ids,
+    rows_of,
+    without,
+)
+from support.refreshes import DAY, NOW, like_jolpica, moved, state, with_a_penalty
+
+from racedata.loader.errors import LoadError
+from racedata.loader.tables import RACE_TABLES
+
+
+def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_each_list(
+    api, behind, complete
+):
+    assert rows_of(behind) != rows_of(complete)
+    said, requests = refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+    paths = [path.partition(".json")[0] for path in api.paths]
+    assert paths[:5] == ["seasons", "2023/races", "2023/results", "2023/qualifying", "2023/sprint"]
+    endpoints = (
+        "pitstops",
+        "driverstandings",
+        "constructorstandings",
+        "laps",
+        "practice",
+        "sprintqualifying",
+    )
+    assert sorted(paths[5:]) == sorted([f"2023/18/{endpoint}" for endpoint in endpoints])
+    assert requests == len(paths) == 11
+    assert said[0] == "2023: fetched the calendar (22 races) and round 18"
+    assert said[-1] == f"{behind}: new data after {requests} requests to {api.url}"
+    assert "results                        165 rows (+20)" in said
+
+
+def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once_per_season(
+    finished, complete, tmp_path
+):
+    before = built(without(finished, tmp_path / "dump", 2021, 10, 12), tmp_path / "racedata.db")
+    with served(like_jolpica(complete)) as server:
+        refreshed(before, server.url)
+        asked = Counter(path.partition(".json")[0].rpartition("/")[2] for path in server.paths)
+    assert (asked["pitstops"], asked["sprintqualifying"], asked["practice"]) == (3, 2, 2)
+    lacking = {table for table, rows in rows_of(complete).items() if rows_of(before)[table] != rows}
+    assert lacking == {"practice", "row_counts"}
+
+
+@pytest.mark.parametrize("limit", [7, 30, 100])
+def test_an_api_with_small_pages_gives_the_same(behind, complete, limit):
+    with served(answers_of(client(complete, max_limit=limit))) as server:
+        refreshed(behind, server.url)
+    assert rows_of(behind) == rows_of(complete)
+
+
+# the latter is on the day of the latest race
+@pytest.mark.parametrize("now", [None, 1_698_000_000])
+def test_a_result_that_was_changed_later_comes_right(api, complete, finished, tmp_path, now):
+    database = with_a_penalty(finished, tmp_path, 9)
+    said, _ = refreshed(database, api.url, now=now)
+    assert "results                        165 rows, 1 changed" in said
+    assert rows_of(database) == rows_of(complete)
+
+
+def test_a_result_that_was_changed_after_it_was_fetched_comes_right(
+    api, behind, complete, finished, tmp_path
+):
+    with served(answers_of(client(with_a_penalty(finished, tmp_path, 18)))) as before:
+        refreshed(behind, before.url)
+    assert rows_of(behind) != rows_of(complete)
+    refreshed(behind, api.url)
+    assert rows_of(behind) == rows_of(complete)
+
+
+def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, tmp_path, finished):
+    recent = {*race_ids(SAMPLE, 2021).values(), *race_ids(SAMPLE, 2023).values()}
+
+    def without_races(row):
+        return None if row["raceId"] in recent else row
+
+    def without_names(column, *names):
+        return lambda row: None if row[column] in names else row
+
+    edits = {
+        **dict.fromkeys((*RECORDS, "races"), without_races),
+        "seasons": without_names("year", "2021", "2023"),
+        "drivers": without_names("driverRef", "piastri", "sargeant"),
+        "constructors": without_names("constructorRef", "haas", "alpine"),
+        "circuits": without_names("circuitRef", "americas", "vegas"),
+        "status": without_names("status", "Undertray", "Disqualified"),
+    }
+    behind = built(edited(finished, tmp_path / "dump", **edits), tmp_path / "racedata.db")
+    refreshed(behind, api.url)
+    paths = [
+        *(f"2023/{round}/{kind}" for round in (9, 18) for kind in RACE_TABLES),
+        *("2023/races", "2023/status", "2023/drivers", "2023/constructors", "2023/circuits"),
+    ]
+    addresses = [f"/ergast/f1/{path}.json?limit=2000" for path in paths]
+    assert bodies(behind, addresses) == bodies(complete, addresses)
+    for table in ("status", "seasons", "circuits"):
+        assert len(rows_of(behind)[table]) == len(rows_of(complete)[table])
+
+
+def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp_path, finished):
+    """In the API, round 19 is cancelled, the rounds after it move up, and round 17 has another name
+    and date.
+    """
+
+    def race(row):
+        round = int(row["round"])
+        if row["year"] != "2023" or round < 17:
+            return row
+        if round == 17:
+            return {**row, "name": "Losail Grand Prix", "date": "2023-10-10"}
+        return None if round == 19 else {**row, "round": str(round - (round > 19))}
+
+    changed = built(edited(finished, tmp_path / "dump", races=race), tmp_path / "changed.db")
+    with served(answers_of(client(changed))) as server:
+        refreshed(behind, server.url)
+        refreshed(behind, server.url, now=NOW + DAY)
+        assert rows_of(behind) == rows_of(changed)
+        assert "nothing new" in refreshed(behind, server.url)[0][-1]
+
+
+def test_two_races_that_swap_their_rounds_keep_their_records(api, complete, tmp_path, finished):
+    def race(row):
+        swapped = {"9": "18", "18": "9"}
+        return (
+            {**row, "round": swapped.get(row["round"], row["round"])}
+            if row["year"] == "2023"
+            else row
+        )
+
+    database = built(edited(finished, tmp_path / "dump", races=race), tmp_path / "racedata.db")
+    refreshed(database, api.url)
+    assert rows_of(database) == rows_of(complete)
+
+
+def test_an_api_without_laps_and_pit_stops_does_not_delete_those_here(current, tmp_path, finished):
+    nothing = {"lap_times": lambda row: None, "pit_stops": lambda row: None}
+    without_laps = built(edited(finished, tmp_path / "dump", **nothing), tmp_path / "api.db")
+    with served(answers_of(client(without_laps))) as server:
+        assert "nothing new" in refreshed(current, server.url)[0][-1]
+
+
+def test_qualifying_appears_before_the_race_is_run(api, complete, tmp_path, finished):
+    """The API has the results of round 9 only, but the qualifying of round 18."""
+    id = race_ids(SAMPLE, 2023)[18]
+    edit = {"results": lambda row: None if row["raceId"] == id else row}
+    saturday = built(edited(finished, tmp_path / "saturday", **edit), tmp_path / "saturday.db")
+    behind = built(without(finished, tmp_path / "dump", 2023, 18), tmp_path / "racedata.db")
+    with served(answers_of(client(saturday))) as server:
+        refreshed(behind, server.url)
+        assert not [path for path in server.paths if path.startswith("2023/18/")]
+    assert rows_of(behind)["qualifying"] == rows_of(complete)["qualifying"]
+    assert rows_of(behind)["results"] == rows_of(saturday)["results"]
+
+
+def test_a_season_is_refreshed_whole(api, complete, tmp_path, finished):
+    source = without(
+        finished, tmp_path / "dump", 2005, 1, results=lambda row: {**row, "grid": "99"}
+    )
+    database = built(source, tmp_path / "racedata.db")
+    said, _ = refreshed(database, api.url, season=2005)
+    assert said[0] == "2005: fetched the calendar (2 races) and rounds 1, 7"
+    assert {path[:4] for path in api.paths} == {"seas", "2005"}
+    addresses = [
+        f"/ergast/f1/2005/{kind}.json?limit=2000"
+        for kind in ("races", "results", "qualifying", "drivers")
+    ]
+    assert bodies(database, addresses) == bodies(complete, addresses)
+    # Other seasons are as they were.
+    addresses = ["/ergast/f1/2023/results.json"]
+    assert bodies(database, addresses) != bodies(complete, addresses)
+
+
+@pytest.mark.parametrize("season", [None, 2023])
+def test_an_api_without_results_of_a_race_that_has_results_here_deletes_none(
+    current, complete, behind_file, season
+):
+    with served(answers_of(client(behind_file))) as server:
+        assert "nothing new" in refreshed(current, server.url, season=season)[0][-1]
+    assert rows_of(current) == rows_of(complete)
+
+
+# A season of six races with results, most of them borrowed from other seasons of the sample.
+SIX = [(2021, 10), (2021, 12), (2005, 1), (2005, 7), (2023, 9), (2023, 18)]
+
+
+@pytest.fixture(scope="module")
+def six(tmp_path_factory, finished):
+    """A dump of the sample with such a season."""
+    ids = {
+        race_ids(SAMPLE, year)[round]: str(number) for number, (year, round) in enumerate(SIX, 1)
+    }
+
+    def race(row):
+        if row["raceId"] in ids:
+            return {
+                **moved(row, 2023),
+                "round": ids[row["raceId"]],
+                "name": f"Grand Prix {ids[row['raceId']]}",
+            }
+        return None if row["year"] == "2023" else row
+
+    records = {table: lambda row: row if row["raceId"] in ids else None for table in RECORDS}
+    return edited(finished, tmp_path_factory.mktemp("six") / "dump", races=race, **records)
+
+
+def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_path):
+    ids = set(race_ids(six, 2023).values())
+    nothing = {table: lambda row: None if row["raceId"] in ids else row for table in RECORDS}
+    # The loader needs a result: in the API, the only one is of a race of 1957.
+    winner = {"raceId": race_ids(six, 2023)[1], "positionOrder": "1"}
+    other = {"raceId": race_ids(six, 1957)[2]}
+    nothing["results"] = lambda row: {**row, **other} if winner.items() <= row.items() else None
+    database, empty = (
+        built(six, tmp_path / "racedata.db"),
+        edited(six, tmp_path / "dump", **nothing),
+    )
+    addresses = [
+        f"/ergast/f1/2023/{kind}.json?limit=2000"
+        for kind in ("results", "qualifying", "driverstandings")
+    ]
+    before = bodies(database, addresses)
+    with served(answers_of(client(built(empty, tmp_path / "api.db"), max_limit=100))) as server:
+        said, _ = refreshed(database, server.url)
+    assert "2023: fetched the calendar (6 races) and no round" in said
+    assert bodies(database, addresses) == before
+
+
+@pytest.mark.parametrize(
+    ("number", "right", "wrong", "said"),
+    [
+        (0, b'"season":"2021"', b'"season":"20x1"', "expected years"),
+        (
+            1,
+            b'"Austrian Grand Prix"',
+            b'"British Grand Prix"',
+            "two races have the same raceName; expected no two",
+        ),
+        (1, b'"round":"9"', b'"round":"10"', "two races have the same round; expected no two"),
+        (
+            1,
+            b'"round":"9"',
+            b'"round":"x"',
+            "a race named 'Austrian Grand Prix' in round 'x'; expected text",
+        ),
+        (
+            1,
+            b'"season":"2023","round":"9"',
+            b'"season":"2022","round":"9"',
+            "a race of season '2022'; expected '2023'",
+        ),
+        (
+            2,
+            b'"Austrian Grand Prix"',
+            b'"Styrian Grand Prix"',
+            "'Styrian Grand Prix' in round '9'; expected a race of the calendar",
+        ),
+        (
+            2,
+            b'"round":"9"',
+            b'"round":"8"',
+            "'Austrian Grand Prix' in round '8'; expected a race of the calendar",
+        ),
+        (
+            6,
+            b'"season":"2023","round":"18","url"',
+            b'"season":"2023","round":"8","url"',
+            "round '8'; expected",
+        ),
+    ],
+)
+def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right, wrong, said):
+    before = state(behind.parent)
+
+    def replaced(body):
+        assert right in body
+        return 200, {}, body.replace(right, wrong)
+
+    api.faults = {number: replaced}
+    with pytest.raises(LoadError) as caught:
+        refreshed(behind, api.url)
+    assert said in str(caught.value)
+    assert str(caught.value).startswith(api.url)
+    assert state(behind.parent) == before
+
+
+def test_the_service_names_the_api_and_its_licence_and_what_it_gave(api, behind):
+    refreshed(behind, api.url)
+    dump, source = client(behind).get("/healthz").json["sources"]
+    assert (dump["name"], dump["licence"]) == ("dump", "CC BY-NC-SA 4.0")
+    assert (source["name"], source["licence"]) == (api.url, "not stated by 127.0.0.1")
+    assert source["gave"].startswith(
+        "results of 1 race (2023), fastest laps of 1 race (2023), qualifying of 1 race (2023), "
+    )
+
+
+def test_records_of_fewer_drivers_replace_none_unless_a_season_is_named(
+    api, current, complete, finished, tmp_path
+):
+    def one_less(row):
+        return (
+            None
+            if row["raceId"] == race_ids(SAMPLE, 2023)[18] and row["positionOrder"] == "20"
+            else row
+        )
+
+    fewer = built(edited(finished, tmp_path / "fewer", results=one_less), tmp_path / "fewer.db")
+    with served(answers_of(client(fewer))) as server:
+        assert "nothing new" in refreshed(current, server.url)[0][-1]
+        assert rows_of(current)["results"] == rows_of(complete)["results"]
+        refreshed(current, server.url, season=2023)
+    assert rows_of(current)["results"] == rows_of(fewer)["results"]
+
+
+def test_what_was_fetched_before_and_not_taken_is_no_news(current, finished, tmp_path):
+    def one_less(row):
+        return (
+            None
+            if row["raceId"] == race_ids(SAMPLE, 2023)[9] and row["positionOrder"] == "20"
+            else row
+        )
+
+    fewer = built(edited(finished, tmp_path / "fewer", results=one_less), tmp_path / "fewer.db")
+    with served(answers_of(client(fewer))) as server:
+        for rounds in ("rounds 9, 18", "round 18"):
+            said, _ = refreshed(current, server.url)
+            assert said[0] == f"2023: fetched the calendar (22 races) and {rounds}"
+            assert "nothing new" in said[-1]

@@ -1,0 +1,200 @@
+"""racedata.loader.sources.f1db_release: a release is downloaded once, if it is new, and checked."""
+
+import hashlib
+import shutil
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from support.apis import FAULTS, hanging, refreshed, served
+from support.loads import (
+    built,
+    select,
+)
+from support.processes import following
+from support.refreshes import (
+    F1DB,
+    HOUR,
+    NOW,
+    answers_of_release,
+    origins_of,
+    state,
+    zip_of,
+)
+from support.season import SimulatedTime, follow_source
+
+from racedata.loader.errors import LoadError
+from racedata.loader.sources import f1db_release
+
+LAS_VEGAS = '1147,2025,22,"2025-11-23","04:00","las-vegas","las-vegas"'
+
+
+EMPTY = "," * 12
+
+
+# What is said, and a line in place of the last race of f1db's calendar.
+HOSTILE = {
+    "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
+    "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),
+    "the date of 2025/22 Las Vegas Grand Prix is '9999-12-31'; expected": LAS_VEGAS.replace(
+        "2025-11-23", "9999-12-31"
+    ),
+    "the date of 2999/22 Las Vegas Grand Prix is '2025-11-23'; expected": LAS_VEGAS.replace(
+        ",2025,", ",2999,"
+    ),
+    "column year: '20255'; expected a year": LAS_VEGAS.replace(",2025,", ",20255,"),
+    "column time: '25:00'; expected a time": LAS_VEGAS.replace("04:00", "25:00"),
+    "column circuitId: '../../etc'; expected an id": LAS_VEGAS.replace(
+        ',"las-vegas"', ',"../../etc"'
+    ).replace('"../../etc","../../etc"', '"las-vegas","../../etc"'),
+    "column grandPrixId: 'a\\x00b'; expected an id": LAS_VEGAS.replace(
+        '"las-vegas","', '"a\x00b","'
+    ),
+    "column round: '100'; expected a whole number from 1 to 99": LAS_VEGAS.replace(",22,", ",100,"),
+    "column round: '100000000000000000'; expected a whole": LAS_VEGAS.replace(
+        ",22,", f",{10**17},"
+    ),
+    "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
+    "column year, round: '2025, 20' appears twice": LAS_VEGAS.replace(",22,", ",20,"),
+    "column id: '1145' appears twice": LAS_VEGAS.replace("1147", "1145"),
+    "column id: '1147' appears twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
+    "2025/22 and 2025/23 have the same name; expected no two": f"{LAS_VEGAS}{EMPTY}\n"
+    + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
+    "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(
+        '"2025-11-23","04:00","las-vegas","las-vegas"', '"2025-10-26",,"las-vegas","mexico-city"'
+    ),
+}
+
+
+@pytest.mark.long
+def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes_nothing(
+    release, tmp_path
+):
+    (tmp_path / "data").mkdir()
+    database = built(F1DB, tmp_path / "data" / "racedata.db")
+    before = state(database.parent)
+    hostile = shutil.copytree(F1DB, tmp_path / "hostile")
+    text = (F1DB / "f1db-races.csv").read_text(encoding="utf-8")
+    for said, line in HOSTILE.items():
+        (hostile / "f1db-races.csv").write_text(text.replace(LAS_VEGAS, line), encoding="utf-8")
+        release.answer = answers_of_release(hostile)
+        with following(database, "--from", f"{release.url}/f1db-csv.zip") as follow:
+            complaint = follow.stderr.readline()
+            follow.terminate()
+            assert follow.communicate(timeout=20) == ("", "")
+        assert complaint.startswith(f"racedata refresh: {release.url}/f1db-csv.zip: "), complaint
+        assert said in complaint and "; next try at " in complaint
+        assert len(complaint) < 400
+        assert state(database.parent) == before
+
+
+def test_a_release_that_lacks_a_race_is_read_again_after_a_day_and_then_the_race_is_gone(
+    release, tmp_path
+):
+    """A release does not change, so it is not downloaded again without a reason."""
+    database, url = built(F1DB, tmp_path / "x.db"), f"{release.url}/f1db-csv.zip"
+    without_one = shutil.copytree(F1DB, tmp_path / "cancelled")
+    for path in without_one.glob("f1db-races*.csv"):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        path.write_text(
+            "".join(line for line in lines if not line.startswith("1147,")), encoding="utf-8"
+        )
+    release.answer = answers_of_release(without_one)
+    for hours, races, downloads in (
+        (0, 2, 1),
+        (1, 2, 0),
+        (11, 2, 0),
+        (24, 1, 1),
+        (25, 1, 0),
+        (72, 1, 0),
+    ):
+        release.paths.clear()
+        refreshed(database, url, now=NOW + hours * HOUR)
+        assert select(database, "SELECT count(*) FROM races WHERE year = 2025") == [(races,)]
+        assert release.paths.count("f1db-csv.zip") == downloads
+
+
+def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, release, behind):
+    url = f"{release.url}/f1db-csv.zip"
+    for expected in (
+        ["checksums_sha256.txt", "checksums_sha256.txt", "f1db-csv.zip"],
+        ["checksums_sha256.txt"],
+    ):
+        release.paths.clear()
+        refreshed(behind, url)
+        assert release.paths == expected
+        refreshed(behind, api.url)  # what another source changes is no reason to download it again
+    release.faults = dict.fromkeys((0, 1), lambda body: (200, {}, b"0" * 64 + b"  f1db-csv.zip"))
+    release.paths.clear()
+    before = state(behind.parent)
+    with pytest.raises(
+        LoadError, match=f"f1db-csv.zip: its SHA-256 is [0-9a-f]{{64}}; expected {'0' * 64}, as "
+    ):
+        refreshed(behind, url)
+    assert state(behind.parent) == before
+
+
+def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
+    assert f1db_release.CHECKSUMS_SECONDS == 30
+    monkeypatch.setattr(f1db_release, "CHECKSUMS_SECONDS", 0.1)
+    with (
+        hanging() as server,
+        pytest.raises(LoadError, match=r"checksums_sha256.txt: not complete in 0.1 seconds"),
+    ):
+        refreshed(behind, f"{server.url}/f1db-csv.zip")
+
+
+def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_later_one_at_once(
+    behind,
+):
+    """The checksum is wrong until a later release, 40 minutes after the second day has begun."""
+    time = SimulatedTime(
+        datetime(2023, 10, 22, 20, 30, tzinfo=UTC), datetime(2023, 10, 24, tzinfo=UTC)
+    )
+    later = datetime(2023, 10, 23, 21, 10, tzinfo=UTC)
+    content, downloads = zip_of(F1DB), []
+
+    def answer(path):
+        if path.endswith("checksums_sha256.txt"):
+            checksum = hashlib.sha256(content).hexdigest() if time.now >= later else "0" * 64
+            return 200, {}, f"{checksum}  f1db-csv.zip\n".encode()
+        downloads.append(time.now)
+        return 200, {}, content
+
+    with served(answer) as server:
+        complaints = follow_source(behind, f"{server.url}/f1db-csv.zip", time)
+    assert "its SHA-256 is" in complaints[0]
+    assert complaints[1].endswith(
+        "f1db-csv.zip: this release could not be used; next download in 55 minutes; "
+        "expected a newer release"
+    )
+    assert len([each for each in downloads if each < later]) == 6
+    assert timedelta() < downloads[6] - later < timedelta(minutes=61)
+    assert len(downloads) == 7
+    assert origins_of(behind, 18)["results"] == "f1db"
+
+
+@pytest.mark.parametrize(
+    "fault", [FAULTS[name] for name in ("html", "broken off", "an error", "nothing")]
+)
+def test_a_fault_at_any_download_changes_nothing_and_the_next_refresh_works(release, behind, fault):
+    url = f"{release.url}/f1db-csv.zip"
+    for number in range(3):  # the checksums, twice, and the release
+        release.paths.clear()
+        release.faults = {number: fault}
+        before = state(behind.parent)
+        with pytest.raises(LoadError, match=r"^http://127\.0\.0\.1:[^\n]+$"):
+            refreshed(behind, url)
+        assert len(release.paths) == number + 1
+        assert state(behind.parent) == before
+    release.faults = {}
+    refreshed(behind, url)
+    assert origins_of(behind, 18)["results"] == "f1db"
+
+
+def test_a_release_under_another_name_is_the_same_source(api, behind, tmp_path):
+    renamed = shutil.make_archive(str(tmp_path / "renamed"), "zip", F1DB)
+    refreshed(behind, renamed, api.url)
+    said, _ = refreshed(behind, renamed, api.url)
+    assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [
+        f"{behind}: nothing new"
+    ] * 2

@@ -1,0 +1,99 @@
+"""Refreshes: the command, the servers that they ask, and what they leave behind."""
+
+import hashlib
+import io
+import re
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from support import EXPECTED, SAMPLE
+from support.answers import client
+from support.apis import Answer, answers_of
+from support.loads import Row, built, edited, race_ids, select
+
+F1DB = EXPECTED / "f1db"  # a cut of a release
+REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
+# the time of a refresh, unless it is passed in; in seconds
+NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400
+# so that the other facts of a race are compared
+RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"
+
+
+def run_refresh(
+    database: Path, address: str, *arguments: str
+) -> "subprocess.CompletedProcess[str]":
+    """`racedata refresh` from one source, finished."""
+    command = [*REFRESH, str(database), "--from", address, *arguments]
+    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+
+
+def assert_ends_at_once(follow: "subprocess.Popen[str]") -> None:
+    """Ends a process that follows sources: it has nothing more to say."""
+    follow.terminate()
+    assert (follow.communicate(timeout=20), follow.returncode) == (("", ""), 0)
+
+
+def state(folder: Path) -> dict[Path, tuple[bytes, int, int]]:
+    """All files in a folder: their content and their attributes that a replacement would change."""
+    return {
+        path: (path.read_bytes(), path.stat().st_ino, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file() and path.suffix != ".json"  # which says when it was refreshed
+    }
+
+
+def origins_of(database: Path, round: int) -> dict[str, str]:
+    """The names of the sources of a race of 2023, by kind."""
+    sql = f"""SELECT kind, sources.name
+              FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
+              WHERE year = 2023 AND round = {round}"""
+    found = select(database, sql)
+    return {kind: Path(name).name if name.startswith("/") else name for kind, name in found}
+
+
+def like_jolpica(database: Path) -> Callable[[str], Answer]:
+    """What an API over a database answers that has no sprint qualifying and no practice."""
+    answer = answers_of(client(database))
+    return lambda path: (
+        (404, {}, b"{}") if re.search("sprintqualifying|practice", path) else answer(path)
+    )
+
+
+def with_a_penalty(source: Path, folder: Path, round: int) -> Path:
+    """A database from a dump like the sample, in which the second of a race is disqualified."""
+    second = {"raceId": race_ids(SAMPLE, 2023)[round], "positionOrder": "2"}
+
+    def penalty(row: Row) -> Row:
+        is_second = second.items() <= row.items()
+        return row | {"points": "1", "positionText": "D"} if is_second else row
+
+    return built(edited(source, folder / "penalty", results=penalty), folder / "penalty.db")
+
+
+def moved(row: Row, year: int) -> Row:
+    """A race in another season."""
+    return {name: value.replace(row["year"], str(year)) for name, value in row.items()}
+
+
+def zip_of(folder: Path) -> bytes:
+    """A release of f1db with the files in a folder."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        for path in sorted(folder.iterdir()):
+            archive.write(path, path.name)
+    return content.getvalue()
+
+
+def answers_of_release(folder: Path) -> Callable[[str], Answer]:
+    """What a server answers that has this release."""
+    content = zip_of(folder)
+
+    def answer(path: str) -> Answer:
+        if path.endswith("checksums_sha256.txt"):
+            return 200, {}, f"{hashlib.sha256(content).hexdigest()}  f1db-csv.zip\n".encode()
+        return 200, {}, content
+
+    return answer
