@@ -232,10 +232,7 @@ def split_ending(path: str) -> tuple[str, str]:
     found = re.search(r"\.[a-z]+\Z", path)
     if not found:
         return path.removesuffix("/"), JSON
-    # A known ending is one of the constants, not a copy: the cache stores it.
-    return path[: found.start()], next(
-        (ending for ending in ENDINGS if ending == found[0]), found[0]
-    )
+    return path[: found.start()], found[0]
 
 
 def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[str]]:

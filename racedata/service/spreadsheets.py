@@ -8,9 +8,7 @@ Values are those of the JSON, character for character, even if they begin with `
 
 import csv
 import io
-from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 from racedata.service import schemas
 from racedata.service.schemas import Schema
@@ -45,9 +43,8 @@ class Columns:
         self.names: list[str] = []
         # a list in the object that has records, and their columns
         self.records: tuple[str, Columns] | None = None
-        # In order: runs of properties that are values, each followed by a nested object or list.
-        self._parts: list[tuple[list[str], str, Columns | Ids]] = []
-        self._last: list[str] = []  # the properties after those
+        # The properties in order; the columns of one that is an object or a list of objects.
+        self._parts: list[tuple[str, Columns | Ids | None]] = []
         properties, required = schemas.properties_of(schema)
         kept = (
             {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())}
@@ -66,29 +63,22 @@ class Columns:
                 )
                 self._add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
-                self._last.append(name)
-                self.names.append(name)
+                self._add(name, None, [name])
         self.unknown: Values = [None] * len(self.names)
-        # Reads the values of an object, in the order of `names`. Most nested objects have a few
-        # values, and always all of them: for these, there is a faster way.
-        is_simple = not self._parts and len(self._last) > 1 and required.issuperset(self._last)
-        self.read: Callable[[Any], Sequence[str | int | None]] = (
-            itemgetter(*self._last) if is_simple else self._read
-        )
 
-    def _add(self, name: str, nested: "Columns | Ids", columns: list[str]) -> None:
-        self._parts.append((self._last, name, nested))
-        self._last = []
-        self.names += columns
+    def _add(self, name: str, nested: "Columns | Ids | None", names: list[str]) -> None:
+        self._parts.append((name, nested))
+        self.names += names
 
-    def _read(self, found: Json) -> Values:
+    def read(self, found: Json) -> Values:
+        """The values of an object, in the order of `names`."""
         values: Values = []
-        get = found.get
-        for plain, name, nested in self._parts:
-            values += map(get, plain)
-            value = get(name)
-            values += nested.read(value) if value else nested.unknown
-        values += map(get, self._last)
+        for name, nested in self._parts:
+            value = found.get(name)
+            if nested:
+                values += nested.read(value) if value else nested.unknown
+            else:
+                values.append(value)
         return values
 
 

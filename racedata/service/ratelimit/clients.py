@@ -2,7 +2,6 @@
 
 import ipaddress
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -44,7 +43,6 @@ class TrustedProxies(NamedTuple):
         return client
 
 
-@lru_cache(maxsize=4096)
 def parse_ip(text: str) -> IP | None:
     """The IP address in `text`, with or without a port; None if it has none.
 

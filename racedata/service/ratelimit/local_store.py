@@ -11,7 +11,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 
 from racedata.service.ratelimit.bucket import Decision, Limit, take
 
@@ -55,7 +54,6 @@ class LocalStore:
         self._words = memoryview(self._memory)[slots * self.KEY :].cast("q")
         self._secret = os.urandom(16)
         self._threads, self._file = threading.Lock(), tempfile.TemporaryFile()  # noqa: SIM115
-        self._place = lru_cache(maxsize=4096)(self._hash)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -68,7 +66,7 @@ class LocalStore:
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
         """Takes tokens for `client`."""
-        key, first = self._place(client)
+        key, first = self._hash(client)
         with self._threads:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
             try:
