@@ -10,14 +10,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import falcon
 
 from racedata import __version__
 from racedata.service import download, errors, interface, latest, openapi, page, season
 from racedata.service.about import Document, Health
-from racedata.service.addresses import Grammar
+from racedata.service.addresses import ICS, Grammar
 from racedata.service.caching import Cache, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
@@ -25,7 +25,7 @@ from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, RequestParser
-from racedata.service.settings import Affected, Settings
+from racedata.service.settings import DEFAULT_LIMIT, Affected, Settings
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -59,23 +59,26 @@ class Cors:
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application. It makes slow answers while the server iterates, as a thread can.
-
-    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
-    long as a thousand.
-    """
-
-    def __init__(self, parser: RequestParser, middleware: list[Any]) -> None:
-        super().__init__(middleware=middleware)
-        self.parser = parser
+    """The WSGI application. It makes slow answers while the server iterates, as a thread can."""
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        if self.parser.is_slow(env):
+        if looks_slow(env):
             return self.iterate(env, start_response)
         return super().__call__(env, start_response)
 
     def iterate(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
         yield from super().__call__(env, start_response)
+
+
+def looks_slow(env: "WSGIEnvironment") -> bool:
+    """Whether the answer seems to take long: a calendar, or more records than the default.
+
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
+    long as a thousand. This only looks at the address, before the rate limits: the answer is the
+    same even if the guess is wrong.
+    """
+    limit = re.search("limit=0*([0-9]{1,9})", falcon.uri.decode(env["QUERY_STRING"]))
+    return env["PATH_INFO"].lower().endswith(ICS) or bool(limit and int(limit[1]) > DEFAULT_LIMIT)
 
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
@@ -91,7 +94,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     if limit_store:
         limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
     # The rate limits come first, so that requests which the others answer or refuse count too.
-    app = App(parser, [*([limits] if limits else []), Cors(), parser])
+    app = App(middleware=[*([limits] if limits else []), Cors(), parser])
 
     endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
     for endpoint in endpoints:

@@ -6,7 +6,7 @@ The middleware here sets `req.context.request`. The grammar of addresses is in a
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import falcon
 
@@ -104,21 +104,6 @@ class RequestParser:
             base_url = ""
         sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS
         return ParsedRequest(address, limit, offset, base_url, sessions)
-
-    def is_slow(self, env: Mapping[str, Any]) -> bool:
-        """Whether an answer takes long to make: a calendar, or an unusually long page."""
-        path, query = env["PATH_INFO"], env["QUERY_STRING"]
-        if not query and path[-4:].lower() != ICS:  # as most requests
-            return False
-        try:
-            request = self.parse(
-                path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST") or "localhost"
-            )
-        except falcon.HTTPError:
-            return False
-        if request is None:
-            return False
-        return request.limit > self.settings.default_limit or request.address.ending == ICS
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""

@@ -17,6 +17,8 @@ from racedata.database import default_path
 from racedata.service.ratelimit.bucket import WINDOWS, Limit
 from racedata.service.ratelimit.clients import TrustedProxies
 
+DEFAULT_LIMIT = 100  # records
+
 # exit status; it tells gunicorn that no other worker can start either, so that it stops
 CANNOT_START = 3
 
@@ -296,7 +298,7 @@ class Settings:
     @property
     def default_limit(self) -> int:
         """The `limit` of a request that names none, in records."""
-        return min(100, self.max_limit)
+        return min(DEFAULT_LIMIT, self.max_limit)
 
     @property
     def health_url(self) -> str:
