@@ -21,14 +21,14 @@ class Health:
 
     def __init__(self, data: Snapshot, settings: Settings) -> None:
         self.data, self.settings = data, settings
-        self.made: tuple[object, bytes] = None, b""
+        self.cached: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        changing = self.data.refused, self.data.refreshes()
-        made_for, body = self.made
-        if made_for != changing:
+        state = self.data.refused, self.data.refreshes()
+        state_then, body = self.cached
+        if state_then != state:
             body = self.make_body()
-            self.made = changing, body
+            self.cached = state, body
         resp.content_type = falcon.MEDIA_JSON
         resp.data = body
 
@@ -57,10 +57,10 @@ class Health:
         times = {**self.data.refreshes()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
-            found = {**dict(row), **facts, **times.pop(row["name"], {})}
-            if found.pop("isProvisional"):
-                found["provisional"] = True
-            yield found
+            source = {**dict(row), **facts, **times.pop(row["name"], {})}
+            if source.pop("isProvisional"):
+                source["provisional"] = True
+            yield source
         for name, of_source in times.items():
             yield {"name": public_name(name), **of_source}
 

@@ -229,10 +229,10 @@ class Grammar:
 
 def split_ending(path: str) -> tuple[str, str]:
     """A path without its ending or its last slash, and the ending; JSON if it has none."""
-    found = re.search(r"\.[a-z]+\Z", path)
-    if not found:
+    match = re.search(r"\.[a-z]+\Z", path)
+    if not match:
         return path.removesuffix("/"), JSON
-    return path[: found.start()], found[0]
+    return path[: match.start()], match[0]
 
 
 def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[str]]:
@@ -257,12 +257,12 @@ def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[
 
 def without_spellings(segments: Sequence[str]) -> list[str]:
     """Names and values in turn, with the names that this module uses."""
-    found: list[str] = []
+    names_and_values: list[str] = []
     while segments:
         # Only a name has other spellings: `drivers/fp1` is a driver.
-        counts = (2, 1) if len(found) % 2 == 0 else ()
+        counts = (2, 1) if len(names_and_values) % 2 == 0 else ()
         count = next((count for count in counts if "/".join(segments[:count]) in SPELLINGS), 1)
         words = "/".join(segments[:count])
-        found += SPELLINGS[words] if counts and words in SPELLINGS else [words]
+        names_and_values += SPELLINGS[words] if counts and words in SPELLINGS else [words]
         segments = segments[count:]
-    return found
+    return names_and_values

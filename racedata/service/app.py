@@ -25,7 +25,7 @@ from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, RequestParser
-from racedata.service.settings import DEFAULT_LIMIT, Affected, Settings
+from racedata.service.settings import DEFAULT_LIMIT, Answers, Settings
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -111,14 +111,16 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 
     ask = latest.Ask(endpoints, grammar)
 
-    def page_validators(asked: page.Asked) -> Validators:
-        affected: tuple[Affected, ...] = "every answer", "the description", "the page"
-        return validators_of(settings, data, *affected, max_age=0, asked=asked)
+    def html_validators(times: page.RefreshTimes) -> Validators:
+        answers: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
+        return validators_of(settings, data, *answers, max_age=0, refresh_times=times)
 
-    app.add_route("/", page.Page(data, page.html(settings, data, catalogue, ask), page_validators))
+    app.add_route(
+        "/", page.HomePage(data, page.html(settings, data, catalogue, ask), html_validators)
+    )
     docs = interface.html(settings, data, catalogue, ask.endpoints)
-    app.add_route("/docs", Document(page_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
-    pages = season.Pages(catalogue, settings, ask, page_validators({}), cache)
+    app.add_route("/docs", Document(html_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
+    pages = season.SeasonPages(catalogue, settings, ask, html_validators({}), cache)
     app.add_sink(parser.not_found)
     # before the other sink: falcon tries the last one first
     app.add_sink(pages.respond, pages.prefix)
@@ -133,17 +135,17 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 def validators_of(
     settings: Settings,
     data: Snapshot,
-    *affected: Affected,
+    *answers: Answers,
     max_age: int,
-    asked: Mapping[str, str] | None = None,
+    refresh_times: Mapping[str, str] | None = None,
 ) -> Validators:
     """The Validators of answers, with an ETag of database, version, and the settings that matter.
 
-    An answer may also depend on the times at which refreshes `asked` the sources.
+    An answer may also depend on the times at which refreshes read each source.
     """
-    asked = asked or {}
-    modified = max([data.build()["builtAt"], *asked.values()])
-    facts = [__version__, sorted(asked.items()), *settings.affecting(*affected)]
+    times = refresh_times or {}
+    modified = max([data.build()["builtAt"], *times.values()])
+    facts = [__version__, sorted(times.items()), *settings.values_that_affect(*answers)]
     version = data.checksum + repr(facts).encode()
     return Validators(version, datetime.fromisoformat(modified), max_age)
 

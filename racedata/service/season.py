@@ -16,12 +16,12 @@ from racedata.service.latest import (
     ALL,
     Ask,
     entrant,
-    moment,
     position,
     sessions_table,
     start_of,
     table,
-    time,
+    time_element,
+    time_or_status,
 )
 from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json
@@ -38,7 +38,7 @@ LETTERS = {
 }
 
 
-class Pages:
+class SeasonPages:
     """Answers requests for these pages. A sink: a route would match `/2023x` and `/none`."""
 
     def __init__(
@@ -59,8 +59,8 @@ class Pages:
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
         year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
-        if missing := self.missing(year, number):
-            self.send_not_found(req, resp, missing, year, number)
+        if fault := self.fault(year, number):
+            self.send_not_found(req, resp, fault, year, number)
             return
         if req.method == "OPTIONS":
             return
@@ -77,7 +77,7 @@ class Pages:
         content = body.content if accepts_gzip(req.env) else decompressed(body.content)
         self.validators.send(resp, content, page.CONTENT_TYPE)
 
-    def missing(self, season: int, round: int) -> str:
+    def fault(self, season: int, round: int) -> str:
         """What is not loaded, in words; empty if there is a page. Round 0 is the whole season."""
         if season not in self.rounds:
             return f"Season {season} is not loaded"
@@ -86,17 +86,17 @@ class Pages:
         return ""
 
     def send_not_found(
-        self, req: falcon.Request, resp: falcon.Response, missing: str, season: int, round: int
+        self, req: falcon.Request, resp: falcon.Response, fault: str, season: int, round: int
     ) -> None:
         """Sends browsers a page, and raises HTTPNotFound for programs."""
         resp.append_header("Vary", "Accept")
         if "text/html" not in req.accept:
-            raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(missing)))
+            raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(fault)))
         resp.status = falcon.HTTP_404
         resp.set_headers(page.HEADERS)
         resp.content_type = page.CONTENT_TYPE
         way_back = f'<p><a href="../{season}">Season {season}</a></p>' * (season in self.rounds)
-        resp.text = self.page(int(round > 0), "Not found", f"<p>{missing}.</p>\n{way_back}")
+        resp.text = self.page(int(round > 0), "Not found", f"<p>{fault}.</p>\n{way_back}")
 
     def season_page(self, season: int) -> str:
         front = f"/{season}"
@@ -127,7 +127,7 @@ for a calendar program.</p>
         before, after = neighbours(self.rounds[season], round)
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
-        start = (page.in_zone if "time" in race else moment)(start_of(race))
+        start = (page.in_zone if "time" in race else time_element)(start_of(race))
         if results:
             outcome = self.ask.provisional(race) + results_table(results[0]["Results"])
         else:
@@ -182,14 +182,14 @@ def results_table(results: list[Json]) -> str:
             position(each),
             entrant(each),
             *(escape(each.get(name, "")) for name in ("grid", "laps")),
-            time(each, winner),
+            time_or_status(each, winner),
             escape(each.get("points", "")),
         )
         for each in results
     )
     heads = ("Pos", "Driver", "Grid", "Laps", "Time", "Points")
-    found = {each.get("positionText") for each in results}
-    letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in found)
+    positions = {each.get("positionText") for each in results}
+    letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions)
     note = f"<p>{letters}.</p>" if letters else ""
     return f'<div id="race">{table("Result", heads, rows)}{note}</div>'
 
@@ -197,14 +197,16 @@ def results_table(results: list[Json]) -> str:
 def with_link(race: Json) -> str:
     """The name of a race as a link to its page, its date and its circuit."""
     page, circuit = f"{race['season']}/{race['round']}", escape(race["Circuit"]["circuitName"])
-    day = moment(race["date"])
+    day = time_element(race["date"])
     return f'<a href="{page}">{escape(race["raceName"])}</a> <small>{day}, {circuit}</small>'
 
 
 def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]:
     """The numbers before and after one of a sorted list; None at its ends."""
-    at = numbers.index(number)
-    return (numbers[at - 1] if at else None), (numbers[at + 1] if at + 1 < len(numbers) else None)
+    index = numbers.index(number)
+    return (numbers[index - 1] if index else None), (
+        numbers[index + 1] if index + 1 < len(numbers) else None
+    )
 
 
 def link(target: int | None, text: str, rel: str) -> str:

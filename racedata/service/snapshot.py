@@ -77,11 +77,11 @@ class Snapshot:
         return self._refreshes[1]
 
     def _read_refreshes(self) -> Iterator[tuple[str, dict[str, str]]]:
-        for name, noted in database.read_refreshes(self.path).items():
+        for name, notes in database.read_refreshes(self.path).items():
             times = {
-                key: noted[key]
+                key: notes[key]
                 for key in ("refreshedAt", "followedSince")
-                if is_time(noted.get(key))
+                if is_time(notes.get(key))
             }
             if times:
                 # The loader writes a path that is not UTF-8 into `sources` like this.

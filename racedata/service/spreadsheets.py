@@ -32,8 +32,8 @@ class Ids:
         self.key = next(iter(schemas.properties_of(schema)[0]))
         self.unknown: Values = [None]
 
-    def read(self, found: list[Json]) -> Values:
-        return [";".join(each[self.key] for each in found)]
+    def read(self, objects: list[Json]) -> Values:
+        return [";".join(each[self.key] for each in objects)]
 
 
 class Columns:
@@ -46,12 +46,12 @@ class Columns:
         # The properties in order; the columns of one that is an object or a list of objects.
         self._parts: list[tuple[str, Columns | Ids | None]] = []
         properties, required = schemas.properties_of(schema)
-        kept = (
+        names_in_line = (
             {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())}
             if is_repeated
             else properties.keys()
         )
-        for name in [name for name in properties if name in kept]:
+        for name in [name for name in properties if name in names_in_line]:
             items = properties[name].get("items")
             if items and not schemas.name_of(items):
                 self.records = name, Columns(items)
@@ -70,11 +70,11 @@ class Columns:
         self._parts.append((name, nested))
         self.names += names
 
-    def read(self, found: Json) -> Values:
+    def read(self, record: Json) -> Values:
         """The values of an object, in the order of `names`."""
         values: Values = []
         for name, nested in self._parts:
-            value = found.get(name)
+            value = record.get(name)
             if nested:
                 values += nested.read(value) if value else nested.unknown
             else:
@@ -89,8 +89,10 @@ class Spreadsheet:
     """
 
     def __init__(self, schema: str, container: str, key: str) -> None:
-        record = Columns(schemas.named(schema))
-        self.levels = [(Columns(schemas.named(container), is_repeated=True), key)] if key else []
+        record = Columns(schemas.schema_of(schema))
+        self.levels = (
+            [(Columns(schemas.schema_of(container), is_repeated=True), key)] if key else []
+        )
         if record.records:
             inner_key, inner = record.records
             self.levels += [(record, inner_key), (inner, "")]
