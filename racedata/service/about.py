@@ -1,4 +1,7 @@
-"""The addresses outside the base address: `/`, `/docs`, `/openapi.json` and `/healthz`."""
+"""The addresses outside the base address: `/healthz`, and documents that are made once.
+
+What the documents say is in page.py, interface.py and openapi.py.
+"""
 
 from collections.abc import Iterator, Sequence
 

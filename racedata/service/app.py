@@ -1,7 +1,7 @@
 """The service as a WSGI application: its routes, its middleware and its handling of errors.
 
 `create_app` makes it for one database. `application` is for gunicorn: it reloads the database file
-when it changes.
+when it changes. This module joins the others; no rule about a request or an answer belongs here.
 """
 
 import gc

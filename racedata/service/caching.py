@@ -1,7 +1,7 @@
 """The cache of answers, their compression, conditional requests, and the headers of a 200.
 
 While a database is served, its data never changes. So an answer depends only on the request, which
-is the cache key.
+is the cache key. What an answer says does not belong here.
 """
 
 import hashlib

@@ -1,7 +1,7 @@
 """Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session.
 
 The package icalendar writes every line. Phones and other programs fetch a calendar again and again.
-They know an event by its UID.
+They know an event by its UID. Which races a calendar has is decided in endpoints.py.
 """
 
 import re
@@ -98,21 +98,14 @@ class Calendars:
                 start, end = period(at["date"], at.get("time"), session.minutes)
                 # The UID has neither round nor date, so that an event keeps it when it moves.
                 uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
-                yield (
-                    session.group,
-                    b"".join(
-                        [
-                            EVENT,
-                            line("UID", vText(uid)),
-                            line("DTSTART", vDDDTypes(start)),
-                            line("DTEND", vDDDTypes(end)),
-                            line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
-                            self.categories[session],
-                            common,
-                            EVENT_END,
-                        ]
-                    ),
-                )
+                lines = [
+                    line("UID", vText(uid)),
+                    line("DTSTART", vDDDTypes(start)),
+                    line("DTEND", vDDDTypes(end)),
+                    line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
+                    self.categories[session],
+                ]
+                yield session.group, b"".join([EVENT, *lines, common, EVENT_END])
 
 
 def head(built_at: datetime, description: str) -> bytes:
@@ -168,12 +161,10 @@ def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
     """
     counts = Counter[str]()
     for race in races:
-        slug = f"{race['season']}/{slug_of(race['raceName'])}"
-        counts[slug] += 1
-        yield (
-            (race["season"], race["round"]),
-            f"{slug}/{counts[slug]}" if counts[slug] > 1 else slug,
-        )
+        name = f"{race['season']}/{slug_of(race['raceName'])}"
+        counts[name] += 1
+        slug = name if counts[name] == 1 else f"{name}/{counts[name]}"
+        yield (race["season"], race["round"]), slug
 
 
 def slug_of(name: str) -> str:

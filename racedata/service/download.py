@@ -1,7 +1,8 @@
 """The database as a file: `/racedata.db`, with conditional requests and ranges (RFC 9110, 13, 14).
 
 It is the file that all answers are from, even while another one replaces it. How its bytes get to
-a client is here too: from the file to the socket, in the kernel.
+a client is here too: from the file to the socket, in the kernel. What is in the file does not
+matter here.
 """
 
 import os

@@ -3,6 +3,7 @@
 What an endpoint serves is in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
 """
 
+from abc import ABC, abstractmethod
 from typing import ClassVar
 
 import falcon
@@ -28,7 +29,7 @@ CONTENT_TYPES = {
 TotalAndPage = tuple[int, list[Json]]
 
 
-class Endpoint:
+class Endpoint(ABC):
     """An endpoint under the base address: the last word of an address is its name."""
 
     name: ClassVar[str]
@@ -85,12 +86,12 @@ class Endpoint:
     def write(
         self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
     ) -> bytes:
-        """The answer as text, in the format that the ending of the address names."""
-        ending = request.address.ending
-        if ending == CSV:
+        """The answer as text, in the format that the ending of the address names.
+
+        The grammar lets an ending through only if its endpoint has it.
+        """
+        if request.address.ending == CSV:
             return self.spreadsheet.write(objects)
-        if ending != JSON:
-            raise NotImplementedError(f"{self.name} has no writer for {ending}")
         answer = orjson.dumps(self.envelope(request, selection, total, objects))
         # A copy for the cache: orjson's own object occupies 4 KB, even for an answer of 145 bytes.
         return bytes(memoryview(answer))
@@ -120,8 +121,9 @@ class Endpoint:
             self.settings.series, url, limit, offset, total, **{self.table: table}
         )
 
+    @abstractmethod
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
-        raise NotImplementedError
+        """One page of the records that match."""
 
     def echo(self, selection: Selection, filters: Filters) -> Json:
         """The part of the table that repeats the request, before the list."""

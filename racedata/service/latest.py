@@ -1,4 +1,4 @@
-"""The season on the page at `/`: the next race, the last result and both championships, as HTML.
+"""The season on the HTML page at `/`: the next race, the last result and both championships.
 
 It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the
 script in layout.html changes the heading if that race is over. season.py uses the same tables.
@@ -97,23 +97,28 @@ def championships(ask: Ask, base: str) -> Iterator[str]:
         ("constructorstandings", "ConstructorStandings", "Constructor"),
     ):
         for standings in ask(f"/current/last/{endpoint}", ALL) or ask(f"/current/{endpoint}", ALL):
-            heads = ("Pos", name, "Points", "Wins")
-            rows = [
-                (
-                    position(each),
-                    entrant(each),
-                    escape(each.get("points", "")),
-                    escape(each.get("wins", "")),
-                )
-                for each in standings[objects]
-            ]
-            season, round = standings["season"], standings["round"]
-            links = links_to_list(f"{base}/{season}/{round}/{endpoint}")
+            round = standings["round"]
+            links = links_to_list(f"{base}/{standings['season']}/{round}/{endpoint}")
             caption = f"{name}s after round {round} {links}"
-            yield table(caption, heads, rows[:LEADERS])
-            if rest := rows[LEADERS:]:
-                yield f"<details><summary>All {len(rows)} {name.lower()}s</summary>"
-                yield table(f"{name}s from place {LEADERS + 1}", heads, rest) + "</details>"
+            yield from standings_tables(caption, name, standings[objects])
+
+
+def standings_tables(caption: str, name: str, standings: list[Json]) -> Iterator[str]:
+    """The leaders of a championship, and the others folded."""
+    heads = ("Pos", name, "Points", "Wins")
+    rows = [
+        (
+            position(each),
+            entrant(each),
+            escape(each.get("points", "")),
+            escape(each.get("wins", "")),
+        )
+        for each in standings
+    ]
+    yield table(caption, heads, rows[:LEADERS])
+    if rest := rows[LEADERS:]:
+        yield f"<details><summary>All {len(rows)} {name.lower()}s</summary>"
+        yield table(f"{name}s from place {LEADERS + 1}", heads, rest) + "</details>"
 
 
 def heading(prefix: str, race: Json, pages: str) -> str:

@@ -293,35 +293,35 @@ DOWNLOAD: Mapping[str, Any] = {
 }
 
 
+def responses_outside_base(
+    description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The responses of an operation outside the base address: it has a 304 if it has `headers`."""
+    answer = response(description, (*headers, *COMMON_HEADERS), {type: {"schema": schema}})
+    too_long = {"431": reference("responses", "431")}
+    if not headers:
+        return {"200": answer, **too_long}
+    answer["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
+    not_modified = response(NOT_MODIFIED, (*headers, *COMMON_HEADERS))
+    return {"200": answer, "304": not_modified, **too_long}
+
+
 def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
     """The operations outside the base address."""
-    described_download = {download.PATH: DOWNLOAD} if offers_download else {}
-    described = {"type": "object", "required": ["openapi", "info", "paths"]}
     conditional = {
         "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
     }
-
-    def responses(
-        description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        by_status = {
-            "200": response(description, (*headers, *COMMON_HEADERS), {type: {"schema": schema}})
-        }
-        if headers:
-            by_status["200"]["headers"]["Content-Encoding"] = reference(
-                "headers", "Content-Encoding"
-            )
-            by_status["304"] = response(NOT_MODIFIED, (*headers, *COMMON_HEADERS))
-        return {**by_status, "431": reference("responses", "431")}
-
-    html = responses("A page.", (*CACHE_HEADERS, *PAGE_HEADERS), "text/html", {"type": "string"})
+    document = {"type": "object", "required": ["openapi", "info", "paths"]}
+    html = responses_outside_base(
+        "A page.", (*CACHE_HEADERS, *PAGE_HEADERS), "text/html", {"type": "string"}
+    )
     return {
         "/healthz": {
             "operationId": "get_healthz",
             "tags": ["about the service"],
             "summary": "Which database is served. This request does not count "
             "towards the rate limits",
-            "responses": responses(
+            "responses": responses_outside_base(
                 "The service answers.", (), "application/json", reference("schemas", "Health")
             ),
         },
@@ -330,8 +330,8 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
             "tags": ["about the service"],
             "summary": "This description",
             **conditional,
-            "responses": responses(
-                "An OpenAPI document.", CACHE_HEADERS, "application/json", described
+            "responses": responses_outside_base(
+                "An OpenAPI document.", CACHE_HEADERS, "application/json", document
             ),
         },
         "/": {
@@ -348,5 +348,5 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
             **conditional,
             "responses": html,
         },
-        **described_download,
+        **({download.PATH: DOWNLOAD} if offers_download else {}),
     }

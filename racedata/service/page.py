@@ -1,7 +1,6 @@
-"""The page at `/`: the season, and what is loaded. And what HTML pages share.
+"""The HTML page at `/`: what is loaded, from where. And the layout that all HTML pages share.
 
-What never changes is in layout.html, for all HTML pages, and in page.html. The season is in
-latest.py.
+Fixed text is in page.html and layout.html, the season in latest.py.
 """
 
 import hashlib

@@ -1,4 +1,7 @@
-"""A WSGI application that wraps another one, and replaces it when the database file changes."""
+"""A WSGI application that wraps another one, and replaces it when the database file changes.
+
+It does not know what the application does: app.py makes it.
+"""
 
 import ctypes
 import gc

@@ -1,6 +1,7 @@
 """Parses a request: its address, its page, and the URL for the answer.
 
-The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py.
+The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. The
+database does not belong here: whether a season or driver exists does not matter.
 """
 
 import re

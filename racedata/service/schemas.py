@@ -1,4 +1,7 @@
-"""The schemas of answers: openapi.json, written by hand, and its facts for other modules."""
+"""The schemas of answers, from openapi.json, which is written by hand.
+
+Other modules ask here for a schema, so that only this one reads the file.
+"""
 
 import json
 from collections.abc import Mapping

@@ -1,6 +1,7 @@
-"""The pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
+"""The HTML pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
 
-They are outside the base address and work without scripts. Like latest.py, they ask the endpoints.
+They are outside the base address and work without scripts. Like latest.py, they ask the endpoints,
+and so know neither SQL nor database ids.
 """
 
 import re
@@ -123,11 +124,14 @@ for a calendar program.</p>
 
     def race_page(self, season: int, round: int) -> str:
         front = f"/{season}/{round}"
-        names = {int(race["round"]): race["raceName"] for race in self.ask(f"/{season}", ALL)}
+        names: dict[int | None, str] = {
+            int(race["round"]): race["raceName"] for race in self.ask(f"/{season}", ALL)
+        }
         before, after = neighbours(self.rounds[season], round)
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
-        start = (page.in_zone if "time" in race else time_element)(start_of(race))
+        start = start_of(race)
+        start = page.in_zone(start) if "time" in race else time_element(start)
         if results:
             outcome = self.ask.provisional(race) + results_table(results[0]["Results"])
         else:
@@ -137,34 +141,34 @@ for a calendar program.</p>
             f"{race['raceName']} {season}",
             f"""<p>Round {round} of {season}. {escape(place_of(race["Circuit"]))}. {start}.</p>
 <nav aria-label="Races">
-{link(before, f"← {names.get(before or 0)}", "prev")}<a href="../{season}">Season {season}</a>
-{link(after, f"{names.get(after or 0)} →", "next")}</nav>
+{link(before, f"← {names.get(before)}", "prev")}<a href="../{season}">Season {season}</a>
+{link(after, f"{names.get(after)} →", "next")}</nav>
 {outcome}
 {self.records("race", front)}""",
         )
 
     def records(self, what: str, front: str) -> str:
         """A table of all records of a season or race that are loaded, with links."""
-        rows = []
-        for endpoint in self.ask.endpoints.values():
-            # Endpoints without a key have no records of races.
-            if not endpoint.key:
-                continue
-            if total := self.ask.total(f"{front}/{endpoint.name}"):
-                most = self.settings.max_limit
-                query = f"?limit={most}" if total > self.settings.default_limit else ""
-                address = escape(f"{self.settings.base_link}{front}/{endpoint.name}")
-                links = (
-                    f'<a href="{address}.{format}{query}">{format.upper()}</a>'
-                    for format in ("json", "csv")
-                )
-                part = f" (the first {most:,})" if total > most else ""
-                rows.append((escape(endpoint.summary), f"{total:,}", " ".join(links) + part))
-        return (
-            table(f"All records of this {what}", ("Records", "Number", "Addresses"), rows)
-            if rows
-            else ""
+        # Endpoints without a key have no records of races.
+        with_records = [endpoint for endpoint in self.ask.endpoints.values() if endpoint.key]
+        totals = {endpoint: self.ask.total(f"{front}/{endpoint.name}") for endpoint in with_records}
+        rows = [
+            (escape(endpoint.summary), f"{total:,}", self.links(f"{front}/{endpoint.name}", total))
+            for endpoint, total in totals.items()
+            if total
+        ]
+        heads = ("Records", "Number", "Addresses")
+        return table(f"All records of this {what}", heads, rows) if rows else ""
+
+    def links(self, address: str, total: int) -> str:
+        """Links to so many records, in each format."""
+        most = self.settings.max_limit
+        query = f"?limit={most}" if total > self.settings.default_limit else ""
+        link = escape(self.settings.base_link + address)
+        links = (
+            f'<a href="{link}.{format}{query}">{format.upper()}</a>' for format in ("json", "csv")
         )
+        return " ".join(links) + (f" (the first {most:,})" if total > most else "")
 
     def page(self, depth: int, title: str, body: str) -> str:
         """A whole page. `depth` counts the slashes in its address after the path of these pages."""

@@ -67,19 +67,23 @@ Step = Callable[[], Any]
 
 
 class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Waits for all clients with one selector, and handles each request once its head has arrived.
+    """A worker in which no client waits for a slow one, and no client gets half an answer.
 
-    So clients that send, read or close slowly do not delay others. No answer depends on the body of
-    a request: the body is not read, and the connection ends after the response.
+    In gunicorn's own worker with threads, a few clients that send or read slowly occupy all
+    threads. It also sends headers and body separately: if it is killed in between, the client gets
+    half an answer, which nginx cannot repeat. Here one selector waits for all clients, each request
+    is handled once its head has arrived, and headers and body are sent together.
+
+    No answer depends on the body of a request: the body is not read, and the connection ends after
+    the response.
 
     The type of the application's answer says whether it is slow. A list is ready to be sent, and so
-    is a part of a file. Threads iterate everything else, one answer after the other, while other
+    is a part of a file. A thread iterates everything else, one answer after the other, while other
     clients are served. If the setting `threads` is more than 1, that many threads call the
     application, because the call itself may wait.
 
-    Headers and body are sent together. So a killed worker leaves no half-sent answer, and nginx
-    sends the request to another one. Only a part of a file follows its headers piece by piece, so
-    that downloads take no memory and other clients have their turn in between.
+    Only a part of a file follows its headers piece by piece, so that downloads take no memory and
+    other clients have their turn in between.
     """
 
     def init_process(self) -> None:

@@ -1,4 +1,7 @@
-"""Which client sent a request: its IP address, even behind trusted proxies; its bucket's key."""
+"""Which client sent a request: its IP address, even behind trusted proxies; its bucket's key.
+
+It knows addresses, but neither limits nor requests.
+"""
 
 import ipaddress
 from collections.abc import Sequence

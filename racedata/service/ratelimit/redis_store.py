@@ -1,6 +1,8 @@
 """The limit store for several machines: buckets in Redis or Valkey, with a fallback for outages.
 
-Imported only if the settings name one, because the `redis` package is an extra.
+Imported only if the settings name one, because the `redis` package is an extra. A Redis that is
+slow, stopped, restarted or full delays or fails no request; it is the operator's own, so it is not
+expected to lie.
 """
 
 import logging
