@@ -259,10 +259,13 @@ def without_spellings(segments: Sequence[str]) -> list[str]:
     """Names and values in turn, with the names that this module uses."""
     names_and_values: list[str] = []
     while segments:
+        one, two = segments[0], "/".join(segments[:2])
         # Only a name has other spellings: `drivers/fp1` is a driver.
-        counts = (2, 1) if len(names_and_values) % 2 == 0 else ()
-        count = next((count for count in counts if "/".join(segments[:count]) in SPELLINGS), 1)
-        words = "/".join(segments[:count])
-        names_and_values += SPELLINGS[words] if counts and words in SPELLINGS else [words]
-        segments = segments[count:]
+        is_name = len(names_and_values) % 2 == 0
+        if is_name and two in SPELLINGS:
+            names_and_values += SPELLINGS[two]
+            segments = segments[2:]
+        else:
+            names_and_values += SPELLINGS.get(one, (one,)) if is_name else (one,)
+            segments = segments[1:]
     return names_and_values

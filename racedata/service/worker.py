@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gunicorn import http
 from gunicorn.http import wsgi
@@ -59,6 +59,17 @@ class Collector:
 
     def gettimeout(self) -> float:
         return 0.0
+
+
+class Call(NamedTuple):
+    """A call of the application: its arguments and its result, as gunicorn has them."""
+
+    request: Any
+    environ: dict[str, Any]
+    start: datetime
+    writer: Any  # of the response, into `response`
+    response: Collector
+    body: Any
 
 
 # What remains to be done for a response, in a thread. It returns the next such step; None if the
@@ -270,29 +281,31 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         except Exception as error:
             self.refuse(connection, request, error)
             return None
-
-        def complete() -> None:
-            try:
-                if isinstance(body, FilePart):
-                    connection.file_part = body
-                    writer.sent = body.size  # for the log
-                else:
-                    for part in body:
-                        writer.write(part)
-                writer.close()
-                self.log.access(writer, request, environ, datetime.now() - start)
-                connection.output = memoryview(b"".join(response.parts))
-                connection.is_last = writer.should_close()
-            except Exception as error:
-                self.refuse(connection, request, error)
-            finally:
-                if hasattr(body, "close"):
-                    body.close()
-
+        call = Call(request, environ, start, writer, response, body)
         if not isinstance(body, (list, FilePart)):
-            return complete
-        complete()
+            return partial(self.complete, connection, call)
+        self.complete(connection, call)
         return None
+
+    def complete(self, connection: Connection, call: Call) -> None:
+        """Sets the response to what the application has returned."""
+        writer, body = call.writer, call.body
+        try:
+            if isinstance(body, FilePart):
+                connection.file_part = body
+                writer.sent = body.size  # for the log
+            else:
+                for part in body:
+                    writer.write(part)
+            writer.close()
+            self.log.access(writer, call.request, call.environ, datetime.now() - call.start)
+            connection.output = memoryview(b"".join(call.response.parts))
+            connection.is_last = writer.should_close()
+        except Exception as error:
+            self.refuse(connection, call.request, error)
+        finally:
+            if hasattr(body, "close"):
+                body.close()
 
     def refuse(self, connection: Connection, request: Any, error: Exception) -> None:
         """Sets the response to gunicorn's own for an error."""
