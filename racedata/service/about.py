@@ -27,7 +27,7 @@ class Health:
         self.cached: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        state = self.data.refused, self.data.refreshes()
+        state = self.data.rejection, self.data.refreshes()
         state_then, body = self.cached
         if state_then != state:
             body = self.make_body()
@@ -51,8 +51,8 @@ class Health:
             health["download"] = self.settings.root_link.rstrip("/") + download.PATH
         if notice := self.data.sample_notice():
             health["sample"] = notice
-        if self.data.refused:
-            health["refused"] = f"The file now at the database's path {self.data.refused}."
+        if self.data.rejection:
+            health["refused"] = f"The file now at the database's path {self.data.rejection}."
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:

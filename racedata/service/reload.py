@@ -64,12 +64,12 @@ class ReloadingApp:
                 log.info("%s has changed; the new data is served", self.path)
                 free_memory()
             self.data.file = data.file
-            self.data.refused = None
+            self.data.rejection = None
             self._state = state
         except DatabaseError as error:
-            if error.fault != self.data.refused:
+            if error.fault != self.data.rejection:
                 log.error("%s; the last good data is still served", error)
-            self.data.refused = error.fault
+            self.data.rejection = error.fault
             if not error.transient:
                 self._state = state
 

@@ -130,8 +130,8 @@ for a calendar program.</p>
         before, after = neighbours(self.rounds[season], round)
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
-        start = start_of(race)
-        start = page.in_zone(start) if "time" in race else time_element(start)
+        show = page.in_zone if "time" in race else time_element
+        start = show(start_of(race))
         if results:
             outcome = self.ask.provisional(race) + results_table(results[0]["Results"])
         else:
@@ -150,8 +150,8 @@ for a calendar program.</p>
     def records(self, what: str, front: str) -> str:
         """A table of all records of a season or race that are loaded, with links."""
         # Endpoints without a key have no records of races.
-        with_records = [endpoint for endpoint in self.ask.endpoints.values() if endpoint.key]
-        totals = {endpoint: self.ask.total(f"{front}/{endpoint.name}") for endpoint in with_records}
+        endpoints = [endpoint for endpoint in self.ask.endpoints.values() if endpoint.key]
+        totals = {endpoint: self.ask.total(f"{front}/{endpoint.name}") for endpoint in endpoints}
         rows = [
             (escape(endpoint.summary), f"{total:,}", self.links(f"{front}/{endpoint.name}", total))
             for endpoint, total in totals.items()

@@ -18,12 +18,12 @@ class Snapshot:
     """The content of a database file, on one connection for all threads and forked processes.
 
     `checksum` is the SHA-256 of its bytes, and `file` the file that has them. If the file that is
-    now at its `path` was rejected, `refused` says why.
+    now at its `path` was rejected, `rejection` says why.
     """
 
     def __init__(self, content: database.Content, path: str) -> None:
         self.checksum, self.file, self.path = content.checksum, content.file, path
-        self.refused: str | None = None
+        self.rejection: str | None = None
         self._refreshes: tuple[database.FileState | None, dict[str, dict[str, str]]] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
