@@ -1,4 +1,7 @@
-"""The addresses outside the base address: `/`, `/docs`, `/openapi.json` and `/healthz`."""
+"""The addresses outside the base address: `/healthz`, and documents that are made once.
+
+What the documents say is in page.py, interface.py and openapi.py.
+"""
 
 from collections.abc import Iterator, Sequence
 
@@ -21,14 +24,14 @@ class Health:
 
     def __init__(self, data: Snapshot, settings: Settings) -> None:
         self.data, self.settings = data, settings
-        self.made: tuple[object, bytes] = None, b""
+        self.cached: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        changing = self.data.refused, self.data.refreshes()
-        made_for, body = self.made
-        if made_for != changing:
+        state = self.data.rejection, self.data.refreshes()
+        state_then, body = self.cached
+        if state_then != state:
             body = self.make_body()
-            self.made = changing, body
+            self.cached = state, body
         resp.content_type = falcon.MEDIA_JSON
         resp.data = body
 
@@ -48,8 +51,8 @@ class Health:
             health["download"] = self.settings.root_link.rstrip("/") + download.PATH
         if notice := self.data.sample_notice():
             health["sample"] = notice
-        if self.data.refused:
-            health["refused"] = f"The file now at the database's path {self.data.refused}."
+        if self.data.rejection:
+            health["refused"] = f"The file now at the database's path {self.data.rejection}."
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
@@ -57,10 +60,10 @@ class Health:
         times = {**self.data.refreshes()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
-            found = {**dict(row), **facts, **times.pop(row["name"], {})}
-            if found.pop("isProvisional"):
-                found["provisional"] = True
-            yield found
+            source = {**dict(row), **facts, **times.pop(row["name"], {})}
+            if source.pop("isProvisional"):
+                source["provisional"] = True
+            yield source
         for name, of_source in times.items():
             yield {"name": public_name(name), **of_source}
 

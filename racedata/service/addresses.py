@@ -229,13 +229,10 @@ class Grammar:
 
 def split_ending(path: str) -> tuple[str, str]:
     """A path without its ending or its last slash, and the ending; JSON if it has none."""
-    found = re.search(r"\.[a-z]+\Z", path)
-    if not found:
+    match = re.search(r"\.[a-z]+\Z", path)
+    if not match:
         return path.removesuffix("/"), JSON
-    # A known ending is one of the constants, not a copy: the cache stores it.
-    return path[: found.start()], next(
-        (ending for ending in ENDINGS if ending == found[0]), found[0]
-    )
+    return path[: match.start()], match[0]
 
 
 def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[str]]:
@@ -260,12 +257,15 @@ def split_front(segments: list[str]) -> tuple[Season | None, Round | None, list[
 
 def without_spellings(segments: Sequence[str]) -> list[str]:
     """Names and values in turn, with the names that this module uses."""
-    found: list[str] = []
+    names_and_values: list[str] = []
     while segments:
+        one, two = segments[0], "/".join(segments[:2])
         # Only a name has other spellings: `drivers/fp1` is a driver.
-        counts = (2, 1) if len(found) % 2 == 0 else ()
-        count = next((count for count in counts if "/".join(segments[:count]) in SPELLINGS), 1)
-        words = "/".join(segments[:count])
-        found += SPELLINGS[words] if counts and words in SPELLINGS else [words]
-        segments = segments[count:]
-    return found
+        is_name = len(names_and_values) % 2 == 0
+        if is_name and two in SPELLINGS:
+            names_and_values += SPELLINGS[two]
+            segments = segments[2:]
+        else:
+            names_and_values += SPELLINGS.get(one, (one,)) if is_name else (one,)
+            segments = segments[1:]
+    return names_and_values

@@ -1,7 +1,7 @@
 """The service as a WSGI application: its routes, its middleware and its handling of errors.
 
 `create_app` makes it for one database. `application` is for gunicorn: it reloads the database file
-when it changes.
+when it changes. This module joins the others; no rule about a request or an answer belongs here.
 """
 
 import gc
@@ -10,14 +10,14 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import falcon
 
 from racedata import __version__
 from racedata.service import download, errors, interface, latest, openapi, page, season
 from racedata.service.about import Document, Health
-from racedata.service.addresses import Grammar
+from racedata.service.addresses import ICS, Grammar
 from racedata.service.caching import Cache, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
@@ -25,7 +25,7 @@ from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, RequestParser
-from racedata.service.settings import Affected, Settings
+from racedata.service.settings import DEFAULT_LIMIT, Answers, Settings
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -59,23 +59,26 @@ class Cors:
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application. It makes slow answers while the server iterates, as a thread can.
-
-    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
-    long as a thousand.
-    """
-
-    def __init__(self, parser: RequestParser, middleware: list[Any]) -> None:
-        super().__init__(middleware=middleware)
-        self.parser = parser
+    """The WSGI application. It makes slow answers while the server iterates, as a thread can."""
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        if self.parser.is_slow(env):
+        if looks_slow(env):
             return self.iterate(env, start_response)
         return super().__call__(env, start_response)
 
     def iterate(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
         yield from super().__call__(env, start_response)
+
+
+def looks_slow(env: "WSGIEnvironment") -> bool:
+    """Whether the answer seems to take long: a calendar, or more records than the default.
+
+    A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
+    long as a thousand. This only looks at the address, before the rate limits: the answer is the
+    same even if the guess is wrong.
+    """
+    limit = re.search("limit=0*([0-9]{1,9})", falcon.uri.decode(env["QUERY_STRING"]))
+    return env["PATH_INFO"].lower().endswith(ICS) or bool(limit and int(limit[1]) > DEFAULT_LIMIT)
 
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
@@ -91,7 +94,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     if limit_store:
         limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
     # The rate limits come first, so that requests which the others answer or refuse count too.
-    app = App(parser, [*([limits] if limits else []), Cors(), parser])
+    app = App(middleware=[*([limits] if limits else []), Cors(), parser])
 
     endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
@@ -108,14 +111,16 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 
     ask = latest.Ask(endpoints, grammar)
 
-    def page_validators(asked: page.Asked) -> Validators:
-        affected: tuple[Affected, ...] = "every answer", "the description", "the page"
-        return validators_of(settings, data, *affected, max_age=0, asked=asked)
+    def html_validators(times: page.RefreshTimes) -> Validators:
+        answers: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
+        return validators_of(settings, data, *answers, max_age=0, refresh_times=times)
 
-    app.add_route("/", page.Page(data, page.html(settings, data, catalogue, ask), page_validators))
+    app.add_route(
+        "/", page.HomePage(data, page.html(settings, data, catalogue, ask), html_validators)
+    )
     docs = interface.html(settings, data, catalogue, ask.endpoints)
-    app.add_route("/docs", Document(page_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
-    pages = season.Pages(catalogue, settings, ask, page_validators({}), cache)
+    app.add_route("/docs", Document(html_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
+    pages = season.SeasonPages(catalogue, settings, ask, html_validators({}), cache)
     app.add_sink(parser.not_found)
     # before the other sink: falcon tries the last one first
     app.add_sink(pages.respond, pages.prefix)
@@ -130,17 +135,17 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
 def validators_of(
     settings: Settings,
     data: Snapshot,
-    *affected: Affected,
+    *answers: Answers,
     max_age: int,
-    asked: Mapping[str, str] | None = None,
+    refresh_times: Mapping[str, str] | None = None,
 ) -> Validators:
     """The Validators of answers, with an ETag of database, version, and the settings that matter.
 
-    An answer may also depend on the times at which refreshes `asked` the sources.
+    An answer may also depend on the times at which refreshes read each source.
     """
-    asked = asked or {}
-    modified = max([data.build()["builtAt"], *asked.values()])
-    facts = [__version__, sorted(asked.items()), *settings.affecting(*affected)]
+    times = refresh_times or {}
+    modified = max([data.build()["builtAt"], *times.values()])
+    facts = [__version__, sorted(times.items()), *settings.values_that_affect(*answers)]
     version = data.checksum + repr(facts).encode()
     return Validators(version, datetime.fromisoformat(modified), max_age)
 

@@ -1,7 +1,7 @@
 """The cache of answers, their compression, conditional requests, and the headers of a 200.
 
 While a database is served, its data never changes. So an answer depends only on the request, which
-is the cache key.
+is the cache key. What an answer says does not belong here.
 """
 
 import hashlib
@@ -22,7 +22,7 @@ Key = tuple[str, str, str, int, int, tuple[str, ...]]
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
 # the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
-FRAGMENTED = 9 / 8
+FRAGMENTATION = 9 / 8
 
 # Shorter answers are not compressed: with 500 bytes of headers, they fit into one TCP segment
 # (1,448 bytes) anyway.
@@ -170,6 +170,6 @@ def size_of(key: Key, body: Body) -> int:
         len(base_url)
         + len(path)
         + offset.bit_length() // 8
-        + int(len(body.content) * FRAGMENTED)
+        + int(len(body.content) * FRAGMENTATION)
         + ENTRY_BYTES
     )

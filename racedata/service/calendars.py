@@ -1,7 +1,7 @@
 """Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session.
 
 The package icalendar writes every line. Phones and other programs fetch a calendar again and again.
-They know an event by its UID.
+They know an event by its UID. Which races a calendar has is decided in endpoints.py.
 """
 
 import re
@@ -24,7 +24,7 @@ REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
 
 
 # The sessions of a weekend, by their keys in a race.
-BY_KEY = {session.key: session for session in SESSIONS}
+SESSION_BY_KEY = {session.key: session for session in SESSIONS}
 
 Round = tuple[str, str]  # season and round of a race
 # The first and the last line of a component.
@@ -35,8 +35,8 @@ ANY = Component()  # its content_line() does not depend on what is in it
 
 def line(name: str, value: object) -> bytes:
     """A line of a component: `value` is one of icalendar's types."""
-    written: bytes = ANY.content_line(name, value).to_ical()
-    return written + b"\r\n"
+    content: bytes = ANY.content_line(name, value).to_ical()
+    return content + b"\r\n"
 
 
 class Calendars:
@@ -51,7 +51,7 @@ class Calendars:
         )
         self.categories = {
             session: line("CATEGORIES", vCategory([series.upper(), session.label]))
-            for session in BY_KEY.values()
+            for session in SESSION_BY_KEY.values()
         }
         self.names = names_of(catalogue)
         self.slugs = dict(slugs_of(catalogue.races.values()))
@@ -83,13 +83,13 @@ class Calendars:
             yield f"({' + '.join(kinds)})"
 
     def events(self, race: Json) -> list[tuple[str, bytes]]:
-        """The kinds and events of the sessions of a race, in the order of BY_KEY."""
+        """The kinds and events of the sessions of a race, in the order of SESSION_BY_KEY."""
         round = race["season"], race["round"]
         if round not in self._events:
-            self._events[round] = list(self.written(race, self.slugs[round]))
+            self._events[round] = list(self.write_events(race, self.slugs[round]))
         return self._events[round]
 
-    def written(self, race: Json, slug: str) -> Iterator[tuple[str, bytes]]:
+    def write_events(self, race: Json, slug: str) -> Iterator[tuple[str, bytes]]:
         """Writes the events of a race."""
         common = self.stamp + b"".join(common_lines(race))
         for session, at in sessions_of(race):
@@ -98,21 +98,14 @@ class Calendars:
                 start, end = period(at["date"], at.get("time"), session.minutes)
                 # The UID has neither round nor date, so that an event keeps it when it moves.
                 uid = f"{self.series}/{slug}/{slug_of(session.label)}@racedata"
-                yield (
-                    session.group,
-                    b"".join(
-                        [
-                            EVENT,
-                            line("UID", vText(uid)),
-                            line("DTSTART", vDDDTypes(start)),
-                            line("DTEND", vDDDTypes(end)),
-                            line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
-                            self.categories[session],
-                            common,
-                            EVENT_END,
-                        ]
-                    ),
-                )
+                lines = [
+                    line("UID", vText(uid)),
+                    line("DTSTART", vDDDTypes(start)),
+                    line("DTEND", vDDDTypes(end)),
+                    line("SUMMARY", vText(f"{race['raceName']}: {session.label}")),
+                    self.categories[session],
+                ]
+                yield session.group, b"".join([EVENT, *lines, common, EVENT_END])
 
 
 def head(built_at: datetime, description: str) -> bytes:
@@ -129,8 +122,8 @@ def head(built_at: datetime, description: str) -> bytes:
         ("X-WR-CALDESC", vText(description), {}),
     ]:
         calendar.add(name, value, parameters=parameters)
-    written: bytes = calendar.to_ical()
-    return written.removesuffix(CALENDAR_END)
+    content: bytes = calendar.to_ical()
+    return content.removesuffix(CALENDAR_END)
 
 
 def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
@@ -154,7 +147,7 @@ def common_lines(race: Json) -> Iterator[bytes]:
 
 def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
     """The sessions of a race that have a date, each with the object with its date and time."""
-    for key, session in BY_KEY.items():
+    for key, session in SESSION_BY_KEY.items():
         at = race.get(key, {}) if key else race
         if "date" in at:
             yield session, at
@@ -166,11 +159,12 @@ def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:
     A number follows if an earlier race of the season has the same name. If the first of two such
     races is cancelled, the second takes over its UIDs; no season has had two.
     """
-    seen = Counter[str]()
+    counts = Counter[str]()
     for race in races:
-        slug = f"{race['season']}/{slug_of(race['raceName'])}"
-        seen[slug] += 1
-        yield (race["season"], race["round"]), f"{slug}/{seen[slug]}" if seen[slug] > 1 else slug
+        name = f"{race['season']}/{slug_of(race['raceName'])}"
+        counts[name] += 1
+        slug = name if counts[name] == 1 else f"{name}/{counts[name]}"
+        yield (race["season"], race["round"]), slug
 
 
 def slug_of(name: str) -> str:

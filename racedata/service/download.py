@@ -1,7 +1,8 @@
 """The database as a file: `/racedata.db`, with conditional requests and ranges (RFC 9110, 13, 14).
 
 It is the file that all answers are from, even while another one replaces it. How its bytes get to
-a client is here too: from the file to the socket, in the kernel.
+a client is here too: from the file to the socket, in the kernel. What is in the file does not
+matter here.
 """
 
 import os
@@ -94,7 +95,7 @@ class Download:
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         file = self.data.file
-        status, (start, end) = self.selected(req, file.size)
+        status, (start, end) = self.select(req, file.size)
         is_sent = req.method == "GET" and status in (falcon.HTTP_200, falcon.HTTP_206)
         self.count(req, resp, end - start if is_sent else 0)
         self.refuse(req, status, file)
@@ -114,7 +115,7 @@ class Download:
 
     on_head = on_get
 
-    def selected(self, req: falcon.Request, size: int) -> tuple[str, Bounds]:
+    def select(self, req: falcon.Request, size: int) -> tuple[str, Bounds]:
         """The status that a request asks for: 200, 206, 304, 412 or 416; and the bytes to send."""
         if status := self.precondition(req):
             return status, (0, 0)
@@ -205,10 +206,10 @@ def range_of(field: str, size: int) -> Bounds | None:
     unit, _, ranges = field.partition("=")
     if unit.lower() != "bytes" or "," in ranges:
         return 0, size
-    found = re.fullmatch("([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18})", ranges.strip(" \t"))
-    if not found:
+    match = re.fullmatch("([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18})", ranges.strip(" \t"))
+    if not match:
         return None
-    first, last, suffix = found.groups()
+    first, last, suffix = match.groups()
     if suffix:
         start, end = max(size - int(suffix), 0), size
     else:

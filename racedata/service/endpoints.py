@@ -5,6 +5,7 @@ the tests use it. What they do with HTTP is in endpoint.py, SQL in queries.py, t
 serializers.py.
 """
 
+from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import groupby
@@ -137,9 +138,9 @@ class Entrants(Endpoint):
 
     standings: ClassVar[RecordTable]
 
+    @abstractmethod
     def all(self) -> Mapping[int, Json]:
         """All of them by id, in the order of answers."""
-        raise NotImplementedError
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         ids = self.ids_that_match(filters)
@@ -215,8 +216,9 @@ class RaceRecords(Endpoint):
             for id, of_race in groupby(rows, itemgetter("raceId"))
         ]
 
+    @abstractmethod
     def records(self, rows: Sequence[Row]) -> list[Json]:
-        raise NotImplementedError
+        """The records that the rows of one race become."""
 
 
 class Classification(RaceRecords):
@@ -362,8 +364,9 @@ class Standings(Endpoint):
             echoed["round"] = str(race["round"])  # D14: clients read it
         return echoed
 
+    @abstractmethod
     def record(self, row: Row) -> Json:
-        raise NotImplementedError
+        """The record that a row becomes."""
 
 
 class DriverStandings(Standings):
@@ -443,7 +446,7 @@ def ids_in_chosen_standings(
     return set() if lists is None else queries.ids_in_standings(data, standings, column, lists)
 
 
-# In the order of the page and the OpenAPI document.
+# In the order of `/docs` and the OpenAPI document.
 ENDPOINTS: Sequence[type[Endpoint]] = (
     Seasons,
     Circuits,

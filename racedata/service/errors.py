@@ -1,4 +1,7 @@
-"""Error responses: problem+json (RFC 9457; D28), which reveals no internals of the service."""
+"""Error responses: problem+json (RFC 9457; D28), which reveals no internals of the service.
+
+The text of an error is written where the error is raised.
+"""
 
 import logging
 from http import HTTPStatus

@@ -1,6 +1,7 @@
-"""The page at `/docs`: the interface, with addresses to try, endpoints, filters, errors and limits.
+"""The HTML page at `/docs`: addresses to try, endpoints, filters, errors and limits.
 
-What never changes is in interface.html. The rest is generated from the classes in endpoints.py.
+Fixed text is in interface.html. The rest is generated from the classes in endpoints.py; no rule of
+the interface is written here a second time.
 """
 
 import re

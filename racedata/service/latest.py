@@ -1,4 +1,4 @@
-"""The season on the page at `/`: the next race, the last result and both championships, as HTML.
+"""The season on the HTML page at `/`: the next race, the last result and both championships.
 
 It asks the endpoints, as a client does. So what is next depends on the data, not on a clock; the
 script in layout.html changes the heading if that race is over. season.py uses the same tables.
@@ -66,7 +66,7 @@ def sessions_table(race: Json) -> str:
     in_order = sorted(
         sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
     )
-    rows = ((session.label, moment(start_of(at))) for session, at in in_order)
+    rows = ((session.label, time_element(start_of(at))) for session, at in in_order)
     return table('Sessions, in <span id="zone" class="zone">UTC</span>', ("Session", "Start"), rows)
 
 
@@ -76,10 +76,15 @@ def last_race(ask: Ask, base: str, pages: str) -> str:
     (race,) = ask(address, PLACES)
     winner = race["Results"][0].get("Time")
     rows = (
-        (position(each), entrant(each), time(each, winner), escape(each.get("points", "")))
+        (
+            position(each),
+            entrant(each),
+            time_or_status(each, winner),
+            escape(each.get("points", "")),
+        )
         for each in race["Results"]
     )
-    caption = f"Result, {moment(race['date'])} {whole(base + address)}"
+    caption = f"Result, {time_element(race['date'])} {links_to_list(base + address)}"
     heads = ("Pos", "Driver", "Time", "Points")
     result = ask.provisional(race) + table(caption, heads, rows)
     return heading("Last:", race, pages) + result
@@ -92,36 +97,42 @@ def championships(ask: Ask, base: str) -> Iterator[str]:
         ("constructorstandings", "ConstructorStandings", "Constructor"),
     ):
         for standings in ask(f"/current/last/{endpoint}", ALL) or ask(f"/current/{endpoint}", ALL):
-            heads = ("Pos", name, "Points", "Wins")
-            rows = [
-                (
-                    position(each),
-                    entrant(each),
-                    escape(each.get("points", "")),
-                    escape(each.get("wins", "")),
-                )
-                for each in standings[objects]
-            ]
-            season, round = standings["season"], standings["round"]
-            caption = f"{name}s after round {round} {whole(f'{base}/{season}/{round}/{endpoint}')}"
-            yield table(caption, heads, rows[:LEADERS])
-            if others := rows[LEADERS:]:
-                yield f"<details><summary>All {len(rows)} {name.lower()}s</summary>"
-                yield table(f"{name}s from place {LEADERS + 1}", heads, others) + "</details>"
+            round = standings["round"]
+            links = links_to_list(f"{base}/{standings['season']}/{round}/{endpoint}")
+            caption = f"{name}s after round {round} {links}"
+            yield from standings_tables(caption, name, standings[objects])
 
 
-def heading(which: str, race: Json, pages: str) -> str:
+def standings_tables(caption: str, name: str, standings: list[Json]) -> Iterator[str]:
+    """The leaders of a championship, and the others folded."""
+    heads = ("Pos", name, "Points", "Wins")
+    rows = [
+        (
+            position(each),
+            entrant(each),
+            escape(each.get("points", "")),
+            escape(each.get("wins", "")),
+        )
+        for each in standings
+    ]
+    yield table(caption, heads, rows[:LEADERS])
+    if rest := rows[LEADERS:]:
+        yield f"<details><summary>All {len(rows)} {name.lower()}s</summary>"
+        yield table(f"{name}s from place {LEADERS + 1}", heads, rest) + "</details>"
+
+
+def heading(prefix: str, race: Json, pages: str) -> str:
     """The name of a race as a heading that links to its page, its round and its circuit.
 
-    `which` is HTML already.
+    `prefix` is HTML already.
     """
     page = f"{pages}{race['season']}/{race['round']}"
-    return f"""<h2>{which} <a href="{page}">{escape(race["raceName"])}</a></h2>
+    return f"""<h2>{prefix} <a href="{page}">{escape(race["raceName"])}</a></h2>
 <p>Round {race["round"]} of {race["season"]}. {escape(place_of(race["Circuit"]))}.</p>
 """
 
 
-def whole(link: str) -> str:
+def links_to_list(link: str) -> str:
     """Links to a whole list."""
     return f'(all: <a href="{escape(link)}.json">JSON</a>, <a href="{escape(link)}.csv">CSV</a>)'
 
@@ -131,15 +142,15 @@ def position(record: Json) -> str:
 
 
 def start_of(session: Json) -> str:
-    """When a session starts, as `moment` takes it."""
+    """When a session starts, as `time_element` takes it."""
     return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
 
 
-def moment(written: str) -> str:
+def time_element(utc: str) -> str:
     """A date, or a date and time in UTC, which the script of the page changes to local time."""
-    at = datetime.fromisoformat(written)
-    text = f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in written else "")
-    return f'<time datetime="{written}">{text}</time>'
+    at = datetime.fromisoformat(utc)
+    text = f"{at:%a} {at.day} {at:%b %Y}" + (f", {at:%H:%M}" if "T" in utc else "")
+    return f'<time datetime="{utc}">{text}</time>'
 
 
 def entrant(record: Json) -> str:
@@ -151,7 +162,7 @@ def entrant(record: Json) -> str:
     return f"{escape(full_name(record['Driver']))} <small>{names}</small>"
 
 
-def time(result: Json, winner: Json | None) -> str:
+def time_or_status(result: Json, winner: Json | None) -> str:
     """The winner's time, the gap to it, or why there is none."""
     if "Time" not in result:
         return escape(result.get("status", ""))

@@ -17,7 +17,7 @@ from racedata.service import download, queries
 from racedata.service.addresses import CSV, FILTERS, ICS, JSON, Grammar
 from racedata.service.endpoint import Endpoint
 from racedata.service.request import ACCEPTED, ParsedRequest
-from racedata.service.schemas import OPENAPI, Schema, name_of, named
+from racedata.service.schemas import OPENAPI, Schema, name_of, schema_of
 from racedata.service.serializers import ECHO
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
@@ -26,49 +26,49 @@ PARAMETERS: Mapping[str, Any] = OPENAPI["components"]["parameters"]
 
 # Headers of all responses, of responses that the rate limits count, of responses that a client may
 # cache, and of HTML pages.
-EVERYWHERE = (
+COMMON_HEADERS = (
     "X-Content-Type-Options",
     "Access-Control-Allow-Origin",
     "Access-Control-Expose-Headers",
 )
-RATE_LIMITED = ("RateLimit-Policy", "RateLimit", *EVERYWHERE)
-CONDITIONAL = ("If-None-Match", "If-Modified-Since")
-CACHEABLE = ("ETag", "Last-Modified", "Cache-Control", "Vary")
-OF_PAGES = ("Content-Security-Policy", "Referrer-Policy")
+RATE_LIMIT_HEADERS = ("RateLimit-Policy", "RateLimit", *COMMON_HEADERS)
+CONDITION_PARAMETERS = ("If-None-Match", "If-Modified-Since")
+CACHE_HEADERS = ("ETag", "Last-Modified", "Cache-Control", "Vary")
+PAGE_HEADERS = ("Content-Security-Policy", "Referrer-Policy")
 SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
 NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
 # Filters that the document also shows after a season.
 WITH_SEASON = ("circuits", "constructors", "drivers")
 # Maps the schema of a filter in a request to the schema of its echo in the answer.
-ECHOED = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
+ECHO_SCHEMAS = {"RequestId": "Id", "RequestNumber": "Whole", "RequestPosition": "PositionText"}
 
 
 def document(
     settings: Settings, data: Snapshot, endpoints: Sequence[Endpoint], grammar: Grammar
 ) -> str:
     """The OpenAPI document of a service with these settings, as JSON text."""
-    made = deepcopy(OPENAPI)
-    made["info"]["version"] = __version__
-    made["servers"][0]["url"] = settings.base_link
-    made["components"]["responses"] = dict(RESPONSES)
+    content = deepcopy(OPENAPI)
+    content["info"]["version"] = __version__
+    content["servers"][0]["url"] = settings.base_link
+    content["components"]["responses"] = dict(RESPONSES)
     race = "/{}/{}".format(*queries.example_race(data))
     for endpoint in endpoints:
         answer = answer_response(endpoint, grammar, f"{race}/{endpoint.name}")
-        made["components"]["responses"][response_name(endpoint)] = answer
-        made["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(
+        content["components"]["responses"][response_name(endpoint)] = answer
+        content["components"]["responses"][response_name(endpoint, CSV)] = spreadsheet_response(
             endpoint
         )
-        made["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
+        content["components"]["schemas"][response_name(endpoint)] = answer_schema(endpoint)
         for path in paths_of(endpoint):
-            made["paths"][path] = operation(endpoint, path)
-    made["paths"] |= {
+            content["paths"][path] = operation(endpoint, path)
+    content["paths"] |= {
         path: {"servers": [{"url": settings.root_link}], "get": get}
         for path, get in outside_base(settings.download).items()
     }
-    limit = made["components"]["parameters"]["limit"]
+    limit = content["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
     limit["schema"]["default"] = settings.default_limit
-    return orjson.dumps(made, option=orjson.OPT_INDENT_2).decode()
+    return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
 
 
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
@@ -117,7 +117,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
             "tags": [endpoint.name],
             "summary": endpoint.summary + SUMMARIES[ending],
             "parameters": [
-                reference("parameters", name) for name in (*ACCEPTED[ending], *CONDITIONAL)
+                reference("parameters", name) for name in (*ACCEPTED[ending], *CONDITION_PARAMETERS)
             ],
             "responses": {
                 "200": reference("responses", response_name(endpoint, ending)),
@@ -137,7 +137,7 @@ def answer_response(endpoint: Endpoint, grammar: Grammar, address: str) -> dict[
     )
     return response(
         endpoint.summary + ".",
-        ("Content-Encoding", *CACHEABLE, *RATE_LIMITED),
+        ("Content-Encoding", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),
         {
             "application/json": {
                 "schema": reference("schemas", response_name(endpoint)),
@@ -152,7 +152,7 @@ def spreadsheet_response(endpoint: Endpoint) -> dict[str, Any]:
     names = endpoint.spreadsheet.columns
     columns = ", ".join(f"`{name}`" for name in names)
     schema = {"type": "string", "pattern": f"^{re.escape(','.join(names))}\r\n"}
-    headers = ("Content-Encoding", "X-Total-Count", *CACHEABLE, *RATE_LIMITED)
+    headers = ("Content-Encoding", "X-Total-Count", *CACHE_HEADERS, *RATE_LIMIT_HEADERS)
     return response(f"The columns are {columns}.", headers, {"text/csv": {"schema": schema}})
 
 
@@ -160,27 +160,31 @@ def answer_schema(endpoint: Endpoint) -> Schema:
     """The schema of an endpoint's 200 response: envelope, table, and the list in the table."""
     each: Schema = reference("schemas", endpoint.schema)
     if endpoint.key:  # records nested in the objects of the list
-        each = extended(
-            named(endpoint.container), endpoint.key, {"type": "array", "minItems": 1, "items": each}
+        each = with_property(
+            schema_of(endpoint.container),
+            endpoint.key,
+            {"type": "array", "minItems": 1, "items": each},
         )
-    table = extended(table_schema(endpoint), endpoint.objects, {"type": "array", "items": each})
-    return extended(
-        {"type": "object"}, "MRData", extended(named("Envelope"), endpoint.table, table)
+    table = with_property(
+        table_schema(endpoint), endpoint.objects, {"type": "array", "items": each}
+    )
+    return with_property(
+        {"type": "object"}, "MRData", with_property(schema_of("Envelope"), endpoint.table, table)
     )
 
 
 def table_schema(endpoint: Endpoint) -> Schema:
     """The schema of an endpoint's table before its list: with the filters that it repeats."""
     echoed = {
-        key: reference("schemas", ECHOED[str(name_of(PARAMETERS[name]["schema"]))])
+        key: reference("schemas", ECHO_SCHEMAS[str(name_of(PARAMETERS[name]["schema"]))])
         for name, key in ECHO.items()
         if name in endpoint.rules.filters - endpoint.not_echoed
     }
-    table = named("Table")
+    table = schema_of("Table")
     return {**table, "properties": {**table["properties"], **echoed}}
 
 
-def extended(schema: Schema, name: str, value: Schema) -> Schema:
+def with_property(schema: Schema, name: str, value: Schema) -> Schema:
     """The schema of an object with a last property.
 
     It repeats all properties, because generators ignore those beside a `$ref`.
@@ -213,7 +217,7 @@ def response(
 
 def problem(description: str, *headers: str) -> dict[str, Any]:
     content = {"application/problem+json": {"schema": reference("schemas", "Problem")}}
-    return response(description, (*headers, *RATE_LIMITED), content)
+    return response(description, (*headers, *RATE_LIMIT_HEADERS), content)
 
 
 TOO_LONG = {
@@ -230,10 +234,10 @@ TOO_LONG = {
 RESPONSES = {
     "races-answer.ics": response(
         "An iCalendar with one event for each session whose date is known.",
-        ("Content-Encoding", "X-Total-Count", *CACHEABLE, *RATE_LIMITED),
+        ("Content-Encoding", "X-Total-Count", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),
         {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
     ),
-    "304": response(NOT_MODIFIED, (*CACHEABLE, *RATE_LIMITED)),
+    "304": response(NOT_MODIFIED, (*CACHE_HEADERS, *RATE_LIMIT_HEADERS)),
     "400": problem(
         "The endpoint does not accept a filter, or needs a season; or a parameter is wrong."
     ),
@@ -251,9 +255,16 @@ RESPONSES = {
 def file_response(description: str, *headers: str, has_content: bool = True) -> dict[str, Any]:
     """A response of `/racedata.db`."""
     content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # any bytes, as OpenAPI 3.1 says them
-    names = ("Last-Modified", "Cache-Control", "Accept-Ranges", "Link", *headers, *RATE_LIMITED)
-    made = response(description, names, content if has_content else None)
-    return with_etag_of_file(made)
+    names = (
+        "Last-Modified",
+        "Cache-Control",
+        "Accept-Ranges",
+        "Link",
+        *headers,
+        *RATE_LIMIT_HEADERS,
+    )
+    answer = response(description, names, content if has_content else None)
+    return with_etag_of_file(answer)
 
 
 def with_etag_of_file(described: dict[str, Any]) -> dict[str, Any]:
@@ -267,7 +278,8 @@ DOWNLOAD: Mapping[str, Any] = {
     "summary": "The database, as an SQLite file. The rate limits count it as one request for each "
     "256 KB that are sent",
     "parameters": [
-        reference("parameters", name) for name in (*CONDITIONAL, "If-Match", "Range", "If-Range")
+        reference("parameters", name)
+        for name in (*CONDITION_PARAMETERS, "If-Match", "Range", "If-Range")
     ],
     "responses": {
         "200": file_response("The whole file."),
@@ -281,31 +293,35 @@ DOWNLOAD: Mapping[str, Any] = {
 }
 
 
+def responses_outside_base(
+    description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]
+) -> dict[str, Any]:
+    """The responses of an operation outside the base address: it has a 304 if it has `headers`."""
+    answer = response(description, (*headers, *COMMON_HEADERS), {type: {"schema": schema}})
+    too_long = {"431": reference("responses", "431")}
+    if not headers:
+        return {"200": answer, **too_long}
+    answer["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
+    not_modified = response(NOT_MODIFIED, (*headers, *COMMON_HEADERS))
+    return {"200": answer, "304": not_modified, **too_long}
+
+
 def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
     """The operations outside the base address."""
-    described_download = {download.PATH: DOWNLOAD} if offers_download else {}
-    described = {"type": "object", "required": ["openapi", "info", "paths"]}
     conditional = {
-        "parameters": [reference("parameters", name) for name in CONDITIONAL],
+        "parameters": [reference("parameters", name) for name in CONDITION_PARAMETERS],
     }
-
-    def responses(
-        description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]
-    ) -> dict[str, Any]:
-        made = {"200": response(description, (*headers, *EVERYWHERE), {type: {"schema": schema}})}
-        if headers:
-            made["200"]["headers"]["Content-Encoding"] = reference("headers", "Content-Encoding")
-            made["304"] = response(NOT_MODIFIED, (*headers, *EVERYWHERE))
-        return {**made, "431": reference("responses", "431")}
-
-    html = responses("A page.", (*CACHEABLE, *OF_PAGES), "text/html", {"type": "string"})
+    document = {"type": "object", "required": ["openapi", "info", "paths"]}
+    html = responses_outside_base(
+        "A page.", (*CACHE_HEADERS, *PAGE_HEADERS), "text/html", {"type": "string"}
+    )
     return {
         "/healthz": {
             "operationId": "get_healthz",
             "tags": ["about the service"],
             "summary": "Which database is served. This request does not count "
             "towards the rate limits",
-            "responses": responses(
+            "responses": responses_outside_base(
                 "The service answers.", (), "application/json", reference("schemas", "Health")
             ),
         },
@@ -314,8 +330,8 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
             "tags": ["about the service"],
             "summary": "This description",
             **conditional,
-            "responses": responses(
-                "An OpenAPI document.", CACHEABLE, "application/json", described
+            "responses": responses_outside_base(
+                "An OpenAPI document.", CACHE_HEADERS, "application/json", document
             ),
         },
         "/": {
@@ -332,5 +348,5 @@ def outside_base(offers_download: bool) -> dict[str, Mapping[str, Any]]:
             **conditional,
             "responses": html,
         },
-        **described_download,
+        **({download.PATH: DOWNLOAD} if offers_download else {}),
     }

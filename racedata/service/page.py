@@ -1,7 +1,6 @@
-"""The page at `/`: the season, and what is loaded. And what HTML pages share.
+"""The HTML page at `/`: what is loaded, from where. And the layout that all HTML pages share.
 
-What never changes is in layout.html, for all HTML pages, and in page.html. The season is in
-latest.py.
+Fixed text is in page.html and layout.html, the season in latest.py.
 """
 
 import hashlib
@@ -30,10 +29,10 @@ LAYOUT, BODY = (
     files(__package__).joinpath(name).read_text(encoding="utf-8")
     for name in ("layout.html", "page.html")
 )
-Asked = Mapping[str, str]  # when a refresh last asked each source
+RefreshTimes = Mapping[str, str]  # when a refresh last read each source
 CONTENT_TYPE = "text/html; charset=utf-8"
 # their places on the page; no text has these, because texts are escaped
-CHECKED, SOURCES = "<!--checked-->", "<!--sources-->"
+LAST_CHECK, SOURCES = "<!--checked-->", "<!--sources-->"
 
 
 def source_of(tag: str, html: str) -> str:
@@ -55,7 +54,7 @@ HEADERS = [
 ]
 
 # Labels of the tables whose rows are counted.
-COUNTED = {
+TABLE_LABELS = {
     "races": "Races",
     "circuits": "Circuits",
     "drivers": "Drivers",
@@ -63,38 +62,38 @@ COUNTED = {
 }
 
 
-class Page:
+class HomePage:
     """The resource of `/`: made once per database, and again when a refresh has asked a source.
 
     `validators` makes the Validators for the times of all refreshes.
     """
 
     def __init__(
-        self, data: Snapshot, html: str, validators: Callable[[Asked], Validators]
+        self, data: Snapshot, html: str, validators: Callable[[RefreshTimes], Validators]
     ) -> None:
         self.data, self.html, self.validators = data, html, validators
         self.sources, self.newest = data.sources(), queries.newest_records(data)
         self.built = data.build()["builtAt"]
-        self.made = self.make({})
+        self.cached = self.make({})
 
-    def make(self, asked: Asked) -> tuple[Asked, Document]:
+    def make(self, times: RefreshTimes) -> tuple[RefreshTimes, Document]:
         """The page for the times at which refreshes last asked: these times, and a Document."""
-        text, checked = "", max(asked.values(), default="")
-        if checked > self.built:  # else it is clear
-            text = f" Sources last checked {ago(checked)}."
-        items = source_items(self.sources, self.newest, asked)
-        html = self.html.replace(CHECKED, text).replace(SOURCES, "\n".join(items))
-        return asked, Document(self.validators(asked), html, CONTENT_TYPE, HEADERS)
+        text, last_check = "", max(times.values(), default="")
+        if last_check > self.built:  # else it is clear
+            text = f" Sources last checked {ago(last_check)}."
+        items = source_items(self.sources, self.newest, times)
+        html = self.html.replace(LAST_CHECK, text).replace(SOURCES, "\n".join(items))
+        return times, Document(self.validators(times), html, CONTENT_TYPE, HEADERS)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        made_for, document = self.made
-        asked = {
-            name: noted["refreshedAt"]
-            for name, noted in self.data.refreshes().items()
-            if "refreshedAt" in noted
+        times_then, document = self.cached
+        times = {
+            name: notes["refreshedAt"]
+            for name, notes in self.data.refreshes().items()
+            if "refreshedAt" in notes
         }
-        if asked != made_for:
-            _, document = self.made = self.make(asked)
+        if times != times_then:
+            _, document = self.cached = self.make(times)
         document.on_get(req, resp)
 
     on_head = on_get
@@ -106,11 +105,11 @@ def document(title: str, body: str) -> str:
 
 
 def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> str:
-    """The page, as HTML. `Page` replaces CHECKED and SOURCES."""
+    """The page, as HTML. `HomePage` replaces LAST_CHECK and SOURCES."""
     notice = data.sample_notice()
     body = Template(BODY).substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
-        data=f"Data updated {in_zone(data.build()['builtAt'])}.{CHECKED}",
+        data=f"Data updated {in_zone(data.build()['builtAt'])}.{LAST_CHECK}",
         next_race=latest.next_race(ask, settings.season_pages),
         last_race=latest.last_race(ask, settings.base_link, settings.season_pages),
         championships="\n".join(latest.championships(ask, settings.base_link)),
@@ -127,14 +126,14 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
     return document("racedata: Formula One data", body)
 
 
-def in_zone(written: str) -> str:
+def in_zone(utc: str) -> str:
     """A time with its time zone, which the script of the page changes to the reader's."""
-    return f'{latest.moment(written)} <span class="zone">UTC</span>'
+    return f'{latest.time_element(utc)} <span class="zone">UTC</span>'
 
 
-def ago(written: str) -> str:
+def ago(utc: str) -> str:
     """A past time, which the script of the page changes to how long ago that was."""
-    return f'<span class="ago" data-since="{written}">{in_zone(written)}</span>'
+    return f'<span class="ago" data-since="{utc}">{in_zone(utc)}</span>'
 
 
 def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
@@ -151,14 +150,14 @@ def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]
     """What is loaded: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
     yield "Seasons", "{}, from {} to {}".format(*queries.seasons_loaded(data))
-    for table, name in COUNTED.items():
+    for table, name in TABLE_LABELS.items():
         yield name, f"{counts[table]:,}"
-    corrected, _ = queries.corrections(data, {}, 0, 0)
-    if corrected:
+    corrections, _ = queries.corrections(data, {}, 0, 0)
+    if corrections:
         link = f"{settings.base_link}/corrections.json"
         yield (
             "Corrections",
-            with_link(f"{counted(corrected, 'value')} corrected", link),
+            with_link(f"{counted(corrections, 'value')} corrected", link),
         )
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 
@@ -166,8 +165,8 @@ def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]
 def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
     """The rows of the coverage table, as HTML."""
     for kind in KINDS.values():
-        if covered := coverage.get(kind.name):
-            first, last, races, run = (covered[key] for key in ("first", "last", "races", "run"))
+        if numbers := coverage.get(kind.name):
+            first, last, races, run = (numbers[key] for key in ("first", "last", "races", "run"))
             seasons = f"{first} to {last}" if first < last else str(first)
             of = f" of {run:,}" if races < run and kind.has_every_race else ""
             cells = f"<td>{seasons}</td><td>{'all ' * (races == run)}{races:,}{of}</td>"
@@ -176,36 +175,38 @@ def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
         yield f'<tr><th scope="row">{kind.label}</th>{cells}</tr>'
 
 
-def source_items(sources: Iterable[Row], newest: Mapping[str, Row], asked: Asked) -> Iterator[str]:
+def source_items(
+    sources: Iterable[Row], newest: Mapping[str, Row], times: RefreshTimes
+) -> Iterator[str]:
     """The sources as HTML: how fresh each is, its licence, and the records that it gave.
 
     Sources that were asked and have given nothing yet come last.
     """
-    without_records = {**asked}
+    other_times = {**times}
     for source in sources:
         name, url = public_name(source["name"]), public_url(source["address"])
         licence, records = source["licence"] or "not stated", source["gave"] or "none"
         if source["isProvisional"] and source["gave"]:
             records += "; provisional, until another source has them"
-        fresh = freshness(source["readAt"], without_records.pop(source["name"], ""))
+        fresh = freshness(source["readAt"], other_times.pop(source["name"], ""))
         if newest_of_source := newest.get(source["name"]):
             fresh = f"{newest_in_words(newest_of_source)} {fresh}"
         yield f"""<div><dt>{with_link(name, url)}</dt>
 <dd><p>{fresh}</p><p>Licence: {escape(licence)}.</p><p>Records: {escape(records)}.</p></dd></div>"""
-    for name, at in without_records.items():
-        named = with_link(public_name(name), public_url(name))
-        yield f"<div><dt>{named}</dt><dd><p>{freshness('', at)}</p><p>Records: none.</p></dd></div>"
+    for name, at in other_times.items():
+        link = with_link(public_name(name), public_url(name))
+        yield f"<div><dt>{link}</dt><dd><p>{freshness('', at)}</p><p>Records: none.</p></dd></div>"
 
 
 def newest_in_words(newest: Row) -> str:
     """A sentence about the newest records of a source: their kind, and their race."""
     label = f"{KINDS[newest['kind']].label} up to the {newest['race']}"
-    return f"<b>{escape(label)}</b>, {latest.moment(newest['date'])}."
+    return f"<b>{escape(label)}</b>, {latest.time_element(newest['date'])}."
 
 
-def freshness(read: str, asked: str) -> str:
+def freshness(read_at: str, refreshed_at: str) -> str:
     """A sentence that says when a source was last read, or since then asked for news."""
-    verb, at = ("Asked for news", asked) if asked > read else ("Read", read)
+    verb, at = ("Asked for news", refreshed_at) if refreshed_at > read_at else ("Read", read_at)
     return f"{verb} {ago(at)}."
 
 

@@ -92,15 +92,15 @@ class RecordTable:
         where.race(filters)
         where.equal(self.filter_columns, filters)
         # The other filters must all match the same row of `results`, so they go into one subquery.
-        others = {
+        result_columns = {
             name: RESULT_COLUMNS[name]
             for name in self.result_filters
             if name in filters and name not in self.filter_columns
         }
-        if others:
+        if result_columns:
             same_row = Where()
             same_row.race(filters)
-            same_row.equal({"drivers": "driverId", **others}, filters)
+            same_row.equal({"drivers": "driverId", **result_columns}, filters)
             where.add(
                 f"(raceId, driverId) IN (SELECT raceId, driverId FROM results{same_row})",
                 same_row.values,
@@ -118,18 +118,18 @@ class RecordTable:
         # match are numbered without gaps. So the last number is the total, and a page is a range of
         # numbers. No row before the page is read: the last page of lap timings is as fast as the
         # first.
-        numbered = where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
-        count = "ifnull(max(record), 0)" if numbered else "count(*)"
+        is_numbered = where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
+        count = "ifnull(max(record), 0)" if is_numbered else "count(*)"
         (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        if numbered:
+        if is_numbered:
             where.add("record > ? AND record <= ?", (offset, offset + limit))
-            page = ""
+            limit_clause = ""
         else:
             where.values += (limit, offset)
-            page = " LIMIT ? OFFSET ?"
-        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{page}"
+            limit_clause = " LIMIT ? OFFSET ?"
+        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{limit_clause}"
         return total, data.rows(sql, tuple(where.values))
 
     def page_of_races(
@@ -146,9 +146,9 @@ class RecordTable:
             f"SELECT raceId FROM races{calendar} ORDER BY year, round", tuple(calendar.values)
         ):
             of_race = {**of_drivers, "race": race}
-            count, found = self.page(data, of_race, limit - len(rows), max(offset - total, 0))
+            count, page = self.page(data, of_race, limit - len(rows), max(offset - total, 0))
             total += count
-            rows += found
+            rows += page
         return total, rows
 
 
@@ -258,10 +258,10 @@ def corrections(data: Snapshot, filters: Filters, limit: int, offset: int) -> tu
     where = Where()
     where.equal(CORRECTION_COLUMNS, filters)
     if "constructors" in filters:
-        entered = (
+        by_entry = (
             "(raceId, driverId) IN (SELECT raceId, driverId FROM entries WHERE constructorId = ?)"
         )
-        where.add(f"(constructorId = ? OR {entered})", [filters["constructors"]] * 2)
+        where.add(f"(constructorId = ? OR {by_entry})", [filters["constructors"]] * 2)
     (total,) = data.row(f"SELECT count(*) FROM corrections{where}", tuple(where.values))
     sql = f"SELECT * FROM corrections{where} ORDER BY record LIMIT ? OFFSET ?"
     if limit == 0 or offset >= total:

@@ -1,4 +1,7 @@
-"""A WSGI application that wraps another one, and replaces it when the database file changes."""
+"""A WSGI application that wraps another one, and replaces it when the database file changes.
+
+It does not know what the application does: app.py makes it.
+"""
 
 import ctypes
 import gc
@@ -31,7 +34,7 @@ class ReloadingApp:
     def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
         self.path, self.make_app = path, make_app
         # before reading, so that the next check finds a change during the read
-        self._seen = file_state(path)
+        self._state = file_state(path)
         self.data = Snapshot.read(path)
         self.app = self._application(self.data)
 
@@ -51,8 +54,8 @@ class ReloadingApp:
 
     def check(self) -> None:
         """Serves the file that is now at the path, if it is new and valid."""
-        seen = file_state(self.path)
-        if seen == self._seen:
+        state = file_state(self.path)
+        if state == self._state:
             return
         try:
             data = Snapshot.read(self.path)
@@ -61,14 +64,14 @@ class ReloadingApp:
                 log.info("%s has changed; the new data is served", self.path)
                 free_memory()
             self.data.file = data.file
-            self.data.refused = None
-            self._seen = seen
+            self.data.rejection = None
+            self._state = state
         except DatabaseError as error:
-            if error.fault != self.data.refused:
+            if error.fault != self.data.rejection:
                 log.error("%s; the last good data is still served", error)
-            self.data.refused = error.fault
+            self.data.rejection = error.fault
             if not error.transient:
-                self._seen = seen
+                self._state = state
 
     def _application(self, data: Snapshot) -> "WSGIApplication":
         try:

@@ -1,12 +1,13 @@
 """Parses a request: its address, its page, and the URL for the answer.
 
-The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py.
+The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. The
+database does not belong here: whether a season or driver exists does not matter.
 """
 
 import re
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import falcon
 
@@ -51,7 +52,8 @@ class RequestParser:
     def __init__(self, settings: Settings, grammar: Grammar) -> None:
         self.settings, self.grammar = settings, grammar
         self.base = settings.base_address.lower()
-        # clients repeat requests; 1 KB for each
+        # Clients repeat requests. Parsing takes 8 of the 100 microseconds of a cached answer; an
+        # entry takes 1 KB.
         self.parse_cached = lru_cache(maxsize=8192)(self.parse_uncached)
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -103,21 +105,6 @@ class RequestParser:
             base_url = ""
         sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS
         return ParsedRequest(address, limit, offset, base_url, sessions)
-
-    def is_slow(self, env: Mapping[str, Any]) -> bool:
-        """Whether an answer takes long to make: a calendar, or an unusually long page."""
-        path, query = env["PATH_INFO"], env["QUERY_STRING"]
-        if not query and path[-4:].lower() != ICS:  # as most requests
-            return False
-        try:
-            request = self.parse(
-                path, query, env["wsgi.url_scheme"], env.get("HTTP_HOST") or "localhost"
-            )
-        except falcon.HTTPError:
-            return False
-        if request is None:
-            return False
-        return request.limit > self.settings.default_limit or request.address.ending == ICS
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""

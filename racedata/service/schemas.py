@@ -1,4 +1,7 @@
-"""The schemas of answers: openapi.json, written by hand, and its facts for other modules."""
+"""The schemas of answers, from openapi.json, which is written by hand.
+
+Other modules ask here for a schema, so that only this one reads the file.
+"""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +15,7 @@ OPENAPI: dict[str, Any] = json.loads(
 )
 
 
-def named(name: str) -> Schema:
+def schema_of(name: str) -> Schema:
     """The schema of this name."""
     schema: Schema = OPENAPI["components"]["schemas"][name]
     return schema
@@ -27,5 +30,5 @@ def name_of(schema: Schema) -> str | None:
 def properties_of(schema: Schema) -> tuple[Mapping[str, Schema], set[str]]:
     """The properties of an object's schema in order, and the names of the required ones."""
     name = name_of(schema)
-    found = named(name) if name else schema
-    return found.get("properties", {}), set(found.get("required", ()))
+    own = schema_of(name) if name else schema
+    return own.get("properties", {}), set(own.get("required", ()))

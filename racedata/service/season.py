@@ -1,6 +1,7 @@
-"""The pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
+"""The HTML pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
 
-They are outside the base address and work without scripts. Like latest.py, they ask the endpoints.
+They are outside the base address and work without scripts. Like latest.py, they ask the endpoints,
+and so know neither SQL nor database ids.
 """
 
 import re
@@ -16,12 +17,12 @@ from racedata.service.latest import (
     ALL,
     Ask,
     entrant,
-    moment,
     position,
     sessions_table,
     start_of,
     table,
-    time,
+    time_element,
+    time_or_status,
 )
 from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json
@@ -38,7 +39,7 @@ LETTERS = {
 }
 
 
-class Pages:
+class SeasonPages:
     """Answers requests for these pages. A sink: a route would match `/2023x` and `/none`."""
 
     def __init__(
@@ -59,8 +60,8 @@ class Pages:
 
     def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
         year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
-        if missing := self.missing(year, number):
-            self.send_not_found(req, resp, missing, year, number)
+        if fault := self.fault(year, number):
+            self.send_not_found(req, resp, fault, year, number)
             return
         if req.method == "OPTIONS":
             return
@@ -77,7 +78,7 @@ class Pages:
         content = body.content if accepts_gzip(req.env) else decompressed(body.content)
         self.validators.send(resp, content, page.CONTENT_TYPE)
 
-    def missing(self, season: int, round: int) -> str:
+    def fault(self, season: int, round: int) -> str:
         """What is not loaded, in words; empty if there is a page. Round 0 is the whole season."""
         if season not in self.rounds:
             return f"Season {season} is not loaded"
@@ -86,17 +87,17 @@ class Pages:
         return ""
 
     def send_not_found(
-        self, req: falcon.Request, resp: falcon.Response, missing: str, season: int, round: int
+        self, req: falcon.Request, resp: falcon.Response, fault: str, season: int, round: int
     ) -> None:
         """Sends browsers a page, and raises HTTPNotFound for programs."""
         resp.append_header("Vary", "Accept")
         if "text/html" not in req.accept:
-            raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(missing)))
+            raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(fault)))
         resp.status = falcon.HTTP_404
         resp.set_headers(page.HEADERS)
         resp.content_type = page.CONTENT_TYPE
         way_back = f'<p><a href="../{season}">Season {season}</a></p>' * (season in self.rounds)
-        resp.text = self.page(int(round > 0), "Not found", f"<p>{missing}.</p>\n{way_back}")
+        resp.text = self.page(int(round > 0), "Not found", f"<p>{fault}.</p>\n{way_back}")
 
     def season_page(self, season: int) -> str:
         front = f"/{season}"
@@ -123,11 +124,14 @@ for a calendar program.</p>
 
     def race_page(self, season: int, round: int) -> str:
         front = f"/{season}/{round}"
-        names = {int(race["round"]): race["raceName"] for race in self.ask(f"/{season}", ALL)}
+        names: dict[int | None, str] = {
+            int(race["round"]): race["raceName"] for race in self.ask(f"/{season}", ALL)
+        }
         before, after = neighbours(self.rounds[season], round)
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
-        start = (page.in_zone if "time" in race else moment)(start_of(race))
+        show = page.in_zone if "time" in race else time_element
+        start = show(start_of(race))
         if results:
             outcome = self.ask.provisional(race) + results_table(results[0]["Results"])
         else:
@@ -137,34 +141,34 @@ for a calendar program.</p>
             f"{race['raceName']} {season}",
             f"""<p>Round {round} of {season}. {escape(place_of(race["Circuit"]))}. {start}.</p>
 <nav aria-label="Races">
-{link(before, f"← {names.get(before or 0)}", "prev")}<a href="../{season}">Season {season}</a>
-{link(after, f"{names.get(after or 0)} →", "next")}</nav>
+{link(before, f"← {names.get(before)}", "prev")}<a href="../{season}">Season {season}</a>
+{link(after, f"{names.get(after)} →", "next")}</nav>
 {outcome}
 {self.records("race", front)}""",
         )
 
     def records(self, what: str, front: str) -> str:
         """A table of all records of a season or race that are loaded, with links."""
-        rows = []
-        for endpoint in self.ask.endpoints.values():
-            # Endpoints without a key have no records of races.
-            if not endpoint.key:
-                continue
-            if total := self.ask.total(f"{front}/{endpoint.name}"):
-                most = self.settings.max_limit
-                query = f"?limit={most}" if total > self.settings.default_limit else ""
-                address = escape(f"{self.settings.base_link}{front}/{endpoint.name}")
-                links = (
-                    f'<a href="{address}.{format}{query}">{format.upper()}</a>'
-                    for format in ("json", "csv")
-                )
-                part = f" (the first {most:,})" if total > most else ""
-                rows.append((escape(endpoint.summary), f"{total:,}", " ".join(links) + part))
-        return (
-            table(f"All records of this {what}", ("Records", "Number", "Addresses"), rows)
-            if rows
-            else ""
+        # Endpoints without a key have no records of races.
+        endpoints = [endpoint for endpoint in self.ask.endpoints.values() if endpoint.key]
+        totals = {endpoint: self.ask.total(f"{front}/{endpoint.name}") for endpoint in endpoints}
+        rows = [
+            (escape(endpoint.summary), f"{total:,}", self.links(f"{front}/{endpoint.name}", total))
+            for endpoint, total in totals.items()
+            if total
+        ]
+        heads = ("Records", "Number", "Addresses")
+        return table(f"All records of this {what}", heads, rows) if rows else ""
+
+    def links(self, address: str, total: int) -> str:
+        """Links to so many records, in each format."""
+        most = self.settings.max_limit
+        query = f"?limit={most}" if total > self.settings.default_limit else ""
+        link = escape(self.settings.base_link + address)
+        links = (
+            f'<a href="{link}.{format}{query}">{format.upper()}</a>' for format in ("json", "csv")
         )
+        return " ".join(links) + (f" (the first {most:,})" if total > most else "")
 
     def page(self, depth: int, title: str, body: str) -> str:
         """A whole page. `depth` counts the slashes in its address after the path of these pages."""
@@ -182,14 +186,14 @@ def results_table(results: list[Json]) -> str:
             position(each),
             entrant(each),
             *(escape(each.get(name, "")) for name in ("grid", "laps")),
-            time(each, winner),
+            time_or_status(each, winner),
             escape(each.get("points", "")),
         )
         for each in results
     )
     heads = ("Pos", "Driver", "Grid", "Laps", "Time", "Points")
-    found = {each.get("positionText") for each in results}
-    letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in found)
+    positions = {each.get("positionText") for each in results}
+    letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions)
     note = f"<p>{letters}.</p>" if letters else ""
     return f'<div id="race">{table("Result", heads, rows)}{note}</div>'
 
@@ -197,14 +201,16 @@ def results_table(results: list[Json]) -> str:
 def with_link(race: Json) -> str:
     """The name of a race as a link to its page, its date and its circuit."""
     page, circuit = f"{race['season']}/{race['round']}", escape(race["Circuit"]["circuitName"])
-    day = moment(race["date"])
+    day = time_element(race["date"])
     return f'<a href="{page}">{escape(race["raceName"])}</a> <small>{day}, {circuit}</small>'
 
 
 def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]:
     """The numbers before and after one of a sorted list; None at its ends."""
-    at = numbers.index(number)
-    return (numbers[at - 1] if at else None), (numbers[at + 1] if at + 1 < len(numbers) else None)
+    index = numbers.index(number)
+    return (numbers[index - 1] if index else None), (
+        numbers[index + 1] if index + 1 < len(numbers) else None
+    )
 
 
 def link(target: int | None, text: str, rel: str) -> str:

@@ -16,7 +16,7 @@ TimeFormat = Callable[[int, int | None], str]
 Objects = Mapping[int, Json]  # JSON objects by their id in the database
 
 
-def known(**facts: Any) -> Json:
+def json_object(**facts: Any) -> Json:
     """The facts that are not None. Numbers become text; texts and objects stay as they are."""
     # D5
     return {
@@ -30,7 +30,9 @@ def mrdata(series: str, url: str, limit: int, offset: int, total: int, **table: 
     """The envelope of every answer; `table` is its one table by name, such as `RaceTable`."""
     return {
         "MRData": {
-            **known(xmlns="", series=series, url=url, limit=limit, offset=offset, total=total),
+            **json_object(
+                xmlns="", series=series, url=url, limit=limit, offset=offset, total=total
+            ),
             **table,
         }
     }  # D4
@@ -55,28 +57,28 @@ ECHO = {
 
 def echo(season: int | None, round: int | None, filters: Mapping[str, int | str]) -> Json:
     """The part of a table that repeats the request."""
-    return known(
+    return json_object(
         season=season, round=round, **{key: filters.get(name) for name, key in ECHO.items()}
     )
 
 
 def season(row: Row) -> Json:
-    return known(season=row["year"], url=row["url"])
+    return json_object(season=row["year"], url=row["url"])
 
 
 def circuit(row: Row) -> Json:
-    return known(
+    return json_object(
         circuitId=row["circuitRef"],
         url=row["url"],
         circuitName=row["name"],
-        Location=known(
+        Location=json_object(
             lat=row["lat"], long=row["lng"], locality=row["location"], country=row["country"]
         ),
     )
 
 
 def driver(row: Row) -> Json:
-    return known(
+    return json_object(
         driverId=row["driverRef"],
         permanentNumber=row["number"],
         code=row["code"],
@@ -89,7 +91,7 @@ def driver(row: Row) -> Json:
 
 
 def constructor(row: Row) -> Json:
-    return known(
+    return json_object(
         constructorId=row["constructorRef"],
         url=row["url"],
         name=row["name"],
@@ -99,7 +101,7 @@ def constructor(row: Row) -> Json:
 
 def race(row: Row, circuits: Objects) -> Json:
     """A race without its session schedule: the object under which records are nested."""
-    return known(
+    return json_object(
         season=row["year"],
         round=row["round"],
         url=row["url"],
@@ -112,8 +114,10 @@ def race(row: Row, circuits: Objects) -> Json:
 
 def schedule(year: int, rows: Mapping[str, Row], has_sprint: bool) -> Json:
     """The sessions of a weekend other than the race, from their rows by name."""
-    sessions = {name: known(date=row["date"], time=utc(row["time"])) for name, row in rows.items()}
-    return known(
+    sessions = {
+        name: json_object(date=row["date"], time=utc(row["time"])) for name, row in rows.items()
+    }
+    return json_object(
         FirstPractice=sessions.get("fp1"),
         SecondPractice=sessions.get("fp2"),
         ThirdPractice=sessions.get("fp3"),
@@ -140,7 +144,7 @@ def result(
 ) -> Json:
     """A row of a race or sprint classification; `winner` is the winner's time in milliseconds."""
     milliseconds = row["milliseconds"]
-    return known(
+    return json_object(
         number=row["number"],
         position=row["positionOrder"],  # D26
         positionText=row["positionText"],
@@ -152,7 +156,7 @@ def result(
         status=statuses.get(row["statusId"]),
         Time=None
         if milliseconds is None
-        else known(millis=milliseconds, time=format_time(milliseconds, winner)),
+        else json_object(millis=milliseconds, time=format_time(milliseconds, winner)),
         FastestLap=fastest_lap(row),
     )
 
@@ -162,7 +166,7 @@ def fastest_lap(row: Row) -> Json | None:
     time, speed = row["fastestLapTime"], row["fastestLapSpeed"]
     if row["fastestLap"] is None and time is None:
         return None
-    return known(
+    return json_object(
         rank=row["rank"],
         lap=row["fastestLap"],
         Time=time and {"time": time},
@@ -172,7 +176,7 @@ def fastest_lap(row: Row) -> Json | None:
 
 def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a qualifying, or of a sprint qualifying."""
-    return known(
+    return json_object(
         number=row["number"],
         position=row["position"],
         Driver=drivers[row["driverId"]],
@@ -186,7 +190,7 @@ def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json
 def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a practice; `Time` is the time of the best lap."""
     milliseconds = row["milliseconds"]
-    return known(
+    return json_object(
         session=row["session"],
         number=row["number"],
         position=row["position"],
@@ -195,7 +199,7 @@ def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
         laps=row["laps"],
         Time=None
         if milliseconds is None
-        else known(millis=milliseconds, time=lap_time(milliseconds)),
+        else json_object(millis=milliseconds, time=lap_time(milliseconds)),
     )
 
 
@@ -219,7 +223,7 @@ def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
 def timing(driver: str, position: int | None, time: str | None) -> Json:
     """One driver's lap."""
     if position is None or time is None:
-        return known(driverId=driver, position=position, time=time)
+        return json_object(driverId=driver, position=position, time=time)
     # most records are timings: no call for these
     return {"driverId": driver, "position": str(position), "time": time}
 
@@ -227,7 +231,7 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
 def pit_stop(row: Row, drivers: Objects) -> Json:
     """`time` is the local time of day."""
     milliseconds = row["milliseconds"]
-    return known(
+    return json_object(
         driverId=drivers[row["driverId"]]["driverId"],
         lap=row["lap"],
         stop=row["stop"],
@@ -238,7 +242,7 @@ def pit_stop(row: Row, drivers: Objects) -> Json:
 
 def standing(row: Row, **entrant: Any) -> Json:
     """A row of a championship; `entrant` is `Driver` and `Constructors`, or `Constructor`."""
-    return known(
+    return json_object(
         position=row["position"],
         positionText=row["positionText"],
         points=row["points"],
@@ -248,12 +252,12 @@ def standing(row: Row, **entrant: Any) -> Json:
 
 
 def status(id: int, count: int, text: str) -> Json:
-    return known(statusId=id, count=count, status=text)
+    return json_object(statusId=id, count=count, status=text)
 
 
 def correction(row: Row, round: int | None) -> Json:
     """A value that was corrected. Without a `value`, the right one is unknown."""
-    return known(
+    return json_object(
         season=row["year"],
         round=round,
         table=row["tableName"],

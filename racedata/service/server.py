@@ -49,15 +49,15 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             self.cfg.set(name, value)
         parser = self.cfg.parser()
         for options in (self.cfg.get_cmd_args_from_env(), self.options):
-            given = vars(parser.parse_args(options))
-            refused = [
+            values = vars(parser.parse_args(options))
+            unsupported = [
                 name
                 for name in ("args", "config", "check_config", "print_config")
-                if given.pop(name)
+                if values.pop(name)
             ]
-            if refused:
-                parser.error(f"{', '.join(refused)}: expected other options of gunicorn")
-            for name, value in given.items():
+            if unsupported:
+                parser.error(f"{', '.join(unsupported)}: expected other options of gunicorn")
+            for name, value in values.items():
                 if value is not None:
                     self.cfg.set(name, value)
 
@@ -165,9 +165,9 @@ def on_starting(server: Arbiter) -> None:
     # would be reset.
     for host, port in (address for address in server.cfg.address if isinstance(address, tuple)):
         try:
-            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as tried:
-                tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                tried.bind((host, port))
+            with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                probe.bind((host, port))
         except OSError as error:
             reason = (error.strerror or "").partition(" (")[0]
             hint = "; expected a free port, such as --port 8001" * (error.errno == EADDRINUSE)

@@ -17,6 +17,8 @@ from racedata.database import default_path
 from racedata.service.ratelimit.bucket import WINDOWS, Limit
 from racedata.service.ratelimit.clients import TrustedProxies
 
+DEFAULT_LIMIT = 100  # records
+
 # exit status; it tells gunicorn that no other worker can start either, so that it stops
 CANNOT_START = 3
 
@@ -83,22 +85,22 @@ def rate(name: str) -> Parse:
     """Parses a rate limit, which RateLimit headers call `name`. `off` gives None."""
 
     def parse(text: str) -> Limit | None:
-        found = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)
-        if not found and text != "off":
+        match = re.fullmatch(f"([1-9][0-9]{{0,5}})/({'|'.join(WINDOWS)})", text, re.ASCII)
+        if not match and text != "off":
             raise ValueError(
                 "off, or a number from 1 to 999999 per second, minute, hour or day, "
                 "such as 4/second"
             )
-        return Limit(name, int(found[1]), WINDOWS[found[2]]) if found else None
+        return Limit(name, int(match[1]), WINDOWS[match[2]]) if match else None
 
     return parse
 
 
-Affected = Literal["every answer", "the page", "the description", "no answer"]
+Answers = Literal["every answer", "the HTML pages", "the description", "no answer"]
 
 
 def setting(
-    variable: str, parse: Parse, default: str, metavar: str, help: str, affects: Affected
+    variable: str, parse: Parse, default: str, metavar: str, help: str, affects: Answers
 ) -> Any:
     """A field that the environment's `variable` sets, and an option of `racedata serve`.
 
@@ -218,7 +220,7 @@ class Settings:
         "4/second",
         "NUMBER/TIME",
         "requests per client in a second, minute, hour or day; or off",
-        affects="the page",
+        affects="the HTML pages",
     )
     sustained_limit: Limit | None = setting(
         "RACEDATA_SUSTAINED_LIMIT",
@@ -226,7 +228,7 @@ class Settings:
         "500/hour",
         "NUMBER/TIME",
         "a second limit per client, usually over a longer period",
-        affects="the page",
+        affects="the HTML pages",
     )
     limit_store: str = setting(
         "RACEDATA_LIMIT_STORE",
@@ -285,18 +287,16 @@ class Settings:
         """The rate limits that are not off."""
         return [limit for limit in (self.burst_limit, self.sustained_limit) if limit]
 
-    def affecting(self, *affected: Affected) -> list[Any]:
+    def values_that_affect(self, *answers: Answers) -> list[Any]:
         """The values of the settings that affect one of these."""
         return [
-            getattr(self, each.name)
-            for each in fields(self)
-            if each.metadata["affects"] in affected
+            getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in answers
         ]
 
     @property
     def default_limit(self) -> int:
         """The `limit` of a request that names none, in records."""
-        return min(100, self.max_limit)
+        return min(DEFAULT_LIMIT, self.max_limit)
 
     @property
     def health_url(self) -> str:
@@ -311,19 +311,19 @@ class Settings:
 
         Options have the names of their fields.
         """
-        known = {each.metadata["variable"]: each for each in fields(cls)}
+        by_variable = {each.metadata["variable"]: each for each in fields(cls)}
         for variable in environ:
             if (
                 variable.startswith("RACEDATA_")
-                and variable not in known
+                and variable not in by_variable
                 and variable != SOURCE_OF_A_LOAD
             ):
-                names = ", ".join(name for name in known if name.startswith("RACEDATA_"))
+                names = ", ".join(name for name in by_variable if name.startswith("RACEDATA_"))
                 raise SettingError(
                     f"{variable}={environ[variable]!r}: no such setting; expected one of {names}"
                 )
         values = {}
-        for variable, each in known.items():
+        for variable, each in by_variable.items():
             if each.name in options:
                 values[each.name] = value_of(each, option(each.name), options[each.name])
             elif variable in environ:
@@ -377,11 +377,11 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
             option(each.name), metavar=metavar, help=f"{help} ({variable}; default: {default})"
         )
     end = arguments.index("--") if "--" in arguments else len(arguments)
-    parsed = vars(parser.parse_args(arguments[:end]))
-    follow = parsed.pop("follow")
-    given = {name: text for name, text in parsed.items() if text is not None}
+    values = vars(parser.parse_args(arguments[:end]))
+    follow = values.pop("follow")
+    options = {name: text for name, text in values.items() if text is not None}
     try:
-        return Arguments(Settings.read(os.environ, given), follow, arguments[end + 1 :])
+        return Arguments(Settings.read(os.environ, options), follow, arguments[end + 1 :])
     except SettingError as error:
         stop(error)
 

@@ -18,12 +18,12 @@ class Snapshot:
     """The content of a database file, on one connection for all threads and forked processes.
 
     `checksum` is the SHA-256 of its bytes, and `file` the file that has them. If the file that is
-    now at its `path` was rejected, `refused` says why.
+    now at its `path` was rejected, `rejection` says why.
     """
 
     def __init__(self, content: database.Content, path: str) -> None:
         self.checksum, self.file, self.path = content.checksum, content.file, path
-        self.refused: str | None = None
+        self.rejection: str | None = None
         self._refreshes: tuple[database.FileState | None, dict[str, dict[str, str]]] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
@@ -77,11 +77,11 @@ class Snapshot:
         return self._refreshes[1]
 
     def _read_refreshes(self) -> Iterator[tuple[str, dict[str, str]]]:
-        for name, noted in database.read_refreshes(self.path).items():
+        for name, notes in database.read_refreshes(self.path).items():
             times = {
-                key: noted[key]
+                key: notes[key]
                 for key in ("refreshedAt", "followedSince")
-                if is_time(noted.get(key))
+                if is_time(notes.get(key))
             }
             if times:
                 # The loader writes a path that is not UTF-8 into `sources` like this.

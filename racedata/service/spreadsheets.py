@@ -8,9 +8,7 @@ Values are those of the JSON, character for character, even if they begin with `
 
 import csv
 import io
-from collections.abc import Callable, Collection, Mapping, Sequence
-from operator import itemgetter
-from typing import Any
+from collections.abc import Collection, Mapping, Sequence
 
 from racedata.service import schemas
 from racedata.service.schemas import Schema
@@ -34,8 +32,8 @@ class Ids:
         self.key = next(iter(schemas.properties_of(schema)[0]))
         self.unknown: Values = [None]
 
-    def read(self, found: list[Json]) -> Values:
-        return [";".join(each[self.key] for each in found)]
+    def read(self, objects: list[Json]) -> Values:
+        return [";".join(each[self.key] for each in objects)]
 
 
 class Columns:
@@ -45,16 +43,15 @@ class Columns:
         self.names: list[str] = []
         # a list in the object that has records, and their columns
         self.records: tuple[str, Columns] | None = None
-        # In order: runs of properties that are values, each followed by a nested object or list.
-        self._parts: list[tuple[list[str], str, Columns | Ids]] = []
-        self._last: list[str] = []  # the properties after those
+        # The properties in order; the columns of one that is an object or a list of objects.
+        self._parts: list[tuple[str, Columns | Ids | None]] = []
         properties, required = schemas.properties_of(schema)
-        kept = (
+        names_in_line = (
             {*required, *SHORTENED.get(schemas.name_of(schema) or "", ())}
             if is_repeated
             else properties.keys()
         )
-        for name in [name for name in properties if name in kept]:
+        for name in [name for name in properties if name in names_in_line]:
             items = properties[name].get("items")
             if items and not schemas.name_of(items):
                 self.records = name, Columns(items)
@@ -66,29 +63,22 @@ class Columns:
                 )
                 self._add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
-                self._last.append(name)
-                self.names.append(name)
+                self._add(name, None, [name])
         self.unknown: Values = [None] * len(self.names)
-        # Reads the values of an object, in the order of `names`. Most nested objects have a few
-        # values, and always all of them: for these, there is a faster way.
-        is_simple = not self._parts and len(self._last) > 1 and required.issuperset(self._last)
-        self.read: Callable[[Any], Sequence[str | int | None]] = (
-            itemgetter(*self._last) if is_simple else self._read
-        )
 
-    def _add(self, name: str, nested: "Columns | Ids", columns: list[str]) -> None:
-        self._parts.append((self._last, name, nested))
-        self._last = []
-        self.names += columns
+    def _add(self, name: str, nested: "Columns | Ids | None", names: list[str]) -> None:
+        self._parts.append((name, nested))
+        self.names += names
 
-    def _read(self, found: Json) -> Values:
+    def read(self, record: Json) -> Values:
+        """The values of an object, in the order of `names`."""
         values: Values = []
-        get = found.get
-        for plain, name, nested in self._parts:
-            values += map(get, plain)
-            value = get(name)
-            values += nested.read(value) if value else nested.unknown
-        values += map(get, self._last)
+        for name, nested in self._parts:
+            value = record.get(name)
+            if nested:
+                values += nested.read(value) if value else nested.unknown
+            else:
+                values.append(value)
         return values
 
 
@@ -99,8 +89,10 @@ class Spreadsheet:
     """
 
     def __init__(self, schema: str, container: str, key: str) -> None:
-        record = Columns(schemas.named(schema))
-        self.levels = [(Columns(schemas.named(container), is_repeated=True), key)] if key else []
+        record = Columns(schemas.schema_of(schema))
+        self.levels = (
+            [(Columns(schemas.schema_of(container), is_repeated=True), key)] if key else []
+        )
         if record.records:
             inner_key, inner = record.records
             self.levels += [(record, inner_key), (inner, "")]

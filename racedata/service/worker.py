@@ -16,7 +16,7 @@ from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from gunicorn import http
 from gunicorn.http import wsgi
@@ -37,8 +37,8 @@ class Connection:
 
     def __init__(self, sock: socket.socket, client: Any, server: Any) -> None:
         self.sock, self.client, self.server = sock, client, server
-        self.received = b""  # from the start of the next request on
-        self.unsent = memoryview(b"")
+        self.input = b""  # from the start of the next request on
+        self.output = memoryview(b"")
         self.file_part: FilePart | None = None  # that follows what is unsent
         self.is_last = False  # whether the connection ends after this response
         self.event = 0  # that the selector waits for; 0 while a thread makes the response
@@ -61,25 +61,40 @@ class Collector:
         return 0.0
 
 
+class Call(NamedTuple):
+    """A call of the application: its arguments and its result, as gunicorn has them."""
+
+    request: Any
+    environ: dict[str, Any]
+    start: datetime
+    writer: Any  # of the response, into `response`
+    response: Collector
+    body: Any
+
+
 # What remains to be done for a response, in a thread. It returns the next such step; None if the
 # response is complete.
 Step = Callable[[], Any]
 
 
 class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
-    """Waits for all clients with one selector, and handles each request once its head has arrived.
+    """A worker in which no client waits for a slow one, and no client gets half an answer.
 
-    So clients that send, read or close slowly do not delay others. No answer depends on the body of
-    a request: the body is not read, and the connection ends after the response.
+    In gunicorn's own worker with threads, a few clients that send or read slowly occupy all
+    threads. It also sends headers and body separately: if it is killed in between, the client gets
+    half an answer, which nginx cannot repeat. Here one selector waits for all clients, each request
+    is handled once its head has arrived, and headers and body are sent together.
+
+    No answer depends on the body of a request: the body is not read, and the connection ends after
+    the response.
 
     The type of the application's answer says whether it is slow. A list is ready to be sent, and so
-    is a part of a file. Threads iterate everything else, one answer after the other, while other
+    is a part of a file. A thread iterates everything else, one answer after the other, while other
     clients are served. If the setting `threads` is more than 1, that many threads call the
     application, because the call itself may wait.
 
-    Headers and body are sent together. So a killed worker leaves no half-sent answer, and nginx
-    sends the request to another one. Only a part of a file follows its headers piece by piece, so
-    that downloads take no memory and other clients have their turn in between.
+    Only a part of a file follows its headers piece by piece, so that downloads take no memory and
+    other clients have their turn in between.
     """
 
     def init_process(self) -> None:
@@ -88,7 +103,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.is_accepting = False
         self.slow_answers = ThreadPoolExecutor(1)
         self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
-        self.done_by_threads: deque[tuple[Connection, Step | None]] = deque()
+        self.thread_results: deque[tuple[Connection, Step | None]] = deque()
         self.keepalive: float = self.cfg.keepalive
         self.worker_connections: int = self.cfg.worker_connections
         super().init_process()
@@ -120,7 +135,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
             for connection in self.connections:
-                if not connection.unsent and not connection.file_part:
+                if not connection.output and not connection.file_part:
                     connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
             self.handle_events()
 
@@ -145,8 +160,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 os.read(self.PIPE[0], 4096)
             else:
                 self.accept(key.fileobj)
-        while self.done_by_threads:
-            self.send_or_continue(*self.done_by_threads.popleft())
+        while self.thread_results:
+            self.send_or_continue(*self.thread_results.popleft())
         now = time.monotonic()
         for connection in [each for each in self.connections if each.event and each.deadline < now]:
             self.close(connection)
@@ -200,19 +215,19 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         if not data:
             self.close(connection)
             return
-        if not connection.received:  # `keepalive` seconds for the whole head
+        if not connection.input:  # `keepalive` seconds for the whole head
             connection.deadline = time.monotonic() + self.keepalive
-        connection.received += data
+        connection.input += data
         self.handle_received(connection)
 
     def handle_received(self, connection: Connection) -> None:
         """Handles the next request if its head has arrived, and refuses what cannot become one."""
-        head, end, rest = connection.received.partition(HEAD_END)
+        head, end, rest = connection.input.partition(HEAD_END)
         if len(head) > HEAD_BYTES:
             self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
             self.send(connection)
         elif end:
-            connection.received = rest
+            connection.input = rest
             answer = partial(self.answer, connection, head + end)
             if self.callers:
                 self.do_in_thread(self.callers, connection, answer)
@@ -229,8 +244,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 return
             if error := future.exception():  # SystemExit, for example
                 self.log.error("Error in a thread", exc_info=error)
-                connection.unsent, connection.is_last = memoryview(b""), True
-            self.done_by_threads.append((connection, None if error else future.result()))
+                connection.output, connection.is_last = memoryview(b""), True
+            self.thread_results.append((connection, None if error else future.result()))
             with suppress(BlockingIOError):  # full: then the selector wakes anyway
                 os.write(self.PIPE[1], b".")
 
@@ -247,7 +262,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     def answer(self, connection: Connection, head: bytes) -> Step | None:
         """Calls the application. Returns what remains, if the answer is slow."""
         request, response = None, Collector()
-        began = datetime.now()
+        start = datetime.now()
         try:
             request = next(http.get_parser(self.cfg, [head], connection.client))
             writer, environ = wsgi.create(
@@ -266,41 +281,43 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         except Exception as error:
             self.refuse(connection, request, error)
             return None
-
-        def complete() -> None:
-            try:
-                if isinstance(body, FilePart):
-                    connection.file_part = body
-                    writer.sent = body.size  # for the log
-                else:
-                    for part in body:
-                        writer.write(part)
-                writer.close()
-                self.log.access(writer, request, environ, datetime.now() - began)
-                connection.unsent = memoryview(b"".join(response.parts))
-                connection.is_last = writer.should_close()
-            except Exception as error:
-                self.refuse(connection, request, error)
-            finally:
-                if hasattr(body, "close"):
-                    body.close()
-
+        call = Call(request, environ, start, writer, response, body)
         if not isinstance(body, (list, FilePart)):
-            return complete
-        complete()
+            return partial(self.complete, connection, call)
+        self.complete(connection, call)
         return None
+
+    def complete(self, connection: Connection, call: Call) -> None:
+        """Sets the response to what the application has returned."""
+        writer, body = call.writer, call.body
+        try:
+            if isinstance(body, FilePart):
+                connection.file_part = body
+                writer.sent = body.size  # for the log
+            else:
+                for part in body:
+                    writer.write(part)
+            writer.close()
+            self.log.access(writer, call.request, call.environ, datetime.now() - call.start)
+            connection.output = memoryview(b"".join(call.response.parts))
+            connection.is_last = writer.should_close()
+        except Exception as error:
+            self.refuse(connection, call.request, error)
+        finally:
+            if hasattr(body, "close"):
+                body.close()
 
     def refuse(self, connection: Connection, request: Any, error: Exception) -> None:
         """Sets the response to gunicorn's own for an error."""
         response = Collector()
         self.handle_error(request, response, connection.client, error)
-        connection.unsent, connection.is_last = memoryview(b"".join(response.parts)), True
+        connection.output, connection.is_last = memoryview(b"".join(response.parts)), True
 
     def send(self, connection: Connection) -> None:
         """Sends as much of the response as the kernel takes, and the rest as the client reads."""
         try:
-            if connection.unsent:
-                connection.unsent = connection.unsent[connection.sock.send(connection.unsent) :]
+            if connection.output:
+                connection.output = connection.output[connection.sock.send(connection.output) :]
             elif connection.file_part:
                 connection.file_part.send(connection.sock)
         except BlockingIOError:
@@ -311,15 +328,15 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             return
         if connection.file_part and not connection.file_part.size:
             connection.file_part = None
-        if connection.unsent or connection.file_part:
+        if connection.output or connection.file_part:
             self.wait(connection, WRITE, self.send)
             return
-        connection.unsent = memoryview(b"")  # an empty view of the response would keep it in memory
+        connection.output = memoryview(b"")  # an empty view of the response would keep it in memory
         if connection.is_last:
             with suppress(OSError):
                 connection.sock.shutdown(socket.SHUT_WR)
             self.wait(connection, READ, self.discard)
-        elif connection.received:
+        elif connection.input:
             # The next pipelined request waits for the next round of the selector, so that other
             # clients get their turn. That is soon, because a socket is nearly always writable.
             self.wait(connection, WRITE, self.handle_received)

@@ -12,8 +12,8 @@ from support.loads import changed
 
 from racedata import __version__
 from racedata.kinds import SESSION_GROUPS
-from racedata.service.calendars import BY_KEY
-from racedata.service.schemas import OPENAPI, named
+from racedata.service.calendars import SESSION_BY_KEY
+from racedata.service.schemas import OPENAPI, schema_of
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies
@@ -112,9 +112,9 @@ def test_the_name_of_a_calendar_follows_from_its_address(sample, address, name):
 
 
 def test_the_sessions_are_those_of_the_schema():
-    sessions = {*named("ScheduledRace")["properties"]} - {*named("Race")["properties"]}
-    assert {*BY_KEY} == {*sessions, ""}
-    assert {session.group for session in BY_KEY.values()} == {*SESSION_GROUPS}
+    sessions = {*schema_of("ScheduledRace")["properties"]} - {*schema_of("Race")["properties"]}
+    assert {*SESSION_BY_KEY} == {*sessions, ""}
+    assert {session.group for session in SESSION_BY_KEY.values()} == {*SESSION_GROUPS}
     assert OPENAPI["components"]["parameters"]["sessions"]["schema"]["items"]["enum"] == [
         *SESSION_GROUPS
     ]
@@ -137,7 +137,7 @@ def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
     """Also the base address, and a calendar without any."""
     starts = []
     for race in sample.get(f"/ergast/f1{address}.json").json["MRData"]["RaceTable"]["Races"]:
-        for session in [race.get(name) for name in BY_KEY] + [race]:
+        for session in [race.get(name) for name in SESSION_BY_KEY] + [race]:
             if session and "date" in session:
                 day, time = session["date"], session.get("time")
                 starts.append(

@@ -28,7 +28,7 @@ def test_the_page_says_what_is_loaded_and_when_it_was_built(sample, sample_datab
     data = Snapshot.read(sample_database)
     counts, build = data.row_counts(), data.build()
     assert "Seasons 5, from 1957 to 2023" in text
-    for table, name in page.COUNTED.items():
+    for table, name in page.TABLE_LABELS.items():
         assert f"{name} {counts[table]:,}" in text
     assert f"Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
 

@@ -62,135 +62,41 @@ def test_if_redis_cannot_be_reached_the_local_store_decides_and_one_line_is_logg
     assert record.message.endswith("Connection refused.")
 
 
-# After the last two, nothing follows.
 REPLIES = [
-    b"*0\r\n",
-    b"*-1\r\n",
-    b"*1\r\n:1\r\n",
-    b"*4\r\n:1\r\n:2\r\n:3\r\n:4\r\n",
-    b"*3\r\n*1\r\n:1\r\n:2\r\n:3\r\n",
-    b"*3\r\n$1\r\n1\r\n$1\r\n2\r\n$1\r\n3\r\n",
-    b"*3\r\n:1\r\n:2\r\n:three\r\n",
-    b"*3\r\n:1\r\n:2\r\n-ERR\r\n",
-    b"*1\r\n" * 5000,
-    b"*1000000000\r\n",
-    b"$5\r\nhello\r\n",
-    b"$-5\r\n",
-    b"$-1\r\n",
-    b":1\r\n",
-    b"+OK\r\n",
-    b"-ERR unknown command\r\n",
-    b"-ERR two\nlines\r\n",
-    b"-NOSCRIPT\r\n",
-    b"%1\r\n+a\r\n:1\r\n",
-    b"\r\n",
+    b"-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+    b"-MISCONF Redis is configured to save RDB snapshots\r\n",
+    b"-LOADING Redis is loading the dataset in memory\r\n",
+    b"-ERR unknown command 'EVAL'\r\n",
     b"HTTP/1.1 400 Bad Request\r\n\r\n",
-    b"\x00" * 2000,
-    b"*3\r\n:1\r\n:2\r\n",
-    b"no line end",
+    b"$-1\r\n",
 ]
 
 
 @pytest.mark.parametrize("reply", REPLIES, ids=lambda reply: repr(reply[:30]))
-def test_if_redis_sends_anything_but_the_expected_reply_the_local_store_decides(caplog, reply):
+def test_if_redis_refuses_the_call_the_local_store_decides(caplog, reply):
     with (
         fake_redis(lambda connection, command: connection.sendall(reply)) as fake,
         redis_store(fake.url) as store,
     ):
         assert allowed(store, b"a", 6) == 4
-    (outage,) = outages(caplog)
-    assert "\n" not in outage and len(outage) < 300
-
-
-def silence(connection):
-    connection.recv(1)
-
-
-def drip(connection):
-    connection.sendall(b"+")
-    while True:
-        connection.sendall(b"x")
-        time.sleep(0.15)
-
-
-def four_gigabytes(connection):
-    connection.sendall(b"$4294967296\r\n")
-    while True:
-        connection.sendall(bytes(1 << 20))
+    assert len(outages(caplog)) == 1
 
 
 @pytest.mark.parametrize("during", ["answer", "set_up"])
-@pytest.mark.parametrize("never_end", [silence, drip, four_gigabytes])
-def test_if_a_reply_does_not_end_each_request_is_decided_in_one_timeout_and_its_connection_closed(
-    caplog, in_one_timeout, during, never_end
-):
-    decisions, requests = [], 8  # at once: more than the store has threads
-    open, closed = [], threading.Semaphore(0)
+def test_if_redis_hangs_each_request_is_decided_in_one_timeout(caplog, in_one_timeout, during):
+    def hang(connection, command):
+        connection.recv(1)  # until the store closes the connection
 
-    def send(connection, command):
-        open.append(connection)
-        try:
-            never_end(connection)
-        finally:
-            open.remove(connection)
-            closed.release()
-
-    def take():
+    def take(_):
         with in_one_timeout():
-            decision = store.take(b"a")
-        decisions.append(decision)
-
-    with fake_redis(**{"answer": None, during: send}) as fake, redis_store(fake.url) as store:
-        with ThreadPoolExecutor(requests) as threads:
-            for _ in range(requests):
-                threads.submit(take)
-        for _ in range(20):
-            if open and not closed.acquire(timeout=1):
-                # closes one that was just being opened when the others were closed
-                store.take(b"a")
-        assert not open
-    assert len(decisions) == requests
-    (outage,) = outages(caplog)
-    if never_end is drip:
-        assert (
-            outage == "limit store unavailable, each machine counts on its own: TimeoutError: "
-            "no answer within 2 s"
-        )
-
-
-def test_of_a_reply_of_four_gigabytes_little_is_read_before_the_timeout():
-    sent = []
-
-    def send(connection, command):
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 1 << 16)
-        connection.sendall(b"$4294967296\r\n")
-        while True:
-            sent.append(connection.send(bytes(1 << 16)))
+            return store.take(b"a")
 
     with (
-        fake_redis(send) as fake,
+        fake_redis(**{"answer": None, during: hang}) as fake,
         redis_store(fake.url) as store,
-        ThreadPoolExecutor(store.THREADS) as threads,
+        ThreadPoolExecutor(8) as threads,
     ):
-        list(threads.map(store.take, [b"a"] * store.THREADS))
-    assert sum(sent) < 100_000_000  # bytes; over 300 MB with the READ_SIZE of redis-py
-
-
-def test_if_all_threads_of_the_store_hang_a_request_is_decided_and_its_call_dropped(
-    caplog, in_one_timeout
-):
-    end = threading.Event()
-    with (
-        fake_redis(lambda connection, command: connection.sendall(FULL)) as fake,
-        redis_store(fake.url) as store,
-    ):
-        for _ in range(store.THREADS):
-            store._executor.submit(end.wait)
-        with in_one_timeout():
-            store.take(b"a")
-        end.set()
-        store._executor.submit(int).result()
-    assert fake.commands == []
+        assert len(list(threads.map(take, range(8)))) == 8
     assert len(outages(caplog)) == 1
 
 
@@ -244,6 +150,7 @@ def test_during_an_outage_one_request_at_a_time_tries_redis_again(patient):
 
     def answer(connection, command):
         if len(fake.commands) > 1:
+            clock.now += 10
             meanwhile.extend(store.take(b"b") for _ in range(6))
         connection.sendall(b"-LOADING\r\n")
 

@@ -19,7 +19,7 @@ def milliseconds(text):
 
 
 def test_what_is_unknown_is_left_out_and_what_is_zero_is_not():
-    assert serializers.known(a=None, b=0, c="", d={}, e="x", f=1) == {
+    assert serializers.json_object(a=None, b=0, c="", d={}, e="x", f=1) == {
         "b": "0",
         "c": "",
         "d": {},

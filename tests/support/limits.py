@@ -40,18 +40,11 @@ def redis_store(
     limits: Sequence[Limit] = (BURST, SUSTAINED),
     clock: Callable[[], float] = time.monotonic,
 ) -> Iterator[RedisStore]:
-    """A RedisStore; its connections and threads end with the block."""
+    """A RedisStore; its connections end with the block."""
     store = RedisStore(url, limits, LocalStore(limits, 1024, Clock(NOW)), clock)
     try:
         yield store
     finally:
-        store._executor.shutdown(wait=False)
-        for thread in store._executor._threads:
-            # Again and again: a connection that is just being opened is not closed yet.
-            while thread.is_alive():
-                with suppress(Exception):  # as in RedisStore.take
-                    store._redis.connection_pool.disconnect()
-                thread.join(0.1)
         store._redis.close()
 
 

@@ -167,6 +167,16 @@ def test_a_key_with_a_moment_too_far_in_the_future_is_an_empty_bucket_which_fill
     assert caplog.records == []
 
 
+def test_while_redis_has_no_memory_the_local_store_decides(redis_server, caplog):
+    redis_cli(redis_server, "CONFIG", "SET", "maxmemory", "1")
+    with redis_store(redis_server.url) as store:
+        assert allowed(store, b"a", 6) == 4
+    (record,) = caplog.records
+    assert record.message.startswith(
+        "limit store unavailable, each machine counts on its own: OutOfMemoryError: "
+    )
+
+
 def test_a_password_is_sent(redis_server, caplog):
     redis_cli(redis_server, "CONFIG", "SET", "requirepass", "s@cret")
     with redis_store(redis_server.url.replace("//", "//:s%40cret@")) as store:

@@ -51,28 +51,26 @@ def take(
     `full_at` has, per limit, the moment at which its bucket is full: microseconds of the same clock
     as `now`. A moment in the past means a full bucket. Returns the Decision and the new moments.
     """
-    wait, refused_by, fill_times = 0, None, []
-    for limit, full in zip(limits, full_at):
-        fill_time = full - now
-        if fill_time < 0:
-            fill_time = 0
-        elif fill_time > limit.capacity:
-            # The limit was larger when this was stored, or the clock was set back. That must not
-            # lock a client out.
-            fill_time = limit.capacity
-        fill_times.append(fill_time)
-        missing = fill_time + limit.cost(tokens) - limit.capacity
-        if missing > wait:
-            wait, refused_by = missing, limit
-    # One loop and no comprehensions, which would take half a microsecond more.
-    remaining, reset, new = [], [], []
-    for limit, fill_time in zip(limits, fill_times):
-        if refused_by is None:
-            fill_time += limit.cost(tokens)
-        remaining.append((limit.capacity - fill_time) // limit.interval)
-        reset.append(fill_time)
-        new.append(now + fill_time)
-    return Decision(refused_by, wait, remaining, reset), new
+    # A moment may be more than the capacity away: the limit was larger when it was stored, or the
+    # clock was set back. That must not lock a client out.
+    fill_times = [min(max(full - now, 0), limit.capacity) for limit, full in zip(limits, full_at)]
+    waits = [
+        fill_time + limit.cost(tokens) - limit.capacity
+        for limit, fill_time in zip(limits, fill_times)
+    ]
+    wait, refused_by = max(waits), None
+    if wait > 0:
+        refused_by = limits[waits.index(wait)]
+    else:
+        fill_times = [
+            fill_time + limit.cost(tokens) for limit, fill_time in zip(limits, fill_times)
+        ]
+    remaining = [
+        (limit.capacity - fill_time) // limit.interval
+        for limit, fill_time in zip(limits, fill_times)
+    ]
+    new_full_at = [now + fill_time for fill_time in fill_times]
+    return Decision(refused_by, max(wait, 0), remaining, fill_times), new_full_at
 
 
 def whole_seconds(microseconds: int) -> int:

@@ -1,8 +1,10 @@
-"""Which client sent a request: its IP address, even behind trusted proxies; its bucket's key."""
+"""Which client sent a request: its IP address, even behind trusted proxies; its bucket's key.
+
+It knows addresses, but neither limits nor requests.
+"""
 
 import ipaddress
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
 IP = ipaddress.IPv4Address | ipaddress.IPv6Address
@@ -44,7 +46,6 @@ class TrustedProxies(NamedTuple):
         return client
 
 
-@lru_cache(maxsize=4096)
 def parse_ip(text: str) -> IP | None:
     """The IP address in `text`, with or without a port; None if it has none.
 

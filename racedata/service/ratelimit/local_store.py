@@ -1,4 +1,7 @@
-"""The limit store for one machine: buckets in memory that all workers share, and their locks."""
+"""The limit store for one machine: buckets in memory that all workers share, and their locks.
+
+It knows keys and moments, but not what a limit is (bucket.py), nor who a client is (clients.py).
+"""
 
 import fcntl
 import hashlib
@@ -8,7 +11,6 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
 
 from racedata.service.ratelimit.bucket import Decision, Limit, take
 
@@ -28,9 +30,8 @@ class LocalStore:
     of them. A lock guards each set: a byte of an empty file for processes, which the kernel unlocks
     if its holder dies, and one lock for the threads of a process.
 
-    A process may die at any point while it writes to a slot. So a slot has two states, and a word
-    that says which of them is valid. New values go to the other state. Then one atomic write of
-    that word makes the other state valid.
+    A process that dies while it writes to a slot has counted its last request for some of the
+    limits only.
 
     Memory never grows. If all slots of a set are in use, a new client gets the slot whose buckets
     are full the soonest. Nearly always they are full already, so nothing is lost.
@@ -46,16 +47,13 @@ class LocalStore:
         clock: Callable[[], int] = monotonic_microseconds,
     ) -> None:
         self.limits, self.clock = limits, clock
-        # The 64-bit words of a slot: which state is valid (0 or 1), the moments of state 0, the
-        # moments of state 1.
-        self._slot_words = 1 + 2 * len(limits)
+        # A slot has a key and, per limit, a 64-bit word: the moment when the bucket is full.
         self._sets = -(-clients // self.WAYS)
         slots = self._sets * self.WAYS
-        self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * self._slot_words))
+        self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * len(limits)))
         self._words = memoryview(self._memory)[slots * self.KEY :].cast("q")
         self._secret = os.urandom(16)
         self._threads, self._file = threading.Lock(), tempfile.TemporaryFile()  # noqa: SIM115
-        self._place = lru_cache(maxsize=4096)(self._hash)
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
@@ -68,15 +66,15 @@ class LocalStore:
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
         """Takes tokens for `client`."""
-        key, first = self._place(client)
+        key, first = self._hash(client)
         with self._threads:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
             try:
-                slot = self._slot(key, first)
+                words = self._words_of(self._slot(key, first))
                 # The clock is read under the lock, so that moments are in the order of decisions.
-                decision, full_at = take(self.limits, self._read(slot), self.clock(), tokens)
+                decision, full_at = take(self.limits, self._words[words], self.clock(), tokens)
                 if decision.refused_by is None:
-                    self._write(slot, full_at)
+                    self._write(words, full_at)
                 return decision
             finally:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, first)
@@ -86,25 +84,17 @@ class LocalStore:
         position = self._memory.find(key, first * self.KEY, (first + self.WAYS) * self.KEY)
         if position >= 0:
             return position // self.KEY
-        size = self._slot_words
-        words = self._words[first * size : (first + self.WAYS) * size].tolist()
-        # The valid state of a slot has the later moments of the two.
-        full_at = [max(words[word + 1 : word + size]) for word in range(0, len(words), size)]
-        slot = first + full_at.index(min(full_at))
-        # The state first, then the key: if the process dies in between, the old client has full
-        # buckets.
-        self._write(slot, [0] * len(self.limits))
+        slot = min(
+            range(first, first + self.WAYS), key=lambda slot: max(self._words[self._words_of(slot)])
+        )
+        # The moments first, then the key. So a new client never has the moments of another one.
+        self._write(self._words_of(slot), [0] * len(self.limits))
         self._memory[slot * self.KEY : (slot + 1) * self.KEY] = key
         return slot
 
-    def _read(self, slot: int) -> memoryview:
-        word, moments = slot * self._slot_words, len(self.limits)
-        word += 1 + moments * self._words[word]
-        return self._words[word : word + moments]
+    def _words_of(self, slot: int) -> slice:
+        return slice(slot * len(self.limits), (slot + 1) * len(self.limits))
 
-    def _write(self, slot: int, full_at: Iterable[int]) -> None:
-        word = slot * self._slot_words
-        other = 1 - self._words[word]
-        for position, moment in enumerate(full_at, word + 1 + len(self.limits) * other):
-            self._words[position] = moment
-        self._words[word] = other
+    def _write(self, words: slice, full_at: Iterable[int]) -> None:
+        for word, moment in enumerate(full_at, words.start):
+            self._words[word] = moment

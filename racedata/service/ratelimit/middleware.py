@@ -28,10 +28,10 @@ class RateLimits:
         self.policy = ", ".join(
             f'"{limit.name}";q={limit.quota};w={limit.window}' for limit in store.limits
         )
-        self.header = ", ".join(f'"{limit.name}";r=%d;t=%d' for limit in store.limits)
-        # cached, because a client sends many requests
+        self.template = ", ".join(f'"{limit.name}";r=%d;t=%d' for limit in store.limits)
+        # Behind a proxy, this cache saves a tenth of a cached answer's CPU time.
         self.bucket_key = lru_cache(maxsize=4096)(
-            lambda peer, via: bucket_key(proxies.client(peer, via))
+            lambda peer, forwarded_for: bucket_key(proxies.client(peer, forwarded_for))
         )
 
     def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
@@ -41,8 +41,12 @@ class RateLimits:
 
     def count(self, req: falcon.Request, resp: falcon.Response, tokens: int = 1) -> None:
         """Takes tokens for the client. Raises HTTPTooManyRequests if it has too few."""
-        decision, headers = self.take(req.env, tokens)
-        resp.set_headers(headers)
+        # Only the end, which trusted proxies have written. Before it, a client can send anything of
+        # any length.
+        forwarded_for = req.env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
+        key = self.bucket_key(req.env.get("REMOTE_ADDR", ""), forwarded_for)
+        decision = self.store.take(key, tokens)
+        resp.set_headers(self.headers(decision))
         if limit := decision.refused_by:
             raise falcon.HTTPTooManyRequests(
                 description=f"The {limit.name} limit of {limit.quota} requests in "
@@ -51,19 +55,11 @@ class RateLimits:
                 retry_after=whole_seconds(decision.wait),
             )
 
-    def take(self, env: dict[str, Any], tokens: int = 1) -> tuple[Decision, list[tuple[str, str]]]:
-        """Takes tokens for the client, if it has them. Returns the RateLimit headers too."""
-        # Only the end, which trusted proxies have written. Before it, a client can send anything of
-        # any length.
-        via = env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
-        decision = self.store.take(self.bucket_key(env.get("REMOTE_ADDR", ""), via), tokens)
+    def headers(self, decision: Decision) -> list[tuple[str, str]]:
         values: list[int] = []
         for tokens, fill_time in zip(decision.remaining, decision.reset):
             values += tokens, whole_seconds(fill_time)
-        return decision, [
-            ("ratelimit-policy", self.policy),
-            ("ratelimit", self.header % tuple(values)),
-        ]
+        return [("ratelimit-policy", self.policy), ("ratelimit", self.template % tuple(values))]
 
 
 def is_from_proxy(env: dict[str, Any], proxies: TrustedProxies) -> bool:

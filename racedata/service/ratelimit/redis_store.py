@@ -1,14 +1,15 @@
 """The limit store for several machines: buckets in Redis or Valkey, with a fallback for outages.
 
-Imported only if the settings name one, because the `redis` package is an extra.
+Imported only if the settings name one, because the `redis` package is an extra. A Redis that is
+slow, stopped, restarted or full delays or fails no request; it is the operator's own, so it is not
+expected to lie.
 """
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 import redis
 from redis.backoff import NoBackoff
@@ -51,31 +52,20 @@ SCRIPT = """
 class RedisStore:
     """The buckets in a Redis or Valkey at `url`, which any number of machines may share.
 
-    One call of SCRIPT per request. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage
-    begins: `fallback` decides, and one request per RETRY seconds tries Redis again. A fast answer
-    ends the outage. Both are logged once.
+    One call of SCRIPT per request. Connecting and the reply may each take TIMEOUT; only resolving a
+    host name may take longer. If a call fails, or if SLOW_ANSWERS in a row are slow, an outage
+    begins: `fallback` decides, and one request at a time tries Redis again, RETRY seconds after the
+    last attempt. A fast answer ends the outage. Both are logged once.
 
     `url` has the form that `redis.Redis.from_url` accepts, and its options. `clock` returns
     seconds. Raises ValueError if `url` cannot be used.
-
-    Calls run in threads of their own. The timeouts of redis-py are per read, so a server that sends
-    one byte at a time could hold a request for minutes. Here a request waits for TIMEOUT, then
-    closes the connections and goes on. This holds for redis-py's own parser. If `hiredis` is
-    installed, redis-py uses that instead, which allocates any array that a reply announces, and
-    stops all threads meanwhile.
     """
 
-    # seconds for a call, connecting included; less would take a busy machine for an outage
-    TIMEOUT = 0.4
-    THREADS = 4  # as many as a gunicorn worker has (server.py)
+    TIMEOUT = 0.4  # seconds; less would take a busy machine for an outage
     SLOW = 0.15  # seconds after which an answer is slow
     # in a row that begin an outage; more than a worker has threads, which one pause may all delay
     SLOW_ANSWERS = 5
     RETRY = 1  # seconds between attempts during an outage
-    # Bytes per read; a reply has less. Small, because it limits what a server can send before
-    # TIMEOUT: four calls at once took 40 MB at most, and 240 MB with the default of redis-py
-    # (measured with an endless reply on localhost).
-    READ_SIZE = 128
 
     def __init__(
         self,
@@ -91,8 +81,7 @@ class RedisStore:
                 protocol=2,  # every server supports it, and sends only replies
                 socket_timeout=self.TIMEOUT,
                 socket_connect_timeout=self.TIMEOUT,
-                socket_read_size=self.READ_SIZE,
-                retry=Retry(NoBackoff(), 0),  # the retries of redis-py do not respect TIMEOUT
+                retry=Retry(NoBackoff(), 0),  # a retry would wait for another TIMEOUT
             )
             # This does not connect, but fails now if the URL has an unknown option. Otherwise each
             # request would fail.
@@ -105,10 +94,9 @@ class RedisStore:
                 "rediss://host (with TLS) or unix:///path?db=0, "
                 "with options of the redis package only"
             ) from None
-        # It starts threads only when they are needed, and so after the workers are forked.
-        self._executor = ThreadPoolExecutor(self.THREADS, thread_name_prefix="limit-store")
         self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
-        self._retry_at: float | None = None  # during an outage, a moment of `clock`
+        # during an outage, a moment of `clock`; infinity while a request tries Redis again
+        self._retry_at: float | None = None
         self._lock = threading.Lock()  # of `_retry_at`
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
@@ -119,61 +107,43 @@ class RedisStore:
         began = self.clock()
         try:
             now, *full_at = self._run_script(client, tokens)
-        # Not only RedisError: redis-py raises TypeError, ValueError or RecursionError for replies
-        # that make no sense.
-        except Exception as error:
+        except Exception as error:  # whatever it is, the request is answered
             self._begin_outage(f"{type(error).__name__}: {error}")
-            # This ends the calls that still wait. A connection may fail to close while its thread
-            # uses it; then the next attempt tries again.
-            with suppress(Exception):
-                self._redis.connection_pool.disconnect()
             return self.fallback.take(client, tokens)
-        if self.clock() - began >= self.SLOW:
-            self._slow_answers += 1
-            if self._slow_answers >= self.SLOW_ANSWERS:
-                self._begin_outage(
-                    f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
-                )
-        else:
+        if self.clock() - began < self.SLOW:
             self._slow_answers = 0
             if outage:
                 self._end_outage()
+        else:
+            self._slow_answers += 1
+            if self._retry_at is not None or self._slow_answers >= self.SLOW_ANSWERS:
+                self._begin_outage(
+                    f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
+                )
         return take(self.limits, full_at, now, tokens)[0]
 
     def _run_script(self, client: bytes, tokens: int) -> list[int]:
-        """The reply of SCRIPT. Raises any Exception, or TimeoutError after TIMEOUT."""
+        """The reply of SCRIPT: the time, and the moments before this request."""
         arguments = [
             str(number) for limit in self.limits for number in (limit.cost(tokens), limit.capacity)
         ]
-        call = self._executor.submit(self._redis.eval, SCRIPT, 1, b"racedata:" + client, *arguments)
-        try:
-            reply = call.result(self.TIMEOUT)
-        except TimeoutError:
-            call.cancel()  # if it has not begun, because all threads wait
-            raise TimeoutError(f"no answer within {self.TIMEOUT} s") from None
-        if not isinstance(reply, list) or [type(item) for item in reply] != [int] * (
-            1 + len(self.limits)
-        ):
-            raise redis.InvalidResponse(
-                f"the reply is not a list of {1 + len(self.limits)} integers"
-            )
+        reply: list[int] = self._redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)
         return reply
 
     def _retry_is_due(self) -> bool:
-        """Whether this thread should try Redis: in an outage, only one per RETRY seconds."""
+        """Whether this thread should try Redis."""
         with self._lock:
             if self._retry_at is None:  # another thread has just ended the outage
                 return True
             if self.clock() < self._retry_at:
                 return False
-            self._retry_at = self.clock() + self.RETRY
+            self._retry_at = math.inf
             return True
 
     def _begin_outage(self, reason: str) -> None:
+        """Begins an outage, or prolongs it."""
         with self._lock:
             if self._retry_at is None:
-                # One line of limited length, because the reason may contain what Redis has sent.
-                reason = " ".join(reason.split())[:200]
                 log.warning("limit store unavailable, each machine counts on its own: %s", reason)
             self._retry_at = self.clock() + self.RETRY
 

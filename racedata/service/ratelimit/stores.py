@@ -1,4 +1,7 @@
-"""The interface of a limit store, and the choice of one by the settings."""
+"""The interface of a limit store, and the choice of one by the settings.
+
+The middleware knows only the interface.
+"""
 
 import shlex
 import sys
