@@ -70,8 +70,8 @@ def test_systemd_finds_no_mistake_in_the_unit_for_a_home(tmp_path):
 def test_the_unit_for_a_home_runs_what_pipx_installs_and_serves_the_network():
     unit = options(HOME, "Service")
     assert unit["ExecStart"] == "%h/.local/bin/racedata serve --follow"
-    environ = dict(word.split("=") for word in unit["Environment"].split())
-    assert environ == {"HOST": "0.0.0.0", "RACEDATA_SOURCE": "f1db"}
+    environ = dict(word.split("=") for word in shlex.split(unit["Environment"]))
+    assert environ == {"HOST": "0.0.0.0", "RACEDATA_SOURCE": "tracinginsights f1db"}
 
 
 def test_the_lines_for_a_home_install_the_unit_and_turn_the_rate_limits_off(tmp_path):
