@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.kinds import KINDS
+from racedata.loader.addition import filled_apart
 from racedata.loader.corrections import CORRECTIONS, corrected
 from racedata.loader.differences import (
     GROUPS,
@@ -27,7 +28,6 @@ from racedata.loader.differences import (
 from racedata.loader.errors import Progress, listed
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
-from racedata.loader.merge import filled_apart
 from racedata.loader.sources import second_opinion
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value

@@ -15,13 +15,14 @@ from racedata.database import (
     write_checksum,
 )
 from racedata.kinds import KINDS
+from racedata.loader.addition import Addition, filled_apart
 from racedata.loader.corrections import (
     apply_corrections,
     corrected,
     store_corrections,
 )
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.merge import Addition, filled_apart, merge
+from racedata.loader.merge import merge
 from racedata.loader.report import (
     contribution,
     contributions,

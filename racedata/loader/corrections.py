@@ -309,7 +309,7 @@ def id_of(db: sqlite3.Connection, column: str, text: str) -> int | None:
 
 
 def merge_corrections(db: sqlite3.Connection) -> None:
-    """Replaces the corrections of the parts in `ids.parts`, whose records merge.py has replaced."""
+    """Replaces the corrections of the parts in `ids.parts`, whose records a merge has replaced."""
     db.execute(
         f"""DELETE FROM stage.corrections
             WHERE raceId NOT IN (SELECT raceId FROM stage.races)
@@ -328,7 +328,7 @@ def merge_corrections(db: sqlite3.Connection) -> None:
 def merge_corrections_of_list(
     db: sqlite3.Connection, table: str, key: Value, id: int, columns: Collection[str]
 ) -> None:
-    """Replaces the corrections of columns that merge.py has taken for the row with this id."""
+    """Replaces the corrections of columns that a merge has set in the row with this id."""
     bound = ", ".join("?" * len(columns))
     of_row = f"tableName = ? AND key = ? COLLATE NOCASE AND columnName IN ({bound})"
     values = (table, key, *columns)

@@ -22,12 +22,12 @@ from racedata.database import (
     is_newer,
     is_older,
 )
+from racedata.loader.addition import Addition
 from racedata.loader.build import Report, build
 from racedata.loader.copies import take
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
-from racedata.loader.merge import Addition
 from racedata.loader.notes import copied_from, note_copied
 from racedata.loader.program import add_database_argument, run
 from racedata.loader.replacement import copy_attributes, replaced_file, replacement

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from racedata.database import is_older
 from racedata.loader import values
+from racedata.loader.addition import Addition
 from racedata.loader.build import build
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.copies import Copy, take
@@ -26,7 +27,6 @@ from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_
 from racedata.loader.files.download import without_query
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
 from racedata.loader.load import load_or_rebuild
-from racedata.loader.merge import Addition
 from racedata.loader.notes import lacked_races, note_asked, note_copied, note_facts
 from racedata.loader.processes import Sleep
 from racedata.loader.program import add_database_argument, fault_text, run, say

@@ -1,6 +1,6 @@
 """Copies the rows that a merge takes from the `addition` to the `stage`, with the ids of the stage.
 
-merge.py decides which parts are taken, and notes them in `ids.parts`: kinds of records of races.
+parts.py decides which parts are taken, and notes them in `ids.parts`: kinds of records of races.
 The tables in `ids` map ids in the addition (`added`) to ids in the stage (`id`).
 """
 
@@ -25,6 +25,8 @@ def create_ids(db: sqlite3.Connection) -> None:
         """CREATE TABLE ids.parts (
                kind TEXT, added INTEGER, id INTEGER, PRIMARY KEY (kind, added))"""
     )
+    # the races whose sessions are not taken, whatever the rule says
+    db.execute("CREATE TABLE ids.without_sessions (added INTEGER PRIMARY KEY)")
     # A driver has one fastest lap in a race, but may have two results: shared cars. The number and
     # the place are those of the car.
     db.execute(
