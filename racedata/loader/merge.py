@@ -400,7 +400,8 @@ class Merge:
 
     def entrants(self, kind: str, schema: str, race: int) -> int:
         """How many drivers or constructors have records of a kind in a race."""
-        entrant = "constructorId" if kind == "constructor_standings" else "driverId"
+        table = BY_NAME[KINDS[kind].table or kind]
+        entrant = "driverId" if "driverId" in table.names else "constructorId"
         rows = f"(SELECT raceId, {entrant} FROM {of_kind(kind, schema)})"
         (count,) = self.db.execute(
             f"SELECT count(DISTINCT {entrant}) FROM {rows} WHERE raceId = ?", (race,)
