@@ -118,14 +118,17 @@ FORMS: Mapping[Callable[[str], Value | None], str] = {
 # Other spellings that clients use: of a name, or of a name with its value.
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("sprint/qualifying", "sprint/shootout", "sprintshootout", "sprint-qualifying"),
+        (
+            "sprint/qualifying",
+            "sprint/shootout",
+            "sprint-qualifying",
+            "sprint-shootout",
+            "sprintshootout",
+        ),
         ("sprintqualifying",),
     ),
     **{f"fp{number}": ("practice", str(number)) for number in (1, 2, 3)},
 }
-# Endpoints that are not filters. A value after them, which could be an id, is refused with a
-# message of its own.
-WITHOUT_VALUE = ("races", "seasons", "corrections")
 
 
 class Grammar:
@@ -162,7 +165,8 @@ class Grammar:
         filters: dict[str, Value] = {}
         without_value = None
         for name, text in zip(segments[::2], segments[1::2]):
-            if name in WITHOUT_VALUE and parse_id(text):
+            # Such a value could be an id, so the message says that this endpoint takes none.
+            if name in self.endpoints and name not in FILTERS and parse_id(text):
                 without_value = name
                 continue
             parse = FILTERS.get(name)

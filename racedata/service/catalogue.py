@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
 
+from racedata.kinds import KINDS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.queries import Filters
 from racedata.service.serializers import Json
 from racedata.service.snapshot import Snapshot
 
-STANDINGS = ("driver_standings", "constructor_standings")
+STANDINGS = [kind.name for kind in KINDS.values() if "StandingsTable" in kind.lists]
 
 
 class NoLastRound(LookupError):

@@ -285,7 +285,8 @@ class Settings:
     @property
     def rate_limits(self) -> list[Limit]:
         """The rate limits that are not off."""
-        return [limit for limit in (self.burst_limit, self.sustained_limit) if limit]
+        values = (getattr(self, each.name) for each in fields(self))
+        return [value for value in values if isinstance(value, Limit)]
 
     def values_that_affect(self, *answers: Answers) -> list[Any]:
         """The values of the settings that affect one of these."""

@@ -10,7 +10,9 @@ from support.answers import Description, client, links_of, settings_of
 from racedata.database import OpenFile
 from racedata.service.app import create_app
 from racedata.service.download import FilePart
+from racedata.service.ratelimit.stores import store_for
 from racedata.service.reload import ReloadingApp
+from racedata.service.snapshot import Snapshot
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +64,20 @@ def test_the_description_and_the_page_have_another_etag_if_the_database_is_offer
 def test_answers_are_as_described(offering, headers, status):
     answer = offering.get("/racedata.db", headers=headers, status=status)
     Description(offering).hold(answer, "/racedata.db")
+
+
+def test_a_refusal_says_as_how_many_requests_a_download_counts(sample_database):
+    settings = settings_of(download="on", burst_limit="off", sustained_limit="8/day")
+    data = Snapshot.read(sample_database)
+    app = webtest.TestApp(create_app(settings, data, store_for(settings)))
+    for _ in range(4):
+        app.get("/racedata.db", status=200)
+    refusal = "The sustained limit of 8 requests in 86400 s is reached; this request "
+    detail = app.get("/racedata.db", status=429).json["detail"]
+    assert detail.startswith(f"{refusal}counts as 2 requests, and succeeds after ")
+    headers = {"Range": "bytes=0-99"}
+    detail = app.get("/racedata.db", headers=headers, status=429).json["detail"]
+    assert detail.startswith(f"{refusal}succeeds after ")
 
 
 def test_the_file_is_as_long_as_the_answer_says(sample_database, offering):

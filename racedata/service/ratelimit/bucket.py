@@ -21,12 +21,16 @@ class Limit:
         self.interval = -(-window * 1_000_000 // quota)
         self.capacity = self.interval * quota
 
-    def cost(self, tokens: int) -> int:
-        """The interval of a request that counts as so many: at most a quarter of the quota.
+    def capped(self, tokens: int) -> int:
+        """The tokens that a request takes: at most a quarter of the quota.
 
         So a client with a full bucket may always send it.
         """
-        return self.interval * min(tokens, -(-self.quota // 4))
+        return min(tokens, -(-self.quota // 4))
+
+    def cost(self, tokens: int) -> int:
+        """By how much a request that takes so many tokens moves the moment."""
+        return self.interval * self.capped(tokens)
 
     def __repr__(self) -> str:
         """`burst 4/1`."""

@@ -48,11 +48,12 @@ class RateLimits:
         decision = self.store.take(key, tokens)
         resp.set_headers(self.headers(decision))
         if limit := decision.refused_by:
+            count, wait = limit.capped(tokens), whole_seconds(decision.wait)
+            cost = f"counts as {count} requests, and " if count > 1 else ""
             raise falcon.HTTPTooManyRequests(
                 description=f"The {limit.name} limit of {limit.quota} requests in "
-                f"{limit.window} s is reached; "
-                f"this request succeeds after {whole_seconds(decision.wait)} s.",
-                retry_after=whole_seconds(decision.wait),
+                f"{limit.window} s is reached; this request {cost}succeeds after {wait} s.",
+                retry_after=wait,
             )
 
     def headers(self, decision: Decision) -> list[tuple[str, str]]:
