@@ -18,7 +18,7 @@ from racedata import __version__
 from racedata.service import download, errors, interface, latest, openapi, page, season
 from racedata.service.about import Document, Health
 from racedata.service.addresses import ICS, Grammar
-from racedata.service.caching import Cache, Validators
+from racedata.service.caching import Cache, CachedAnswers, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.middleware import RateLimits
@@ -96,7 +96,8 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     # The rate limits come first, so that requests which the others answer or refuse count too.
     app = App(middleware=[*([limits] if limits else []), Cors(), parser])
 
-    endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
+    answers = CachedAnswers(validators, cache)
+    endpoints = [endpoint(data, catalogue, settings, answers) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
     app.add_route("/healthz", Health(data, settings))
@@ -120,7 +121,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     )
     docs = interface.html(settings, data, catalogue, ask.endpoints)
     app.add_route("/docs", Document(html_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
-    pages = season.SeasonPages(catalogue, settings, ask, html_validators({}), cache)
+    pages = season.SeasonPages(catalogue, settings, ask, CachedAnswers(html_validators({}), cache))
     app.add_sink(parser.not_found)
     # before the other sink: falcon tries the last one first
     app.add_sink(pages.respond, pages.prefix)

@@ -9,6 +9,7 @@ import re
 import threading
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from datetime import datetime
 from email.utils import format_datetime
 from functools import lru_cache
@@ -16,9 +17,6 @@ from typing import Any, NamedTuple
 
 import falcon
 
-from racedata.service.request import ParsedRequest
-
-Key = tuple[str, str, str, int, int, tuple[str, ...]]
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
 # the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
@@ -41,10 +39,10 @@ CODING = re.compile(
 
 
 class Body(NamedTuple):
-    """The body of an answer; `total` counts all matching records, on all pages."""
+    """The body of an answer, and the header that depends on it."""
 
-    content: bytes
-    total: int
+    content: bytes  # as `compressed` returns it
+    total: int | None = None  # X-Total-Count; None: the answer has no such header
 
 
 class Validators:
@@ -102,21 +100,18 @@ class Cache:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.size = 0  # bytes
-        self._bodies: OrderedDict[Key, Body] = OrderedDict()  # in the order of their last use
+        self._bodies: OrderedDict[Hashable, Body] = OrderedDict()  # in the order of their last use
         self._lock = threading.Lock()
 
-    def find(self, request: ParsedRequest) -> Body | None:
-        """The cached body; None if there is none."""
-        key = key_of(request)
+    def find(self, key: Hashable) -> Body | None:
+        """The cached body; None if the cache has none."""
         with self._lock:
             body = self._bodies.get(key)
             if body is not None:
                 self._bodies.move_to_end(key)
             return body
 
-    def put(self, request: ParsedRequest, body: Body) -> None:
-        """Caches a body whose content `compressed` returned."""
-        key = key_of(request)
+    def put(self, key: Hashable, body: Body) -> None:
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
@@ -124,6 +119,35 @@ class Cache:
             while self.size > self.capacity:
                 oldest, body = self._bodies.popitem(last=False)
                 self.size -= size_of(oldest, body)
+
+
+class CachedAnswers:
+    """Answers requests from the cache, with the validators of the database."""
+
+    def __init__(self, validators: Validators, cache: Cache) -> None:
+        self.validators = validators
+        self.cache = cache
+
+    def respond(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        content_type: str,
+        key: Hashable,
+        make: Callable[[], Body],
+    ) -> None:
+        """Answers 304, or 200 with the body that is cached under `key`, or that `make` makes."""
+        if self.validators.match(req.env):
+            self.validators.send_not_modified(resp)
+            return
+        body = self.cache.find(key)
+        if body is None:
+            body = make()
+            self.cache.put(key, body)
+        if body.total is not None:
+            resp.set_header("x-total-count", str(body.total))
+        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
+        self.validators.send(resp, content, content_type)
 
 
 def compressed(body: bytes) -> bytes:
@@ -158,18 +182,6 @@ def prefers_gzip(field: str) -> bool:
     return gzip > 0 and gzip >= weights.get("identity", others)
 
 
-def key_of(request: ParsedRequest) -> Key:
-    """The cache key of a request. Its path and ending identify the whole address."""
-    address, limit, offset, base_url, sessions = request
-    return base_url, address.path, address.ending, limit, offset, sessions
-
-
-def size_of(key: Key, body: Body) -> int:
-    base_url, path, _, _, offset, _ = key
-    return (
-        len(base_url)
-        + len(path)
-        + offset.bit_length() // 8
-        + int(len(body.content) * FRAGMENTATION)
-        + ENTRY_BYTES
-    )
+def size_of(key: Hashable, body: Body) -> int:
+    """The memory that an entry takes, in bytes."""
+    return len(repr(key)) + int(len(body.content) * FRAGMENTATION) + ENTRY_BYTES

@@ -177,8 +177,9 @@ class Catalogue:
             return filters
         if "season" not in filters:
             return {**filters, "final": 1}  # D12
+        others = {name: value for name, value in filters.items() if name != "season"}
         latest = self.latest_with[table].get(int(filters["season"]))
-        return None if latest is None else {**filters, "race": latest}
+        return None if latest is None else {**others, "race": latest}
 
 
 def is_calendar(address: Address) -> bool:

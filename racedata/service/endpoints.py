@@ -7,12 +7,11 @@ serializers.py.
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
 
-from racedata.service import calendars, queries, serializers
+from racedata.service import queries, serializers
 from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Catalogue, Selection
 from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
@@ -93,10 +92,6 @@ class Races(Endpoint):
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 
-    @cached_property
-    def calendar_writer(self) -> calendars.Calendars:
-        return calendars.Calendars(self.data, self.catalogue, self.settings.series)
-
     def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
         address, filters = request.address, selection.filters
         if (
@@ -124,13 +119,6 @@ class Races(Endpoint):
 
     def page_of_ids(self, ids: Sequence[int], limit: int, offset: int) -> TotalAndPage:
         return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
-
-    def write(
-        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
-    ) -> bytes:
-        if request.address.ending == ICS:
-            return self.calendar_writer.write(objects, request.address, request.sessions)
-        return super().write(request, selection, total, objects)
 
 
 class Entrants(Endpoint):
@@ -198,7 +186,20 @@ class Drivers(Entrants):
         return self.catalogue.drivers
 
 
-class RaceRecords(Endpoint):
+class RecordEndpoint(Endpoint):
+    """An endpoint whose records are the rows of one table. The table says its name and filters."""
+
+    record_table: ClassVar[RecordTable]
+
+    def __init_subclass__(cls) -> None:
+        if table := vars(cls).get("record_table"):
+            cls.name = table.kind.endpoint
+            cls.key = table.kind.key
+            # Without a season, a page would have to count these records in every race.
+            cls.rules = Rules(table.filters, needs_season=table.kind.is_numbered_by_race)
+
+
+class RaceRecords(RecordEndpoint):
     """Records that belong to races: `Races` has the races of a page, each with its records.
 
     A driver may have two rows in a race, but each race is in `Races` once (D23).
@@ -206,7 +207,6 @@ class RaceRecords(Endpoint):
 
     table, objects = "RaceTable", "Races"
     container = "Race"
-    record_table: ClassVar[RecordTable]
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         total, rows = self.record_table.page(self.data, filters, limit, offset)
@@ -250,8 +250,6 @@ class Results(Classification):
 
     summary = "Race results"
     record_table = queries.RESULTS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     time_formats = serializers.RACE_TIMES
 
 
@@ -260,8 +258,6 @@ class Qualifying(RaceRecords):
 
     summary = "Qualifying results"
     record_table = queries.QUALIFYING
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     schema = "QualifyingResult"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -277,8 +273,6 @@ class Sprint(Classification):
 
     summary = "Sprint results"
     record_table = queries.SPRINT
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     time_formats = serializers.SPRINT_TIMES
 
 
@@ -287,8 +281,6 @@ class SprintQualifying(Qualifying):
 
     summary = "Sprint qualifying results (in 2023: sprint shootout)"
     record_table = queries.SPRINT_QUALIFYING
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
 
 
 class Practice(RaceRecords):
@@ -296,8 +288,6 @@ class Practice(RaceRecords):
 
     summary = "Practice results"
     record_table = queries.PRACTICE
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     schema = "PracticeResult"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -313,8 +303,6 @@ class Laps(RaceRecords):
 
     summary = "Lap timings"
     record_table = queries.LAPS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters, needs_season=True)
     schema = "Lap"
     not_echoed = frozenset({"laps"})
 
@@ -327,20 +315,17 @@ class PitStops(RaceRecords):
 
     summary = "Pit stops"
     record_table = queries.PITSTOPS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters, needs_season=True)
     schema = "PitStop"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
         return [serializers.pit_stop(row, self.catalogue.drivers) for row in rows]
 
 
-class Standings(Endpoint):
+class Standings(RecordEndpoint):
     """Standings in a championship: one list per season, or the one after a round."""
 
     table, objects = "StandingsTable", "StandingsLists"
     container = "StandingsList"
-    record_table: ClassVar[RecordTable]
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         lists = self.catalogue.standings_filters(self.record_table.name, filters)
@@ -374,8 +359,6 @@ class DriverStandings(Standings):
 
     summary = "Driver standings"
     record_table = queries.DRIVER_STANDINGS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(frozenset(record_table.filter_columns))
     schema = "DriverStanding"
 
     def record(self, row: Row) -> Json:
@@ -390,8 +373,6 @@ class ConstructorStandings(Standings):
 
     summary = "Constructor standings"
     record_table = queries.CONSTRUCTOR_STANDINGS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(frozenset(record_table.filter_columns))
     schema = "ConstructorStanding"
 
     def record(self, row: Row) -> Json:

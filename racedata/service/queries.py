@@ -54,9 +54,7 @@ class Where:
         if "final" in filters:
             self.add("final = 1", [])
         calendar = Where()
-        if "race" not in filters:
-            calendar.equal({"season": "year"}, filters)
-        calendar.equal({"circuits": "circuitId"}, filters)
+        calendar.equal(CALENDAR_COLUMNS, filters)
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 
@@ -77,6 +75,7 @@ class RecordTable:
     select: str = "*"  # the columns that answers need
     # Filters that compare columns of `results` instead: of the row with the same race and driver.
     result_filters: Collection[str] = ()
+    race_filters: Collection[str] = ("circuits",)  # filters that compare columns of `races`
 
     @property
     def name(self) -> str:
@@ -84,8 +83,8 @@ class RecordTable:
 
     @property
     def filters(self) -> frozenset[str]:
-        """All filters that these rows accept."""
-        return frozenset({"circuits", *self.filter_columns, *self.result_filters})
+        """The filters of the table itself, of `results` and of `races`, such as `circuits`."""
+        return frozenset({*self.filter_columns, *self.result_filters, *self.race_filters})
 
     def where(self, filters: Filters) -> Where:
         where = Where()
@@ -193,11 +192,14 @@ PITSTOPS = RecordTable(
     result_filters=RESULT_COLUMNS,
 )
 DRIVER_STANDINGS = RecordTable(
-    KINDS["driver_standings"], {"drivers": "driverId", "driverstandings": "positionText"}
+    KINDS["driver_standings"],
+    {"drivers": "driverId", "driverstandings": "positionText"},
+    race_filters=(),
 )
 CONSTRUCTOR_STANDINGS = RecordTable(
     KINDS["constructor_standings"],
     {"constructors": "constructorId", "constructorstandings": "positionText"},
+    race_filters=(),
 )
 
 

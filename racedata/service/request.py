@@ -5,7 +5,7 @@ database does not belong here: whether a season or driver exists does not matter
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -44,6 +44,11 @@ class ParsedRequest(NamedTuple):
     # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
     base_url: str
     sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
+
+    @property
+    def key(self) -> Hashable:
+        """Identifies the request: the path and the ending stand for the whole address."""
+        return self.address.path, self.address.ending, *self[1:]
 
 
 class RequestParser:

@@ -10,8 +10,7 @@ from html import escape
 import falcon
 
 from racedata.service import page
-from racedata.service.addresses import Address
-from racedata.service.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
+from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, place_of
 from racedata.service.latest import (
     ALL,
@@ -24,7 +23,6 @@ from racedata.service.latest import (
     time_element,
     time_or_status,
 )
-from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 
@@ -47,10 +45,11 @@ class SeasonPages:
         catalogue: Catalogue,
         settings: Settings,
         ask: Ask,
-        validators: Validators,
-        cache: Cache,
+        answers: CachedAnswers,
     ) -> None:
-        self.settings, self.ask, self.validators, self.cache = settings, ask, validators, cache
+        self.settings = settings
+        self.ask = ask
+        self.answers = answers
         self.prefix = re.compile(
             f"/{settings.season_pages}(?P<season>[1-9][0-9]{{3}})(?:/(?P<round>[1-9][0-9]{{0,17}}))?\\Z"
         )
@@ -66,17 +65,12 @@ class SeasonPages:
         if req.method == "OPTIONS":
             return
         resp.set_headers(page.HEADERS)
-        if self.validators.match(req.env):
-            self.validators.send_not_modified(resp)
-            return
-        key = ParsedRequest(Address(f"{year}/{number}", "", ending=".html"), 0, 0, "")
-        body = self.cache.find(key)
-        if body is None:
+
+        def make() -> Body:
             html = self.race_page(year, number) if number else self.season_page(year)
-            body = Body(compressed(html.encode()), 0)
-            self.cache.put(key, body)
-        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
-        self.validators.send(resp, content, page.CONTENT_TYPE)
+            return Body(compressed(html.encode()))
+
+        self.answers.respond(req, resp, page.CONTENT_TYPE, (year, number), make)
 
     def fault(self, season: int, round: int) -> str:
         """What is not loaded, in words; empty if there is a page. Round 0 is the whole season."""
