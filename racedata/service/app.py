@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 import falcon
 
 from racedata import __version__
-from racedata.service import download, errors, interface, latest, openapi, page, season
+from racedata.service import download, errors, html, interface, openapi, page, season
 from racedata.service.about import Document, Health
 from racedata.service.addresses import ICS, Grammar
+from racedata.service.ask import Ask
 from racedata.service.caching import Cache, CachedAnswers, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
@@ -27,6 +28,7 @@ from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, RequestParser
 from racedata.service.settings import DEFAULT_LIMIT, Answers, Settings
 from racedata.service.snapshot import Snapshot
+from racedata.service.sources import RefreshNotes
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -100,28 +102,28 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     endpoints = [endpoint(data, catalogue, settings, answers) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
-    app.add_route("/healthz", Health(data, settings))
+    notes = RefreshNotes(data.path)
+    app.add_route("/healthz", Health(data, notes, settings))
     described = validators_of(
         settings, data, "every answer", "the description", max_age=settings.max_age
     )
     document = openapi.document(settings, data, endpoints, grammar)
     app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
     if settings.download:
-        proxies = settings.trusted_proxies
-        app.add_route(download.PATH, download.Download(data, validators, limits, proxies))
-
-    ask = latest.Ask(endpoints, grammar)
+        file = download.Download(data, validators, limits, settings.trusted_proxies)
+        app.add_route(download.PATH, file)
 
     def html_validators(times: page.RefreshTimes) -> Validators:
         answers: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
         return validators_of(settings, data, *answers, max_age=0, refresh_times=times)
 
-    app.add_route(
-        "/", page.HomePage(data, page.html(settings, data, catalogue, ask), html_validators)
-    )
+    ask = Ask(data, catalogue, endpoints, grammar)
+    home = page.html(settings, data, catalogue, ask)
+    app.add_route("/", page.HomePage(data, notes, home, html_validators))
     docs = interface.html(settings, data, catalogue, ask.endpoints)
-    app.add_route("/docs", Document(html_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
-    pages = season.SeasonPages(catalogue, settings, ask, CachedAnswers(html_validators({}), cache))
+    app.add_route("/docs", Document(html_validators({}), docs, html.CONTENT_TYPE, html.HEADERS))
+    html_answers = CachedAnswers(html_validators({}), cache)
+    pages = season.SeasonPages(catalogue, settings, ask, html_answers)
     app.add_sink(parser.not_found)
     # before the other sink: falcon tries the last one first
     app.add_sink(pages.respond, pages.prefix)

@@ -17,7 +17,8 @@ from racedata.kinds import SESSION_GROUPS, SESSIONS, Session
 from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue, full_name, place_of, without_accents
 from racedata.service.serializers import Json
-from racedata.service.snapshot import Snapshot, public_name
+from racedata.service.snapshot import Snapshot
+from racedata.service.sources import public_name
 
 CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar

@@ -1,14 +1,11 @@
 """The database as a file: `/racedata.db`, with conditional requests and ranges (RFC 9110, 13, 14).
 
 It is the file that all answers are from, even while another one replaces it. How its bytes get to
-a client is here too: from the file to the socket, in the kernel. What is in the file does not
-matter here.
+the socket is in filepart.py. What is in the file does not matter here.
 """
 
-import os
 import re
-import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 from urllib.parse import quote
@@ -17,6 +14,7 @@ import falcon
 
 from racedata.database import OpenFile
 from racedata.service.caching import Validators
+from racedata.service.filepart import FilePart
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits, is_from_proxy
 from racedata.service.snapshot import Snapshot
@@ -27,35 +25,6 @@ BYTES_PER_TOKEN = 1 << 18  # as much as the rate limits count as one request
 IN_NGINX = "/racedata-download"  # a location in deploy/nginx.conf
 
 Bounds = tuple[int, int]  # of a range: its first byte, and the one after its last
-
-
-class FilePart:
-    """The body of an answer: bytes of a file, which the worker sends without reading them."""
-
-    # How many bytes one client gets before others have their turn.
-    AT_ONCE = 1 << 17
-
-    def __init__(self, file: OpenFile, start: int, size: int) -> None:
-        self.file, self.start, self.size = file, start, size  # size: bytes that are left
-
-    def send(self, sock: socket.socket) -> None:
-        """Sends the next bytes to a socket. Raises OSError."""
-        sent = os.sendfile(
-            sock.fileno(), self.file.descriptor, self.start, min(self.size, self.AT_ONCE)
-        )
-        # Better a broken connection than a mixture of two files.
-        if not sent or self.file.has_changed():
-            raise OSError("a program has written to the file")
-        self.start, self.size = self.start + sent, self.size - sent
-
-    def __iter__(self) -> Iterator[bytes]:
-        """The bytes, for servers that do not know `send`."""
-        while self.size:
-            part = os.pread(self.file.descriptor, min(self.size, self.AT_ONCE), self.start)
-            if not part or self.file.has_changed():
-                raise OSError("a program has written to the file")
-            self.start, self.size = self.start + len(part), self.size - len(part)
-            yield part
 
 
 def not_offered(req: falcon.Request, resp: falcon.Response, **params: object) -> None:
@@ -80,7 +49,9 @@ class Download:
         limits: RateLimits | None,
         proxies: TrustedProxies,
     ) -> None:
-        self.data, self.limits, self.proxies = data, limits, proxies
+        self.data = data
+        self.limits = limits
+        self.proxies = proxies
         self.etag = falcon.ETag(data.checksum.hex())
         self.last_modified = validators.last_modified
         self.built_at = falcon.http_date_to_dt(self.last_modified)

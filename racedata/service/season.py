@@ -1,7 +1,7 @@
 """The HTML pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
 
-They are outside the base address and work without scripts. Like latest.py, they ask the endpoints,
-and so know neither SQL nor database ids.
+They are outside the base address and work without scripts. Their facts are answers of the endpoints
+(ask.py).
 """
 
 import re
@@ -9,14 +9,17 @@ from html import escape
 
 import falcon
 
-from racedata.service import page
+from racedata.service.ask import ALL, Ask
 from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, place_of
-from racedata.service.latest import (
-    ALL,
-    Ask,
+from racedata.service.html import (
+    CONTENT_TYPE,
+    HEADERS,
+    document,
     entrant,
+    in_zone,
     position,
+    provisional_note,
     sessions_table,
     start_of,
     table,
@@ -64,13 +67,13 @@ class SeasonPages:
             return
         if req.method == "OPTIONS":
             return
-        resp.set_headers(page.HEADERS)
+        resp.set_headers(HEADERS)
 
         def make() -> Body:
             html = self.race_page(year, number) if number else self.season_page(year)
             return Body(compressed(html.encode()))
 
-        self.answers.respond(req, resp, page.CONTENT_TYPE, (year, number), make)
+        self.answers.respond(req, resp, CONTENT_TYPE, (year, number), make)
 
     def fault(self, season: int, round: int) -> str:
         """What is not loaded, in words; empty if there is a page. Round 0 is the whole season."""
@@ -88,9 +91,11 @@ class SeasonPages:
         if "text/html" not in req.accept:
             raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(fault)))
         resp.status = falcon.HTTP_404
-        resp.set_headers(page.HEADERS)
-        resp.content_type = page.CONTENT_TYPE
-        way_back = f'<p><a href="../{season}">Season {season}</a></p>' * (season in self.rounds)
+        resp.set_headers(HEADERS)
+        resp.content_type = CONTENT_TYPE
+        way_back = ""
+        if season in self.rounds:
+            way_back = f'<p><a href="../{season}">Season {season}</a></p>'
         resp.text = self.page(int(round > 0), "Not found", f"<p>{fault}.</p>\n{way_back}")
 
     def season_page(self, season: int) -> str:
@@ -100,7 +105,7 @@ class SeasonPages:
         rows = (
             (
                 race["round"],
-                with_link(race),
+                link_to_race(race),
                 "<br>".join(entrant(each) for each in winners.get(race["round"], ())),
             )
             for race in self.ask(front, ALL)
@@ -124,10 +129,11 @@ for a calendar program.</p>
         before, after = neighbours(self.rounds[season], round)
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
-        show = page.in_zone if "time" in race else time_element
+        show = in_zone if "time" in race else time_element
         start = show(start_of(race))
         if results:
-            outcome = self.ask.provisional(race) + results_table(results[0]["Results"])
+            note = provisional_note(self.ask.provisional_source(race))
+            outcome = note + results_table(results[0]["Results"])
         else:
             outcome = "<p>No results are loaded.</p>" + sessions_table(race)
         return self.page(
@@ -167,13 +173,14 @@ for a calendar program.</p>
     def page(self, depth: int, title: str, body: str) -> str:
         """A whole page. `depth` counts the slashes in its address after the path of these pages."""
         root = "../" * (self.settings.season_pages.count("/") + depth) or "./"
-        return page.document(
+        return document(
             f"{title} - racedata",
             f'<p><a href="{root}">racedata</a></p>\n<h1>{escape(title)}</h1>\n{body}',
         )
 
 
 def results_table(results: list[Json]) -> str:
+    """The classification of a race, and what its letters mean."""
     winner = results[0].get("Time")
     rows = (
         (
@@ -192,7 +199,7 @@ def results_table(results: list[Json]) -> str:
     return f'<div id="race">{table("Result", heads, rows)}{note}</div>'
 
 
-def with_link(race: Json) -> str:
+def link_to_race(race: Json) -> str:
     """The name of a race as a link to its page, its date and its circuit."""
     page, circuit = f"{race['season']}/{race['round']}", escape(race["Circuit"]["circuitName"])
     day = time_element(race["date"])

@@ -285,7 +285,8 @@ def race_time(milliseconds: int, winner: int | None) -> str:
 def sprint_time(milliseconds: int, winner: int | None) -> str:
     """MM:SS.mmm, or H:MM:SS.mmm if it is an hour or more."""
     hours, minutes, seconds, thousandths = parts(milliseconds)
-    return f"{hours}:" * (hours > 0) + f"{minutes:02}:{seconds:02}.{thousandths:03}"
+    minutes_and_seconds = f"{minutes:02}:{seconds:02}.{thousandths:03}"
+    return f"{hours}:{minutes_and_seconds}" if hours else minutes_and_seconds
 
 
 def gap_time(milliseconds: int, winner: int | None) -> str:

@@ -170,8 +170,9 @@ def on_starting(server: Arbiter) -> None:
                 probe.bind((host, port))
         except OSError as error:
             reason = (error.strerror or "").partition(" (")[0]
-            hint = "; expected a free port, such as --port 8001" * (error.errno == EADDRINUSE)
-            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}{hint}")
+            if error.errno == EADDRINUSE:
+                reason += "; expected a free port, such as --port 8001"
+            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:

@@ -2,7 +2,7 @@
 
 It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and
 the response. It does not know which requests are slow (the application does), nor how the kernel
-sends a part of a file (download.py), nor gunicorn's settings (server.py).
+sends a part of a file (filepart.py), nor gunicorn's settings (server.py).
 """
 
 import os
@@ -23,7 +23,7 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
-from racedata.service.download import FilePart
+from racedata.service.filepart import FilePart
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
