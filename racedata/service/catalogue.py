@@ -42,20 +42,13 @@ class Catalogue:
     """The JSON objects that many answers use: by id, in the order of answers."""
 
     def __init__(self, data: Snapshot) -> None:
-        def by_id(table: str, id: str) -> dict[Any, Row]:
-            return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
-
-        circuits, constructors, drivers = (
-            by_id(table, id)
-            for table, id in [
-                ("circuits", "circuitId"),
-                ("constructors", "constructorId"),
-                ("drivers", "driverId"),
-            ]
-        )
+        circuits = rows_by_id(data, "circuits", "circuitId")
+        constructors = rows_by_id(data, "constructors", "constructorId")
+        drivers = rows_by_id(data, "drivers", "driverId")
         # Lists in answers are in the order of these dicts.
         self.seasons = {
-            year: serializers.season(row) for year, row in by_id("seasons", "year").items()
+            year: serializers.season(row)
+            for year, row in rows_by_id(data, "seasons", "year").items()
         }
         self.circuits = in_order(
             circuits, serializers.circuit, lambda row: row["circuitRef"].lower()
@@ -68,28 +61,16 @@ class Catalogue:
             serializers.driver,
             lambda row: (without_accents(row["surname"]), row["driverRef"].lower()),
         )
-        self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
+        self.statuses = {
+            id: row["status"] for id, row in rows_by_id(data, "status", "statusId").items()
+        }
         self.race_rows = {
             row["raceId"]: row for row in data.rows("SELECT * FROM races ORDER BY year, round")
         }
         self.races = {
             id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()
         }
-        sessions: dict[int, dict[str, Row]] = {id: {} for id in self.races}
-        for row in data.rows("SELECT * FROM sessions"):
-            sessions[row["raceId"]][row["session"]] = row
-        sprints = data.rows(
-            """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
-               UNION SELECT raceId FROM sprint_results"""
-        )
-        with_sprint = {id for (id,) in sprints}
-        self.calendar = {
-            id: {
-                **race,
-                **serializers.schedule(self.race_rows[id]["year"], sessions[id], id in with_sprint),
-            }
-            for id, race in self.races.items()
-        }
+        self.calendar = calendar_of(data, self.race_rows, self.races)
         self.race_order = {id: number for number, id in enumerate(self.races)}
         self.id_of_round = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
         # Ids in addresses are case-insensitive.
@@ -180,6 +161,32 @@ class Catalogue:
         others = {name: value for name, value in filters.items() if name != "season"}
         latest = self.latest_with[table].get(int(filters["season"]))
         return None if latest is None else {**others, "race": latest}
+
+
+def rows_by_id(data: Snapshot, table: str, id: str) -> dict[Any, Row]:
+    """The rows of a table by their column `id`, in its order."""
+    return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
+
+
+def calendar_of(
+    data: Snapshot, race_rows: Mapping[int, Row], races: Mapping[int, Json]
+) -> dict[int, Json]:
+    """The races with their sessions, by raceId."""
+    sessions: dict[int, dict[str, Row]] = {id: {} for id in races}
+    for row in data.rows("SELECT * FROM sessions"):
+        sessions[row["raceId"]][row["session"]] = row
+    sprints = data.rows(
+        """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
+           UNION SELECT raceId FROM sprint_results"""
+    )
+    with_sprint = {id for (id,) in sprints}
+    return {
+        id: {
+            **race,
+            **serializers.schedule(race_rows[id]["year"], sessions[id], id in with_sprint),
+        }
+        for id, race in races.items()
+    }
 
 
 def is_calendar(address: Address) -> bool:

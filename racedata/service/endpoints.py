@@ -235,11 +235,11 @@ class Classification(RaceRecords):
         return [
             serializers.result(
                 row,
-                catalogue.drivers,
-                catalogue.constructors,
-                catalogue.statuses,
-                format_time,
-                winner,
+                drivers=catalogue.drivers,
+                constructors=catalogue.constructors,
+                statuses=catalogue.statuses,
+                format_time=format_time,
+                winner=winner,
             )
             for row in rows
         ]

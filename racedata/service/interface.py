@@ -134,10 +134,8 @@ def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
     race = catalogue.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (catalogue.races[race][key] for key in ("season", "round", "Circuit"))
-    driver, constructor = (
-        catalogue.drivers[winner["driverId"]],
-        catalogue.constructors[winner["constructorId"]],
-    )
+    driver = catalogue.drivers[winner["driverId"]]
+    constructor = catalogue.constructors[winner["constructorId"]]
     return {
         "season": season,
         "round": round,

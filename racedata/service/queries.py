@@ -113,22 +113,35 @@ class RecordTable:
         if self.kind.is_numbered_by_race and "race" not in filters:
             return self.page_of_races(data, filters, limit, offset)
         where = self.where(filters)
-        # Without filters, or with only the race in a table that counts per race, the rows that
-        # match are numbered without gaps. So the last number is the total, and a page is a range of
-        # numbers. No row before the page is read: the last page of lap timings is as fast as the
-        # first.
-        is_numbered = where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
-        count = "ifnull(max(record), 0)" if is_numbered else "count(*)"
-        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
+        if self.is_numbered(where):
+            return self.page_of_numbered(data, where, limit, offset)
+        (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        if is_numbered:
-            where.add("record > ? AND record <= ?", (offset, offset + limit))
-            limit_clause = ""
-        else:
-            where.values += (limit, offset)
-            limit_clause = " LIMIT ? OFFSET ?"
-        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{limit_clause}"
+        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record LIMIT ? OFFSET ?"
+        return total, data.rows(sql, (*where.values, limit, offset))
+
+    def is_numbered(self, where: Where) -> bool:
+        """Whether the rows that match are numbered from 1 without gaps.
+
+        All rows of a table are, or all rows of a race if numbers restart in each race.
+        """
+        return where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
+
+    def page_of_numbered(
+        self, data: Snapshot, where: Where, limit: int, offset: int
+    ) -> tuple[int, list[Row]]:
+        """Like `page`, for rows that are numbered without gaps.
+
+        The last number is the total, and a page is a range of numbers. No row before the page is
+        read: the last page of lap timings is as fast as the first.
+        """
+        sql = f"SELECT ifnull(max(record), 0) FROM {self.name}{where}"
+        (total,) = data.row(sql, tuple(where.values))
+        if limit == 0 or offset >= total:
+            return total, []
+        where.add("record > ? AND record <= ?", (offset, offset + limit))
+        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record"
         return total, data.rows(sql, tuple(where.values))
 
     def page_of_races(

@@ -36,7 +36,7 @@ class ReloadingApp:
         # before reading, so that the next check finds a change during the read
         self._state = file_state(path)
         self.data = Snapshot.read(path)
-        self.app = self._application(self.data)
+        self.app = self.application_of(self.data)
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -45,9 +45,9 @@ class ReloadingApp:
 
     def watch(self) -> None:
         """Starts a thread that checks the file, so that no request waits for a new one."""
-        threading.Thread(target=self._check_forever, name="watch", daemon=True).start()
+        threading.Thread(target=self.check_forever, name="watch", daemon=True).start()
 
-    def _check_forever(self) -> None:
+    def check_forever(self) -> None:
         while True:
             time.sleep(self.INTERVAL)
             self.check()
@@ -60,7 +60,7 @@ class ReloadingApp:
         try:
             data = Snapshot.read(self.path)
             if data.checksum != self.data.checksum:  # else the same database, moved or copied
-                self.app, self.data = self._application(data), data
+                self.app, self.data = self.application_of(data), data
                 log.info("%s has changed; the new data is served", self.path)
                 free_memory()
             self.data.file = data.file
@@ -73,7 +73,7 @@ class ReloadingApp:
             if not error.transient:
                 self._state = state
 
-    def _application(self, data: Snapshot) -> "WSGIApplication":
+    def application_of(self, data: Snapshot) -> "WSGIApplication":
         try:
             return self.make_app(data)
         # whatever the error is, the previous application is better than none

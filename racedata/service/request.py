@@ -34,6 +34,8 @@ ACCEPTED = {
 }
 REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
+Parameters = Mapping[str, str | list[str]]  # of a query: a list if one is given repeatedly
+
 
 class ParsedRequest(NamedTuple):
     """The parts of a request that its answer depends on."""
@@ -92,31 +94,42 @@ class RequestParser:
         rest = after_base(path, self.base)
         if rest is None:
             return None
+        address = self.parse_address(rest)
+        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        check_parameters(parameters, address.ending)
+        return ParsedRequest(
+            address,
+            limit=self.limit(parameters, address.ending),
+            offset=page_parameter(parameters, "offset", 0),
+            base_url=self.base_url(scheme, host) if address.ending == JSON else "",
+            sessions=sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS,
+        )
+
+    def parse_address(self, rest: str) -> Address:
+        """Parses the path after the base address. Raises HTTPNotFound or HTTPBadRequest."""
         try:
-            address = self.grammar.parse(rest)
+            return self.grammar.parse(rest)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         except AddressError as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
-        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        check_parameters(parameters, address.ending)
-        # Calendar clients never fetch a second page.
+
+    def limit(self, parameters: Parameters, ending: str) -> int:
+        """The number of records that the client may get. Raises HTTPBadRequest."""
         largest = self.settings.max_limit
-        default = largest if address.ending == ICS else self.settings.default_limit
-        limit = min(page_parameter(parameters, "limit", default), largest)  # D3
-        offset = page_parameter(parameters, "offset", 0)
-        base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
-        if address.ending != JSON:
-            base_url = ""
-        sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS
-        return ParsedRequest(address, limit, offset, base_url, sessions)
+        # Calendar clients never fetch a second page.
+        default = largest if ending == ICS else self.settings.default_limit
+        return min(page_parameter(parameters, "limit", default), largest)  # D3
+
+    def base_url(self, scheme: str, host: str) -> str:
+        return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""
         raise falcon.HTTPNotFound(description=str(self.grammar.unknown("Nothing has this address")))
 
 
-def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
+def page_parameter(parameters: Parameters, name: str, default: int) -> int:
     """A query parameter as a whole number, 0 or more. Raises HTTPBadRequest."""
     value = parameters.get(name)
     if value is None:
@@ -136,7 +149,7 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
     return int(value)
 
 
-def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, ...]:
+def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
     """The groups of sessions in the parameter `sessions`. Raises HTTPBadRequest."""
     value = parameters.get("sessions")
     if value is None:
@@ -156,7 +169,7 @@ def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, 
     return tuple(group for group in SESSION_GROUPS if group in names)
 
 
-def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:
+def check_parameters(parameters: Parameters, ending: str) -> None:
     """Raises HTTPBadRequest for a parameter that the ending rejects."""
     for name in REFUSED[ending]:
         if name in parameters:

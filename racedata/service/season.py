@@ -209,9 +209,9 @@ def link_to_race(race: Json) -> str:
 def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]:
     """The numbers before and after one of a sorted list; None at its ends."""
     index = numbers.index(number)
-    return (numbers[index - 1] if index else None), (
-        numbers[index + 1] if index + 1 < len(numbers) else None
-    )
+    before = numbers[index - 1] if index else None
+    after = numbers[index + 1] if index + 1 < len(numbers) else None
+    return before, after
 
 
 def link(target: int | None, text: str, rel: str) -> str:

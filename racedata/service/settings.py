@@ -123,49 +123,49 @@ class Settings:
     host: str = setting(
         "HOST",
         host_name,
-        "127.0.0.1",
-        "ADDRESS",
-        "address to listen on",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on",
         affects="no answer",
     )
     port: int = setting(
         "PORT",
         whole_number(1, 65535),
-        "8000",
-        "NUMBER",
-        "port to listen on",
+        default="8000",
+        metavar="NUMBER",
+        help="port to listen on",
         affects="no answer",
     )
     workers: int = setting(
         "WEB_CONCURRENCY",
         whole_number(1, 512),
-        str(min(os.cpu_count() or 1, 8)),
-        "NUMBER",
-        "worker processes",
+        default=str(min(os.cpu_count() or 1, 8)),
+        metavar="NUMBER",
+        help="worker processes",
         affects="no answer",
     )
     database: str = setting(
         "RACEDATA_DATABASE",
         matching(r".+", "the path of a file"),
-        default_path(os.environ),
-        "FILE",
-        "the file that racedata load built",
+        default=default_path(os.environ),
+        metavar="FILE",
+        help="the file that racedata load built",
         affects="no answer",
     )
     base_path: str = setting(
         "RACEDATA_BASE_PATH",
         matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a slash at its end"),
-        "/ergast",
-        "PATH",
-        "path before the series; may be empty",
+        default="/ergast",
+        metavar="PATH",
+        help="path before the series; may be empty",
         affects="every answer",
     )
     series: str = setting(
         "RACEDATA_SERIES",
         matching(r"[\w-]+", "letters, digits, - and _, such as f1"),
-        "f1",
-        "NAME",
-        "the series: last part of the base address, and MRData.series",
+        default="f1",
+        metavar="NAME",
+        help="the series: last part of the base address, and MRData.series",
         affects="every answer",
     )
     base_url: str = setting(
@@ -175,75 +175,76 @@ class Settings:
             "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, "
             "without a slash at its end",
         ),
-        "",
-        "URL",
-        "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, "
+        default="",
+        metavar="URL",
+        help="start of MRData.url, such as https://api.example.org/ergast/f1; if empty, "
         "taken from the request",
         affects="every answer",
     )
     finish_times: str = setting(
         "RACEDATA_FINISH_TIMES",
         matching("total|gap", "total or gap"),
-        "total",
-        "total|gap",
-        "Time.time of results: total for each driver's own time, gap for the gap to the winner",
+        default="total",
+        metavar="total|gap",
+        help="Time.time of results: total for each driver's own time, "
+        "gap for the gap to the winner",
         affects="every answer",
     )
     max_limit: int = setting(  # no race has 2000 records
         "RACEDATA_MAX_LIMIT",
         whole_number(1, 100000),
-        "2000",
-        "RECORDS",
-        "the largest limit; larger values are capped",
+        default="2000",
+        metavar="RECORDS",
+        help="the largest limit; larger values are capped",
         affects="every answer",
     )
     max_age: int = setting(
         "RACEDATA_MAX_AGE",
         whole_number(0, 31_536_000),
-        "300",
-        "SECONDS",
-        "seconds for which clients and proxies may cache an answer",
+        default="300",
+        metavar="SECONDS",
+        help="seconds for which clients and proxies may cache an answer",
         affects="no answer",
     )
     cache_size: int = setting(
         "RACEDATA_CACHE_SIZE",
         whole_number(0, 100_000),
-        "24",
-        "MEGABYTES",
-        "megabytes of cached answers per worker",
+        default="24",
+        metavar="MEGABYTES",
+        help="megabytes of cached answers per worker",
         affects="no answer",
     )
     # A request needs a token of each limit.
     burst_limit: Limit | None = setting(
         "RACEDATA_BURST_LIMIT",
         rate("burst"),
-        "4/second",
-        "NUMBER/TIME",
-        "requests per client in a second, minute, hour or day; or off",
+        default="4/second",
+        metavar="NUMBER/TIME",
+        help="requests per client in a second, minute, hour or day; or off",
         affects="the HTML pages",
     )
     sustained_limit: Limit | None = setting(
         "RACEDATA_SUSTAINED_LIMIT",
         rate("sustained"),
-        "500/hour",
-        "NUMBER/TIME",
-        "a second limit per client, usually over a longer period",
+        default="500/hour",
+        metavar="NUMBER/TIME",
+        help="a second limit per client, usually over a longer period",
         affects="the HTML pages",
     )
     limit_store: str = setting(
         "RACEDATA_LIMIT_STORE",
         matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0"),
-        "local",
-        "STORE",
-        "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
+        default="local",
+        metavar="STORE",
+        help="where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
         affects="no answer",
     )
     trusted_proxies: TrustedProxies = setting(  # `unix` means every client of a unix socket
         "RACEDATA_TRUSTED_PROXIES",
         proxies,
-        "",
-        "ADDRESSES",
-        "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
+        default="",
+        metavar="ADDRESSES",
+        help="proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
         "separated by commas",
         affects="no answer",
     )
@@ -251,9 +252,9 @@ class Settings:
     download: bool = setting(
         "RACEDATA_DOWNLOAD",
         on_or_off,
-        "off",
-        "on|off",
-        "whether clients may download the database, from /racedata.db",
+        default="off",
+        metavar="on|off",
+        help="whether clients may download the database, from /racedata.db",
         affects="the description",
     )
 

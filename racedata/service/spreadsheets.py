@@ -56,17 +56,17 @@ class Columns:
             if items and not schemas.name_of(items):
                 self.records = name, Columns(items)
             elif items:
-                self._add(name, Ids(items), [name])
+                self.add(name, Ids(items), [name])
             elif schemas.properties_of(properties[name])[0]:
                 nested = Columns(
                     properties[name], is_repeated or schemas.name_of(properties[name]) in SHORTENED
                 )
-                self._add(name, nested, [f"{name}.{each}" for each in nested.names])
+                self.add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
-                self._add(name, None, [name])
+                self.add(name, None, [name])
         self.unknown: Values = [None] * len(self.names)
 
-    def _add(self, name: str, nested: "Columns | Ids | None", names: list[str]) -> None:
+    def add(self, name: str, nested: "Columns | Ids | None", names: list[str]) -> None:
         self._parts.append((name, nested))
         self.names += names
 

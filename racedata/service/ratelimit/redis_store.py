@@ -102,27 +102,27 @@ class RedisStore:
     def take(self, client: bytes, tokens: int = 1) -> Decision:
         """Takes tokens for `client`."""
         outage = self._retry_at is not None
-        if outage and not self._retry_is_due():
+        if outage and not self.retry_is_due():
             return self.fallback.take(client, tokens)
         began = self.clock()
         try:
-            now, *full_at = self._run_script(client, tokens)
+            now, *full_at = self.run_script(client, tokens)
         except Exception as error:  # whatever it is, the request is answered
-            self._begin_outage(f"{type(error).__name__}: {error}")
+            self.begin_outage(f"{type(error).__name__}: {error}")
             return self.fallback.take(client, tokens)
         if self.clock() - began < self.SLOW:
             self._slow_answers = 0
             if outage:
-                self._end_outage()
+                self.end_outage()
         else:
             self._slow_answers += 1
             if self._retry_at is not None or self._slow_answers >= self.SLOW_ANSWERS:
-                self._begin_outage(
+                self.begin_outage(
                     f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
                 )
         return take(self.limits, full_at, now, tokens)[0]
 
-    def _run_script(self, client: bytes, tokens: int) -> list[int]:
+    def run_script(self, client: bytes, tokens: int) -> list[int]:
         """The reply of SCRIPT: the time, and the moments before this request."""
         arguments = [
             str(number) for limit in self.limits for number in (limit.cost(tokens), limit.capacity)
@@ -130,7 +130,7 @@ class RedisStore:
         reply: list[int] = self._redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)
         return reply
 
-    def _retry_is_due(self) -> bool:
+    def retry_is_due(self) -> bool:
         """Whether this thread should try Redis."""
         with self._lock:
             if self._retry_at is None:  # another thread has just ended the outage
@@ -140,14 +140,14 @@ class RedisStore:
             self._retry_at = math.inf
             return True
 
-    def _begin_outage(self, reason: str) -> None:
+    def begin_outage(self, reason: str) -> None:
         """Begins an outage, or prolongs it."""
         with self._lock:
             if self._retry_at is None:
                 log.warning("limit store unavailable, each machine counts on its own: %s", reason)
             self._retry_at = self.clock() + self.RETRY
 
-    def _end_outage(self) -> None:
+    def end_outage(self) -> None:
         with self._lock:
             if self._retry_at is not None:
                 log.info("limit store available again")
