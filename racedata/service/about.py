@@ -1,6 +1,6 @@
-"""The addresses outside the base address: `/healthz`, and documents that are made once.
+"""The resources outside the base address: `/healthz`, and documents that are made once.
 
-What the documents say is in page.py, interface.py and openapi.py.
+The text of the documents is made in page.py, interface.py and openapi.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -17,7 +17,7 @@ from racedata.service.sources import RefreshNotes, public_name, public_url
 
 
 class Health:
-    """`/healthz`: what is served, from which sources, and whether a new file was rejected.
+    """`/healthz`: the database, its sources, and whether a new file was rejected.
 
     Only the last two can change. The body is made again only when they do: these requests do not
     count towards the rate limits, so they must be cheap.
@@ -59,7 +59,7 @@ class Health:
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
-        """The sources, the base first; then refreshed or followed ones that gave nothing."""
+        """The sources in the database, the base first; then others that refreshes have noted."""
         times = {**self.notes.read()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}

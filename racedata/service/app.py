@@ -61,7 +61,10 @@ class Cors:
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application. It makes slow answers while the server iterates, as a thread can."""
+    """The WSGI application. It makes a slow answer only when the server iterates over it.
+
+    So the server can let a thread make it.
+    """
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         if looks_slow(env):
@@ -73,11 +76,11 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
 
 def looks_slow(env: "WSGIEnvironment") -> bool:
-    """Whether the answer seems to take long: a calendar, or more records than the default.
+    """Whether the answer probably takes long: a calendar, or more records than the default.
 
     A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
-    long as a thousand. This only looks at the address, before the rate limits: the answer is the
-    same even if the guess is wrong.
+    long as a thousand. This is a guess from the address alone, because it is made before the rate
+    limits. The answer is the same even if the guess is wrong.
     """
     limit = re.search("limit=0*([0-9]{1,9})", falcon.uri.decode(env["QUERY_STRING"]))
     return env["PATH_INFO"].lower().endswith(ICS) or bool(limit and int(limit[1]) > DEFAULT_LIMIT)
@@ -95,7 +98,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     limits = None
     if limit_store:
         limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
-    # The rate limits come first, so that requests which the others answer or refuse count too.
+    # The rate limits come first: requests that the parser refuses count too.
     app = App(middleware=[*([limits] if limits else []), Cors(), parser])
 
     answers = CachedAnswers(validators, cache)
@@ -125,7 +128,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     html_answers = CachedAnswers(html_validators({}), cache)
     pages = season.SeasonPages(catalogue, settings, ask, html_answers)
     app.add_sink(parser.not_found)
-    # before the other sink: falcon tries the last one first
+    # This sink comes last, because Falcon tries the newest one first.
     app.add_sink(pages.respond, pages.prefix)
     if not settings.download:
         app.add_sink(download.not_offered, f"{re.escape(download.PATH)}$")

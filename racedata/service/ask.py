@@ -1,6 +1,6 @@
-"""How the HTML pages get their facts: they ask the endpoints, as a client does.
+"""Asks the endpoints for the facts of the HTML pages, with an address as a client does.
 
-So pages know neither SQL nor database ids, and no fact on a page differs from that in an answer.
+So these pages know neither SQL nor database ids, and show the same facts as the answers.
 """
 
 from collections.abc import Iterable

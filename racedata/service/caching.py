@@ -1,7 +1,7 @@
 """The cache of answers, their compression, conditional requests, and the headers of a 200.
 
-While a database is served, its data never changes. So an answer depends only on the request, which
-is the cache key. What an answer says does not belong here.
+While a database is served, its data never changes. So an answer depends only on the request, and
+the key of the cache identifies that. The content of answers does not belong here.
 """
 
 import hashlib
@@ -22,14 +22,14 @@ ENTRY_BYTES = 600
 # the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
 FRAGMENTATION = 9 / 8
 
-# Shorter answers are not compressed: with 500 bytes of headers, they fit into one TCP segment
-# (1,448 bytes) anyway.
+# Shorter answers stay plain: with 500 bytes of headers, they fit into one TCP segment (1,448 bytes)
+# anyway.
 SMALL = 900
 # Level 3 takes half the time of level 6, for answers that are a tenth longer
 # (scripts/bench/README.md).
 LEVEL = 3
 GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
-MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON, HTML or other text does
+MAGIC = b"\x1f\x8b"  # the first bytes of every gzip, and of no JSON, HTML or other text
 
 # An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of
 # gzip (8.4.1.3).
@@ -39,14 +39,14 @@ CODING = re.compile(
 
 
 class Body(NamedTuple):
-    """The body of an answer, and the header that depends on it."""
+    """The body of an answer, and the one header that depends on it."""
 
     content: bytes  # as `compressed` returns it
-    total: int | None = None  # X-Total-Count; None: the answer has no such header
+    total: int | None = None  # the header X-Total-Count; None: the answer has none
 
 
 class Validators:
-    """The ETag and Last-Modified of all answers of one database, and the headers beside them.
+    """The ETag and Last-Modified of all answers of one database, and the headers next to them.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was
     built. `max_age` is the number of seconds for which clients and proxies may reuse an answer.
@@ -136,7 +136,7 @@ class CachedAnswers:
         key: Hashable,
         make: Callable[[], Body],
     ) -> None:
-        """Answers 304, or 200 with the body that is cached under `key`, or that `make` makes."""
+        """Answers 304, or 200 with the body under `key`, which `make` makes if it is missing."""
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
             return
@@ -151,7 +151,7 @@ class CachedAnswers:
 
 
 def compressed(body: bytes) -> bytes:
-    """`body` as gzip; as it is if it is short."""
+    """`body` as gzip, or unchanged if it is short."""
     return body if len(body) < SMALL else zlib.compress(body, LEVEL, GZIP)
 
 
@@ -169,11 +169,9 @@ def accepts_gzip(env: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def prefers_gzip(field: str) -> bool:
-    """Whether an Accept-Encoding header prefers gzip to no coding, or both equally.
+    """Whether an Accept-Encoding header gives gzip at least the weight of no coding.
 
-    See RFC 9110, 12.5.3.
-
-    Malformed items are ignored. So is a header that refuses both forms (RFC 9110, 12.4.1).
+    Malformed items are ignored (RFC 9110, 12.5.3). So is a header that refuses both forms (12.4.1).
     """
     items = [CODING.fullmatch(item.strip(" \t")) for item in field.split(",")]
     weights = {item[1].lower(): float(item[2] or 1) for item in items if item}

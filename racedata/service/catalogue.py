@@ -1,7 +1,7 @@
-"""The catalogue: objects that many answers use, read once per database; what an address selects.
+"""The catalogue: objects that many answers use, and what an address selects.
 
-It translates the words and ids of an address into numbers of the database. The SQL of filters is in
-queries.py.
+The objects are made once per database. The words and ids of an address become numbers of the
+database. The SQL of filters is in queries.py.
 """
 
 import unicodedata
@@ -26,11 +26,11 @@ class NoLastRound(LookupError):
 
 @dataclass(frozen=True)
 class Selection:
-    """What an address selects, in database ids.
+    """The records that an address selects, in numbers of the database.
 
     `filters` has the filters with the values of their columns. For season and round, it has `race`
-    (a raceId) if there is a round, else `season`. `filters` is None if nothing can match, because
-    an id or a round does not exist.
+    (a raceId) if the address has a round, else `season`. `filters` is None if nothing can match,
+    because an id or a round does not exist.
     """
 
     season: int | None
@@ -98,7 +98,7 @@ class Catalogue:
         """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
         if address.season == "current" and is_calendar(address):
-            # D9: clients look there for the next race, even in winter
+            # D9: clients look for the next race in the current season, even in winter
             season = self.calendar_season
         filters: dict[str, Value] = {}
         if season is not None and round is not None:
@@ -146,13 +146,11 @@ class Catalogue:
         return sorted(race_ids, key=self.race_order.__getitem__)
 
     def standings_filters(self, table: str, filters: Filters) -> Filters | None:
-        """The filters of standings: a race or `final` replaces the season.
+        """Filters that choose lists of standings: a race or `final` replaces the season.
 
-        None if the season has no standings.
-
-        A season has many lists of standings, one after each race. With a round, this chooses the
-        list after that round. With only a season, it chooses the latest list; without a season, the
-        `final` list of each finished season.
+        A season has many lists, one after each race. With a round, this chooses the list after that
+        round; with only a season, the latest list; without a season, the `final` list of each
+        finished season. None if the season has no standings.
         """
         if "race" in filters:
             return filters
@@ -222,6 +220,6 @@ def place_of(circuit: Json) -> str:
 
 
 def without_accents(text: str) -> str:
-    """A text without letter case and accents, as the key by which names are sorted."""
+    """A text in lower case without accents: names are sorted by it."""
     decomposed = unicodedata.normalize("NFD", text.casefold())
     return "".join(character for character in decomposed if not unicodedata.combining(character))

@@ -1,6 +1,6 @@
-"""What every endpoint does with a request: 304, cache, page of records, format of the answer.
+"""The steps that all endpoints share: 304, cache, page of records, format of the answer.
 
-What an endpoint serves is in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
+The endpoints themselves are in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
 """
 
 from abc import ABC, abstractmethod
@@ -26,7 +26,7 @@ TotalAndPage = tuple[int, list[Json]]
 
 
 class Content(NamedTuple):
-    """What an answer says, before it is written in a format."""
+    """The content of an answer, before it is written in a format."""
 
     request: ParsedRequest
     selection: Selection
@@ -43,7 +43,7 @@ class Endpoint(ABC):
     table: ClassVar[str]  # in MRData: `RaceTable`
     objects: ClassVar[str]  # in the table: `Races`
     # If `key` is empty, each object is a record; else each has a list of records under `key`.
-    # Schemas: openapi.json.
+    # The schemas are in openapi.json.
     key: ClassVar[str] = ""
     schema: ClassVar[str]  # of a record
     container: ClassVar[str] = ""  # the schema of an object without its records
@@ -139,7 +139,7 @@ class Endpoint(ABC):
 
 
 class Format(NamedTuple):
-    """A format of answers."""
+    """A format of answers: its media type, and the method that writes it."""
 
     content_type: str
     write: Callable[[Endpoint, Content], bytes]

@@ -1,7 +1,7 @@
 """The endpoints: one class each, which declares the endpoint and makes the objects of its answers.
 
 `ENDPOINTS` is the only list of them. Routes, messages, the page at `/docs`, the OpenAPI paths and
-the tests use it. What they do with HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
+the tests use it. HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
 serializers.py.
 """
 
@@ -13,12 +13,11 @@ from typing import ClassVar
 
 from racedata.service import queries, serializers
 from racedata.service.addresses import CSV, ICS, JSON, Rules
-from racedata.service.catalogue import Catalogue, Selection
+from racedata.service.catalogue import Selection
 from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
 from racedata.service.queries import Filters, RecordTable
 from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json, Row
-from racedata.service.snapshot import Snapshot
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
@@ -50,13 +49,11 @@ class Seasons(Endpoint):
         return page_of([season for year, season in seasons.items() if year in years], limit, offset)
 
     def standing_years(self, filters: Filters) -> set[int]:
-        """The seasons in whose standings the driver, the constructor, or both are."""
-        # By year: the two championships of a season may end with different races.
+        """The seasons with the driver, the constructor or both in the standings."""
+        # Compared by season, because its two championships may end with different races.
         return set.intersection(
             *(
-                self.years(
-                    ids_in_chosen_standings(self.data, self.catalogue, standings, "raceId", filters)
-                )
+                self.years(ids_in_chosen_standings(self, standings, "raceId", filters))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
                 if any(name in filters for name in standings.filter_columns)
             )
@@ -142,12 +139,10 @@ class Entrants(Endpoint):
         if any(
             filter in filters for filter in self.standings.filter_columns if filter != self.name
         ):
-            return ids_in_chosen_standings(
-                self.data, self.catalogue, self.standings, column, filters
-            )
+            return ids_in_chosen_standings(self, self.standings, column, filters)
         if not filters:
             return None
-        if set(filters) == {self.name}:  # even one who never raced
+        if set(filters) == {self.name}:  # a driver who never raced is in the answer too
             return [int(filters[self.name])]
         return queries.ids_of_entrants(self.data, column, filters)
 
@@ -195,7 +190,7 @@ class RecordEndpoint(Endpoint):
         if table := vars(cls).get("record_table"):
             cls.name = table.kind.endpoint
             cls.key = table.kind.key
-            # Without a season, a page would have to count these records in every race.
+            # Without a season, a page would have to count the records of every race.
             cls.rules = Rules(table.filters, needs_season=table.kind.is_numbered_by_race)
 
 
@@ -401,7 +396,7 @@ class Status(Endpoint):
 
 
 class Corrections(Endpoint):
-    """`/corrections`: the values that were errors of a source, with the right ones."""
+    """`/corrections`: wrong values of sources, each with the right one."""
 
     name = "corrections"
     summary = "Values that were corrected, with the source's value and how we know"
@@ -420,11 +415,13 @@ class Corrections(Endpoint):
 
 
 def ids_in_chosen_standings(
-    data: Snapshot, catalogue: Catalogue, standings: RecordTable, column: str, filters: Filters
+    endpoint: Endpoint, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
     """The driverIds, constructorIds or raceIds in the standings that an address selects."""
-    lists = catalogue.standings_filters(standings.name, filters)
-    return set() if lists is None else queries.ids_in_standings(data, standings, column, lists)
+    lists = endpoint.catalogue.standings_filters(standings.name, filters)
+    if lists is None:
+        return set()
+    return queries.ids_in_standings(endpoint.data, standings, column, lists)
 
 
 # In the order of `/docs` and the OpenAPI document.

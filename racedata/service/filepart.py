@@ -1,6 +1,6 @@
 """A part of a file as the body of an answer: from the file to the socket, in the kernel.
 
-Which file and which bytes, download.py decides. When the socket is ready, worker.py knows.
+download.py chooses the file and the bytes; worker.py calls `send` when the socket is ready.
 """
 
 import os
@@ -26,7 +26,7 @@ class FilePart:
         sent = os.sendfile(
             sock.fileno(), self.file.descriptor, self.start, min(self.size, self.AT_ONCE)
         )
-        # Better a broken connection than a mixture of two files.
+        # A broken connection is better than a mixture of two files.
         if not sent or self.file.has_changed():
             raise OSError("a program has written to the file")
         self.start, self.size = self.start + sent, self.size - sent

@@ -1,6 +1,6 @@
 """HTML that several pages share: the layout, tables, links, times, and parts of a race.
 
-Which facts a page shows is in page.py, latest.py, season.py and interface.py.
+The content of each page is in page.py and latest.py, season.py, or interface.py.
 """
 
 import hashlib
@@ -36,7 +36,7 @@ HEADERS = [
         f"script-src {source_of('script', LAYOUT)}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
-    # the address of a service in a private network is nobody's business
+    # Other sites must not learn the address of a service in a private network.
     ("referrer-policy", "no-referrer"),
 ]
 
@@ -72,7 +72,7 @@ def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> 
 
 
 def start_of(session: Json) -> str:
-    """When a session starts, as `time_element` takes it."""
+    """The start of a session, in the form that `time_element` takes."""
     return f"{session['date']}T{session['time']}" if "time" in session else str(session["date"])
 
 
@@ -94,7 +94,7 @@ def ago(utc: str) -> str:
 
 
 def sessions_table(race: Json) -> str:
-    """The sessions of a race in the order of time."""
+    """The sessions of a race, in the order of their start."""
     in_order = sorted(
         sessions_of(race), key=lambda each: (each[1]["date"], each[1].get("time", "~"))
     )
@@ -107,7 +107,7 @@ def position(record: Json) -> str:
 
 
 def entrant(record: Json) -> str:
-    """Who a record is about: a driver with the constructor, or a constructor."""
+    """The subject of a record: a driver with the constructor, or a constructor."""
     constructor = [record["Constructor"]] if "Constructor" in record else record["Constructors"]
     names = ", ".join(escape(each["name"]) for each in constructor)
     if "Driver" not in record:
@@ -116,7 +116,7 @@ def entrant(record: Json) -> str:
 
 
 def time_or_status(result: Json, winner: Json | None) -> str:
-    """The winner's time, the gap to it, or why there is none."""
+    """The winner's time, the gap to it, or the status of a driver without a time."""
     if "Time" not in result:
         return escape(result.get("status", ""))
     return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)

@@ -88,7 +88,7 @@ def standings_tables(caption: str, name: str, standings: list[Json]) -> Iterator
 
 
 def heading(prefix: str, race: Json, pages: str) -> str:
-    """The name of a race as a heading that links to its page, its round and its circuit.
+    """A heading with a link to the page of a race, and a line with its round and circuit.
 
     `prefix` is HTML already.
     """

@@ -35,7 +35,7 @@ from racedata.service.sources import RefreshNotes, public_name, public_url
 # Names that begin with a dollar sign are filled in.
 BODY = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source
-# their places on the page; no text has these, because texts are escaped
+# marks that `HomePage` replaces; no text contains them, because texts are escaped
 LAST_CHECK, SOURCES = "<!--checked-->", "<!--sources-->"
 
 
@@ -49,7 +49,7 @@ TABLE_LABELS = {
 
 
 class HomePage:
-    """The resource of `/`: made once per database, and again when a refresh has asked a source.
+    """The resource of `/`, made once per database and again when a refresh has asked a source.
 
     `validators` makes the Validators for the times of all refreshes.
     """
@@ -72,7 +72,7 @@ class HomePage:
     def make(self, times: RefreshTimes) -> tuple[RefreshTimes, Document]:
         """The page for the times at which refreshes last asked: these times, and a Document."""
         text, last_check = "", max(times.values(), default="")
-        if last_check > self.built:  # else it is clear
+        if last_check > self.built:  # else the build was later
             text = f" Sources last checked {ago(last_check)}."
         items = source_items(self.sources, self.newest, times)
         html = self.html.replace(LAST_CHECK, text).replace(SOURCES, "\n".join(items))
@@ -125,7 +125,7 @@ def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
 
 
 def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]]:
-    """What is loaded: names, and values as HTML."""
+    """Facts about the loaded data: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
     yield "Seasons", "{}, from {} to {}".format(*queries.seasons_loaded(data))
     for table, name in TABLE_LABELS.items():
@@ -159,7 +159,7 @@ def source_items(
 ) -> Iterator[str]:
     """The sources as HTML: how fresh each is, its licence, and the records that it gave.
 
-    Sources that were asked and have given nothing yet come last.
+    Sources come last if they were asked but have given nothing yet.
     """
     other_times = {**times}
     for source in sources:

@@ -176,12 +176,11 @@ SPRINT = RecordTable(
         "status": "statusId",
         "sprint": "positionText",
     },
-    "*, NULL AS fastestLapSpeed",  # which serializers.fastest_lap needs; no dump has it for sprints
+    "*, NULL AS fastestLapSpeed",  # serializers.fastest_lap needs the speed; no dump has it
 )
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
-    # In a few races the two tables name different constructors; the qualifying row's own counts
-    # here.
+    # In a few races, the two tables name different constructors; here, the one in the row counts.
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
     result_filters=RESULT_COLUMNS,
 )
@@ -217,7 +216,7 @@ CONSTRUCTOR_STANDINGS = RecordTable(
 
 
 def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> int | None:
-    """The milliseconds of the first row of a classification: gaps are counted from it."""
+    """The time of the first row of a classification in milliseconds; gaps are from it."""
     sql = f"SELECT milliseconds FROM {classification.name} WHERE raceId = ? ORDER BY record LIMIT 1"
     time: int | None = data.row(sql, (race_id,))["milliseconds"]
     return time
@@ -310,7 +309,7 @@ def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
 def newest_records(data: Snapshot) -> dict[str, Row]:
     """The newest records of each source, by its name: `(source, kind, race, date)`.
 
-    If a source gave results, these count: other kinds may come from a race that has no result yet.
+    If a source gave results, these count, because other kinds may be of a race without a result.
     """
     rows = data.rows(
         """SELECT sources.name AS source, kind, races.name AS race, max(date) AS date

@@ -33,7 +33,7 @@ class ReloadingApp:
 
     def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
         self.path, self.make_app = path, make_app
-        # before reading, so that the next check finds a change during the read
+        # read before the content, so that the next check finds a change in between
         self._state = file_state(path)
         self.data = Snapshot.read(path)
         self.app = self.application_of(self.data)
@@ -76,7 +76,7 @@ class ReloadingApp:
     def application_of(self, data: Snapshot) -> "WSGIApplication":
         try:
             return self.make_app(data)
-        # whatever the error is, the previous application is better than none
+        # After any error, the previous application is better than none.
         except Exception as error:
             raise DatabaseError(self.path, f"lacks what is needed ({error})") from error
 

@@ -1,7 +1,7 @@
 """Parses a request: its address, its page, and the URL for the answer.
 
-The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. The
-database does not belong here: whether a season or driver exists does not matter.
+The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. Nothing
+here depends on the database: the season or driver in an address need not exist.
 """
 
 import re
@@ -25,8 +25,8 @@ from racedata.service.addresses import (
 from racedata.service.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # D2
-# The parameters that each ending accepts, and those that it rejects, because a client that sends
-# them expects a different format. All others are ignored.
+# The parameters that each ending accepts, and those that it rejects: a client that sends them
+# expects another format. All others are ignored.
 ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
@@ -34,7 +34,8 @@ ACCEPTED = {
 }
 REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
 
-Parameters = Mapping[str, str | list[str]]  # of a query: a list if one is given repeatedly
+# The parameters of a query by name; a list if a parameter is given repeatedly.
+Parameters = Mapping[str, str | list[str]]
 
 
 class ParsedRequest(NamedTuple):
@@ -43,7 +44,7 @@ class ParsedRequest(NamedTuple):
     address: Address
     limit: int  # records of the page
     offset: int  # records before it
-    # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
+    # the start of `MRData.url`; empty in other formats, so that all hosts share a cached answer
     base_url: str
     sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
 
@@ -201,7 +202,7 @@ def host_of(req: falcon.Request) -> str:
 
 
 def check_host(what: str, host: str) -> None:
-    """Raises HTTPBadRequest if `host` cannot be one; `what` says where it is from."""
+    """Raises HTTPBadRequest if `host` is not a valid host; `what` names its origin."""
     if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
         raise falcon.HTTPBadRequest(
             description=f"{what} is {host[:50]!r}; expected a host name or an IP address, "

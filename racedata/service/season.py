@@ -1,4 +1,4 @@
-"""The HTML pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
+"""The HTML pages of a season, `/2023`, and of a race, `/2023/18`: the winners, and the result.
 
 They are outside the base address and work without scripts. Their facts are answers of the endpoints
 (ask.py).
@@ -41,7 +41,7 @@ LETTERS = {
 
 
 class SeasonPages:
-    """Answers requests for these pages. A sink: a route would match `/2023x` and `/none`."""
+    """Answers requests for these pages, as a sink: a route would match `/2023x` and `/none`."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class SeasonPages:
     def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
         year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
         if fault := self.fault(year, number):
-            self.send_not_found(req, resp, fault, year, number)
+            self.send_not_found(req, resp, fault, season=year, round=number)
             return
         if req.method == "OPTIONS":
             return
@@ -76,7 +76,7 @@ class SeasonPages:
         self.answers.respond(req, resp, CONTENT_TYPE, (year, number), make)
 
     def fault(self, season: int, round: int) -> str:
-        """What is not loaded, in words; empty if there is a page. Round 0 is the whole season."""
+        """The reason why there is no page; empty if there is one. Round 0 is the whole season."""
         if season not in self.rounds:
             return f"Season {season} is not loaded"
         if round and round not in self.rounds[season]:
@@ -149,7 +149,7 @@ for a calendar program.</p>
 
     def records(self, what: str, front: str) -> str:
         """A table of all records of a season or race that are loaded, with links."""
-        # Endpoints without a key have no records of races.
+        # An endpoint with a key has records of races.
         endpoints = [endpoint for endpoint in self.ask.endpoints.values() if endpoint.key]
         totals = {endpoint: self.ask.total(f"{front}/{endpoint.name}") for endpoint in endpoints}
         rows = [
@@ -161,7 +161,7 @@ for a calendar program.</p>
         return table(f"All records of this {what}", heads, rows) if rows else ""
 
     def links(self, address: str, total: int) -> str:
-        """Links to so many records, in each format."""
+        """Links to the records at an address, in each format. `total` counts them."""
         most = self.settings.max_limit
         query = f"?limit={most}" if total > self.settings.default_limit else ""
         link = escape(self.settings.base_link + address)

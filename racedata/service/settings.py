@@ -1,7 +1,7 @@
 """The settings of the service: their names, valid values, defaults and effects.
 
 No other module of the service parses a setting, and `racedata serve --help` is made from these
-fields. What the loader reads from the environment is in loader/.
+fields. loader/ reads its own variables.
 """
 
 import argparse
@@ -19,10 +19,11 @@ from racedata.service.ratelimit.clients import TrustedProxies
 
 DEFAULT_LIMIT = 100  # records
 
-# exit status; it tells gunicorn that no other worker can start either, so that it stops
+# The exit status of a process that cannot start. It tells gunicorn that no other worker can start
+# either, so gunicorn stops.
 CANNOT_START = 3
 
-# for `refresh --follow`, which shares a file of settings with the service
+# A variable of `refresh --follow`, which shares a file of settings with the service.
 SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"
 
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.
@@ -266,7 +267,7 @@ class Settings:
     @property
     def season_pages(self) -> str:
         """The path of the pages of seasons, relative to `/`. `2023` or `2023/18` follows it."""
-        # Everything under the base address is for its endpoints, even if it begins with a year.
+        # Addresses under the base address belong to the endpoints, even if it begins with a year.
         return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
 
     @property
@@ -303,7 +304,7 @@ class Settings:
     @property
     def health_url(self) -> str:
         """The URL at which this machine reaches the service's health report."""
-        # it listens on all addresses
+        # These listen on all addresses.
         local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
@@ -350,8 +351,8 @@ class Arguments(NamedTuple):
     """The command line of `racedata serve`, and the environment."""
 
     settings: Settings
-    follow: bool  # whether to keep the database fresh meanwhile
-    gunicorn_options: Sequence[str]  # what follows `--`
+    follow: bool  # whether to keep the database fresh while serving
+    gunicorn_options: Sequence[str]  # the arguments after `--`
 
 
 def parse_arguments(arguments: Sequence[str]) -> Arguments:

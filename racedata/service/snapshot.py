@@ -28,7 +28,7 @@ class Snapshot:
         self._connection.row_factory = sqlite3.Row
 
     def __del__(self) -> None:
-        # The last request that uses it may end long after another snapshot has replaced it.
+        # The last request to this snapshot may end long after another one has replaced it.
         if hasattr(self, "_connection"):
             self._connection.close()
 
@@ -73,7 +73,7 @@ class Snapshot:
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
 
     def sample_notice(self) -> str | None:
-        """What users must know if this is only the sample; None if it is not."""
+        """A notice for users if this is only the sample; None if it is not."""
         if not self.build()["isSample"]:
             return None
         (latest,) = self.row(

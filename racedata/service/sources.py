@@ -1,6 +1,6 @@
 """The sources of the data, as clients see them: their public names, and when they were last asked.
 
-What a database says about its sources is in snapshot.py.
+snapshot.py reads what the database itself says about its sources.
 """
 
 import re
@@ -25,8 +25,8 @@ class RefreshNotes:
     def read(self) -> Notes:
         """The notes on each source, by its name in the table `sources`.
 
-        `refreshedAt` is the time when a refresh last asked the source, and `followedSince` the time
-        since when a process follows it. Until the file changes, this returns the same object.
+        `refreshedAt` is when a refresh last asked the source, and `followedSince` is when a process
+        began to follow it. Until the file changes, this returns the same object.
         """
         state = database.file_state(str(database.refreshes_path(self.path)))
         if state != self._cached[0]:

@@ -15,8 +15,8 @@ from racedata.service.schemas import Schema
 from racedata.service.serializers import Json
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
-# Objects that many lines repeat. A line has only what their schema requires, which identifies and
-# names them, and these properties.
+# Objects that many lines repeat. A line has only these properties and those that their schema
+# requires, which identify and name them.
 SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "Driver": ("code",)}
 # Records whose lines end with the column `millis`: the time under this key, in milliseconds, for
 # programs that compute. The JSON has no such key, because it has only those of Ergast.

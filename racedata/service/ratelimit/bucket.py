@@ -15,7 +15,9 @@ class Limit:
     """
 
     def __init__(self, name: str, quota: int, window: int) -> None:
-        self.name, self.quota, self.window = name, quota, window
+        self.name = name
+        self.quota = quota
+        self.window = window
         # Microseconds. Rounded up: if the quota does not divide the window, rounding down would
         # allow more than quota.
         self.interval = -(-window * 1_000_000 // quota)

@@ -74,7 +74,9 @@ class RedisStore:
         fallback: LocalStore,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.limits, self.fallback, self.clock = limits, fallback, clock
+        self.limits = limits
+        self.fallback = fallback
+        self.clock = clock
         try:
             self._redis = redis.Redis.from_url(
                 url,
