@@ -105,6 +105,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     endpoints = [endpoint(data, catalogue, settings, answers) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
+
     notes = RefreshNotes(data.path)
     app.add_route("/healthz", Health(data, notes, settings))
     described = validators_of(
@@ -117,8 +118,8 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         app.add_route(download.PATH, file)
 
     def html_validators(times: page.RefreshTimes) -> Validators:
-        answers: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
-        return validators_of(settings, data, *answers, max_age=0, refresh_times=times)
+        shown: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
+        return validators_of(settings, data, *shown, max_age=0, refresh_times=times)
 
     ask = Ask(data, catalogue, endpoints, grammar)
     home = page.html(settings, data, catalogue, ask)
@@ -127,6 +128,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app.add_route("/docs", Document(html_validators({}), docs, html.CONTENT_TYPE, html.HEADERS))
     html_answers = CachedAnswers(html_validators({}), cache)
     pages = season.SeasonPages(catalogue, settings, ask, html_answers)
+
     app.add_sink(parser.not_found)
     # This sink comes last, because Falcon tries the newest one first.
     app.add_sink(pages.respond, pages.prefix)

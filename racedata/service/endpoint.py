@@ -76,7 +76,7 @@ class Endpoint(ABC):
             raise falcon.HTTPNotFound(description=str(error)) from None
         content_type = FORMATS[request.address.ending].content_type
         self.answers.respond(
-            req, resp, content_type, request.key, make=lambda: self.make_body(request)
+            req, resp, content_type, key=request.key, make=lambda: self.make_body(request)
         )
 
     on_head = on_get
@@ -126,7 +126,12 @@ class Endpoint(ABC):
         table = {**self.echo(selection, echoed), self.objects: objects}
         url = f"{base_url}/{address.path}.json"
         return serializers.mrdata(
-            self.settings.series, url, limit, offset, total, **{self.table: table}
+            self.settings.series,
+            url,
+            limit=limit,
+            offset=offset,
+            total=total,
+            **{self.table: table},
         )
 
     @abstractmethod

@@ -68,12 +68,17 @@ class SeasonPages:
         if req.method == "OPTIONS":
             return
         resp.set_headers(HEADERS)
+        self.answers.respond(
+            req,
+            resp,
+            CONTENT_TYPE,
+            key=(year, number),
+            make=lambda: self.make_body(year, number),
+        )
 
-        def make() -> Body:
-            html = self.race_page(year, number) if number else self.season_page(year)
-            return Body(compressed(html.encode()))
-
-        self.answers.respond(req, resp, CONTENT_TYPE, (year, number), make)
+    def make_body(self, season: int, round: int) -> Body:
+        html = self.race_page(season, round) if round else self.season_page(season)
+        return Body(compressed(html.encode()))
 
     def fault(self, season: int, round: int) -> str:
         """The reason why there is no page; empty if there is one. Round 0 is the whole season."""
