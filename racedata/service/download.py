@@ -24,7 +24,7 @@ CONTENT_TYPE = "application/vnd.sqlite3"
 BYTES_PER_TOKEN = 1 << 18  # the rate limits count this much as one request
 IN_NGINX = "/racedata-download"  # a location in deploy/nginx.conf
 
-Bounds = tuple[int, int]  # of a range: its first byte, and the one after its last
+Bounds = tuple[int, int]  # the first byte of a range, and the one after its last
 
 
 def not_offered(req: falcon.Request, resp: falcon.Response, **params: object) -> None:

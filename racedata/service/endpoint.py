@@ -30,8 +30,8 @@ class Content(NamedTuple):
 
     request: ParsedRequest
     selection: Selection
-    total: int  # of all records that match
-    objects: list[Json]  # of the page
+    total: int  # the number of all records that match
+    objects: list[Json]  # the objects of the page
 
 
 class Endpoint(ABC):
@@ -40,13 +40,13 @@ class Endpoint(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]  # one line, for the page at `/docs` and the OpenAPI document
     rules: ClassVar[Rules]
-    table: ClassVar[str]  # in MRData: `RaceTable`
-    objects: ClassVar[str]  # in the table: `Races`
+    table: ClassVar[str]  # its key in MRData: `RaceTable`
+    objects: ClassVar[str]  # their key in the table: `Races`
     # If `key` is empty, each object is a record; else each has a list of records under `key`.
-    # The schemas are in openapi.json.
     key: ClassVar[str] = ""
-    schema: ClassVar[str]  # of a record
-    container: ClassVar[str] = ""  # the schema of an object without its records
+    # Names of schemas in openapi.json: of a record, and of an object without its records.
+    schema: ClassVar[str]
+    container: ClassVar[str] = ""
     not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
 
     def __init__(

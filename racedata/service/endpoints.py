@@ -187,6 +187,7 @@ class RecordEndpoint(Endpoint):
     record_table: ClassVar[RecordTable]
 
     def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
         if table := vars(cls).get("record_table"):
             cls.name = table.kind.endpoint
             cls.key = table.kind.key

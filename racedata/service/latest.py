@@ -21,8 +21,8 @@ from racedata.service.html import (
 )
 from racedata.service.serializers import Json
 
-PLACES = 10  # of the last result
-LEADERS = 5  # of each championship that are not folded
+PLACES = 10  # how many places of the last result the page shows
+LEADERS = 5  # how many leaders of a championship it shows before the folded rest
 
 
 def next_race(ask: Ask, pages: str) -> str:

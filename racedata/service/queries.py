@@ -124,7 +124,7 @@ class RecordTable:
     def is_numbered(self, where: Where) -> bool:
         """Whether the rows that match are numbered from 1 without gaps.
 
-        All rows of a table are, or all rows of a race if numbers restart in each race.
+        True for a whole table; if its numbers restart in each race, true for a whole race.
         """
         return where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
 

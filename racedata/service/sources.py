@@ -9,7 +9,7 @@ from datetime import datetime
 
 from racedata import database
 
-Notes = Mapping[str, Mapping[str, str]]  # times by their key, by the name of a source
+Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by their key
 
 
 class RefreshNotes:
@@ -19,7 +19,7 @@ class RefreshNotes:
     """
 
     def __init__(self, path: str) -> None:
-        self.path = path  # of the database
+        self.path = path  # the path of the database
         self._cached: tuple[database.FileState | None, Notes] = None, {}
 
     def read(self) -> Notes:

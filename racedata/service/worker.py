@@ -1,8 +1,8 @@
-"""How a process waits for its clients: a gunicorn worker that serves all of them with one selector.
+"""Waits for clients: a gunicorn worker that serves all clients of a process with one selector.
 
-It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and
-the response. It does not know which requests are slow (the application does), nor how the kernel
-sends a part of a file (filepart.py), nor gunicorn's settings (server.py).
+It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
+requests are slow (the application does), how the kernel sends a part of a file (filepart.py), or
+how gunicorn is configured (server.py).
 """
 
 import os
@@ -27,7 +27,7 @@ from racedata.service.filepart import FilePart
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
-LINGER_SECONDS = 1  # while a worker stops, how long it keeps clients that wait for no answer
+LINGER_SECONDS = 1  # how long a worker that stops keeps clients that wait for no answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
@@ -45,7 +45,7 @@ class Connection:
         self.is_last = False  # whether the connection ends after this response
         self.event = 0  # the selector waits for it; 0 while a thread makes the response
         self.proceed: Callable[[Connection], None] = lambda connection: None
-        self.deadline = 0.0  # for the event, by time.monotonic()
+        self.deadline = 0.0  # when the wait for the event ends, by time.monotonic()
 
 
 class Collector:
@@ -69,7 +69,7 @@ class Call(NamedTuple):
     request: Any
     environ: dict[str, Any]
     start: datetime
-    writer: Any  # of the response, into `response`
+    writer: Any  # gunicorn's writer of the response, into `response`
     response: Collector
     body: Any
 
@@ -153,7 +153,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.selector.unregister(listener)
 
     def handle_events(self) -> None:
-        """Handles what happens within a second, or the first things that happen."""
+        """Waits for events for a second at most, and handles the first ones."""
         self.notify()
         for key, _ in self.selector.select(1):
             if isinstance(key.data, Connection):
@@ -223,7 +223,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.handle_received(connection)
 
     def handle_received(self, connection: Connection) -> None:
-        """Handles the next request if its head has arrived, and refuses what cannot become one."""
+        """Handles the next request if its head has arrived; refuses input that cannot be a head."""
         head, end, rest = connection.input.partition(HEAD_END)
         if len(head) > HEAD_BYTES:
             self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
@@ -353,7 +353,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             self.wait(connection, READ, self.receive)
 
     def discard(self, connection: Connection) -> None:
-        """Discards what the client still sends until it closes the connection.
+        """Discards the input until the client closes the connection.
 
         If the worker closed it first, the system would reset it, and the client might lose the end
         of the response.

@@ -31,7 +31,7 @@ class Limit:
         return min(tokens, -(-self.quota // 4))
 
     def cost(self, tokens: int) -> int:
-        """By how much a request that takes so many tokens moves the moment."""
+        """How far a request that takes so many tokens moves the moment."""
         return self.interval * self.capped(tokens)
 
     def __repr__(self) -> str:
@@ -42,7 +42,7 @@ class Limit:
 class Decision(NamedTuple):
     """The outcome of one request. The lists have one item per limit."""
 
-    # of the limits without enough tokens, the one with the longest wait; None: allowed
+    # the limit with the longest wait among those without enough tokens; None: allowed
     refused_by: Limit | None
     wait: int  # microseconds until the same request would be allowed; 0 if it is allowed now
     remaining: list[int]  # whole tokens left

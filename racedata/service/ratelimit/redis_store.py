@@ -1,8 +1,8 @@
 """The limit store for several machines: buckets in Redis or Valkey, with a fallback for outages.
 
 Imported only if the settings name one, because the `redis` package is an extra. A Redis that is
-slow, stopped, restarted or full delays or fails no request; it is the operator's own, so it is not
-expected to lie.
+slow, stopped, restarted or full neither delays nor fails a request. The store trusts the replies,
+because the Redis is the operator's own.
 """
 
 import logging
@@ -63,7 +63,8 @@ class RedisStore:
 
     TIMEOUT = 0.4  # seconds; less would take a busy machine for an outage
     SLOW = 0.15  # seconds after which an answer is slow
-    # in a row that begin an outage; more than a worker has threads, which one pause may all delay
+    # So many in a row begin an outage: more than the threads of a worker, because one pause may
+    # delay all of them.
     SLOW_ANSWERS = 5
     RETRY = 1  # seconds between attempts during an outage
 
@@ -96,10 +97,10 @@ class RedisStore:
                 "rediss://host (with TLS) or unix:///path?db=0, "
                 "with options of the redis package only"
             ) from None
-        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
+        self._slow_answers = 0  # so many in a row; not locked, because a lost count does no harm
         # during an outage, a moment of `clock`; infinity while a request tries Redis again
         self._retry_at: float | None = None
-        self._lock = threading.Lock()  # of `_retry_at`
+        self._lock = threading.Lock()  # guards `_retry_at`
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
         """Takes tokens for `client`."""
