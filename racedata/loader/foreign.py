@@ -20,6 +20,9 @@ from racedata.loader.values import Parser, fetch_time, one_of, plain_text, whole
 
 EXPECTED = f"a database of racedata with schema version {SCHEMA_VERSION}, as it was built"
 VALUE_BYTES = 1_000_000  # far above every text
+# In the header of an SQLite file: 1 and 1, or 2 and 2 with a write-ahead log. A database in memory
+# cannot have one, so the service could not read the file.
+JOURNAL = slice(18, 20)
 
 # SQLite's own tables, which ANALYZE makes. Some builds of SQLite make the second one too.
 STATISTICS = {
@@ -56,9 +59,11 @@ def check_foreign(path: Path, place: str) -> None:
     racedata builds it.
     """
     try:
-        database.read(path)
+        journal = bytes(database.read(path).database[JOURNAL])
     except database.DatabaseError as error:
         raise Refused(f"{place} {error.fault}; expected {EXPECTED}") from None
+    if journal != b"\1\1":
+        raise Refused(f"{place} has a write-ahead log; expected {EXPECTED}")
     try:
         with closing(open_foreign(path)) as db, closing(sqlite3.connect(":memory:")) as own:
             own.executescript(SCHEMA)

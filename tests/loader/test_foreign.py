@@ -7,7 +7,7 @@ from contextlib import closing
 import pytest
 from support.loads import changed
 
-from racedata.database import CHECKSUM_BYTES, write_checksum
+from racedata.database import CHECKSUM_BYTES, read, write_checksum
 from racedata.loader.foreign import Refused, check_foreign, tokens
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
@@ -95,6 +95,19 @@ def test_a_comment_in_a_text_is_not_a_comment():
 def test_a_file_that_is_no_whole_database_is_refused(database, spoil, fault):
     database.write_bytes(spoil(database.read_bytes()))
     assert_refused(database, fault)
+
+
+def test_a_file_with_a_write_ahead_log_is_refused_because_no_service_can_read_it(database):
+    def with_log(content):
+        content[18:20] = b"\2\2"
+
+    rewritten(database, with_log)
+    with (
+        closing(read(database).connect()) as db,
+        pytest.raises(sqlite3.Error, match="unable to open database file"),
+    ):
+        db.execute("SELECT builtAt FROM build")
+    assert_refused(database, "has a write-ahead log")
 
 
 @pytest.mark.parametrize(
