@@ -117,6 +117,10 @@ def faults_of_rows(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterator[
         yield " ".join(found.split())
     for table, _, parent, _ in db.execute("PRAGMA foreign_key_check"):
         yield f"a row of {table} refers to a row of {parent} that is missing"
+    known = {str(id) for (id,) in db.execute("SELECT constructorId FROM constructors")}
+    for (ids,) in db.execute("SELECT DISTINCT constructors FROM driver_standings"):
+        if missing := {*ids.split()} - known:
+            yield f"driver_standings.constructors: no constructor has the id {min(missing)[:40]!r}"
     (builds,) = db.execute("SELECT count(*) FROM build").fetchone()
     if builds != 1:
         yield f"{builds:,} rows in build; expected 1"

@@ -213,6 +213,10 @@ def test_rows_that_break_a_rule_of_the_schema_are_refused(database, make, fault)
             "UPDATE results SET milliseconds = 9223372036854775807 WHERE record = 1",
             "results.milliseconds: .*",
         ),
+        (
+            "UPDATE driver_standings SET constructors = constructors || ' 999'",
+            "driver_standings.constructors: no constructor has the id '999'",
+        ),
         ("UPDATE build SET builtAt = 'soon'", "build.builtAt: 'soon'; expected a time .*"),
         ("UPDATE build SET isSample = 2", "build.isSample: '2'; expected 0 or 1"),
         ("UPDATE coverage SET kind = 'x' WHERE kind = 'results'", "coverage.kind: 'x'; .*"),
