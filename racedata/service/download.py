@@ -69,7 +69,7 @@ class Download:
     """`/racedata.db`. Its ETag is its checksum, so machines with equal files have equal ETags.
 
     The rate limits count a download as one request for each 256 KB that are sent. Behind nginx, it
-    is nginx that sends them: it fetches each file once, and asks here before each download.
+    is nginx that sends whole files: it fetches each once, and asks here before each download.
     """
 
     def __init__(
@@ -170,16 +170,18 @@ class Download:
         return falcon.HTTP_304 if is_known else ""
 
     def can_redirect(self, req: falcon.Request) -> bool:
-        """Whether nginx is ready to send the file, and reads the conditions as they are read here.
+        """Whether nginx is ready to send the whole file.
 
-        It trusts a date in If-Range, and does not ignore an invalid If-Unmodified-Since.
+        Not a part: nginx and this module may read Range and If-Range differently. nginx does not
+        pass on an empty If-Range, for example, but then sends the whole file itself. It also does
+        not ignore an invalid If-Unmodified-Since.
         """
         return (
             req.get_header("X-Sendfile-Type") == "X-Accel-Redirect"
             and is_from_proxy(req.env, self.proxies)
+            and req.get_header("Range") is None
             and req.get_header("If-Match") in (None, self.etag.dumps())
             and req.get_header("If-Unmodified-Since") is None
-            and (req.get_header("If-Range") or '"').endswith('"')
         )
 
     def matches(self, tags: Sequence[falcon.ETag | Literal["*"]], is_strong: bool) -> bool:
