@@ -5,7 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from support.loads import changed
+from support.loads import built_with_corrections, changed
 
 from racedata.database import CHECKSUM_BYTES, read, write_checksum
 from racedata.loader.foreign import Refused, check_foreign, tokens
@@ -238,6 +238,25 @@ def test_rows_that_break_a_rule_of_the_schema_are_refused(database, make, fault)
 )
 def test_values_that_no_load_stores_are_refused(database, statement, fault):
     assert_refused(changed(database, statement), fault)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "tableName = 'x'",
+        "tableName = 'results'",
+        "columnName = 'x'",
+        "columnName = 'driverId'",
+        "key = '2023'",
+        "key = key || '/1/2/3/4'",
+        "value = 'soon' WHERE columnName = 'time'",
+        "sourceValue = 'soon' WHERE columnName = 'time'",
+    ],
+)
+def test_corrections_that_no_load_makes_are_refused(tmp_path, change):
+    database = built_with_corrections(tmp_path / "x.db")
+    check_foreign(database, "")
+    assert_refused(changed(database, f"UPDATE corrections SET {change}"), "corrections: .*")
 
 
 def test_a_full_database_is_accepted(full_database):
