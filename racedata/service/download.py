@@ -39,7 +39,7 @@ class Download:
     """`/racedata.db`. Its ETag is its checksum, so machines with equal files have equal ETags.
 
     The rate limits count a download as one request for each 256 KB that are sent. Behind nginx,
-    nginx sends them: it fetches each file once, and asks here before each download.
+    nginx sends whole files: it fetches each file once, and asks here before each download.
     """
 
     def __init__(
@@ -142,16 +142,18 @@ class Download:
         return falcon.HTTP_304 if is_known else ""
 
     def can_redirect(self, req: falcon.Request) -> bool:
-        """Whether nginx can send the file, and reads the conditions as this class does.
+        """Whether nginx can send the file: only a whole one.
 
-        nginx trusts a date in If-Range, and does not ignore an invalid If-Unmodified-Since.
+        nginx and this module may read Range and If-Range differently. For example, nginx drops an
+        empty If-Range and then sends the whole file, which was counted as a part. It also does not
+        ignore an invalid If-Unmodified-Since.
         """
         return (
             req.get_header("X-Sendfile-Type") == "X-Accel-Redirect"
             and is_from_proxy(req.env, self.proxies)
+            and req.get_header("Range") is None
             and req.get_header("If-Match") in (None, self.etag.dumps())
             and req.get_header("If-Unmodified-Since") is None
-            and (req.get_header("If-Range") or '"').endswith('"')
         )
 
     def matches(self, tags: Sequence[falcon.ETag | Literal["*"]], is_strong: bool) -> bool:
