@@ -57,7 +57,7 @@ class Kind(NamedTuple):
 
     @property
     def key(self) -> str:
-        """The key of the records in an object of an answer, such as a race."""
+        """The key of the records in an object of an answer, such as a race. Needs an endpoint."""
         return self.lists[2]
 
 

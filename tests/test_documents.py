@@ -383,3 +383,14 @@ def test_the_code_names_each_difference_of_the_interface_where_it_makes_it():
         for number in re.findall(r"\bD[1-9][0-9]?\b", path.read_text())
     }
     assert cited == {*numbers}
+
+
+def test_every_variable_that_the_loader_reads_is_documented():
+    modules = [PACKAGE / "cli.py", *(PACKAGE / "loader").rglob("*.py")]
+    read = {
+        name
+        for path in modules
+        for name in re.findall(r'environ\.get\("(\w+)"', path.read_text(encoding="utf-8"))
+    }
+    assert read >= {"FROM", "RACEDATA_SOURCE"}
+    assert {name for name in read if f"| `{name}` |" not in SETTINGS} == set()

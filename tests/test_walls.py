@@ -125,6 +125,10 @@ MAY_NOT_IMPORT = {
     "racedata.service.addresses": WEB | FILES | SQL,  # it gets texts
     "racedata.service.serializers": WEB | FILES | SQL,  # it gets rows
     "racedata.service.queries": WEB | FILES,  # it gets a Snapshot
+    "racedata.service.html": WEB | FILES | SQL,  # it gets facts
+    "racedata.service.ask": WEB | FILES | SQL,  # it gets endpoints
+    "racedata.service.snapshot": WEB,
+    "racedata.service.worker": ONLINE - {"racedata.service.filepart"},  # it gets the application
     "racedata.service.healthcheck": {"falcon", "gunicorn", "orjson"},  # it needs only Python
     "racedata.service.settings": {"falcon", "gunicorn", "orjson"},  # as the health check reads them
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time

@@ -13,6 +13,7 @@ from pathlib import Path
 from racedata import database
 from racedata.database import SCHEMA, SCHEMA_VERSION
 from racedata.kinds import KINDS
+from racedata.loader.corrections import is_possible
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
 from racedata.loader.tables import BY_NAME, TABLES
@@ -20,6 +21,9 @@ from racedata.loader.values import Parser, fetch_time, one_of, plain_text, whole
 
 EXPECTED = f"a database of racedata with schema version {SCHEMA_VERSION}, as it was built"
 VALUE_BYTES = 1_000_000  # far above every text
+# In the header of an SQLite file: 1 and 1, or 2 and 2 with a write-ahead log. A database in memory
+# cannot have one, so the service could not read the file.
+JOURNAL = slice(18, 20)
 
 # SQLite's own tables, which ANALYZE makes. Some builds of SQLite make the second one too.
 STATISTICS = {
@@ -56,9 +60,11 @@ def check_foreign(path: Path, place: str) -> None:
     racedata builds it.
     """
     try:
-        database.read(path)
+        journal = bytes(database.read(path).database[JOURNAL])
     except database.DatabaseError as error:
         raise Refused(f"{place} {error.fault}; expected {EXPECTED}") from None
+    if journal != b"\1\1":
+        raise Refused(f"{place} has a write-ahead log; expected {EXPECTED}")
     try:
         with closing(open_foreign(path)) as db, closing(sqlite3.connect(":memory:")) as own:
             own.executescript(SCHEMA)
@@ -112,6 +118,7 @@ def faults_of_rows(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterator[
         yield " ".join(found.split())
     for table, _, parent, _ in db.execute("PRAGMA foreign_key_check"):
         yield f"a row of {table} refers to a row of {parent} that is missing"
+    yield from faults_of_references(db)
     (builds,) = db.execute("SELECT count(*) FROM build").fetchone()
     if builds != 1:
         yield f"{builds:,} rows in build; expected 1"
@@ -121,6 +128,20 @@ def faults_of_rows(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterator[
         columns = own.execute(f"PRAGMA table_info({name})").fetchall()
         for _, column, type, *_ in columns:
             yield from faults_of_column(db, name, column, type)
+
+
+def faults_of_references(db: sqlite3.Connection) -> Iterator[str]:
+    """Yields rows that refer to others in a text, which no foreign key guards."""
+    known = {str(id) for (id,) in db.execute("SELECT constructorId FROM constructors")}
+    for (ids,) in db.execute("SELECT DISTINCT constructors FROM driver_standings"):
+        if missing := {*ids.split()} - known:
+            yield f"driver_standings.constructors: no constructor has the id {min(missing)[:40]!r}"
+    for table, key, column, *values in db.execute(
+        "SELECT tableName, key, columnName, sourceValue, value FROM corrections"
+    ):
+        if not is_possible(table, key, column, values):
+            what = f"{table} {key} {column}"[:80]
+            yield f"corrections: {what!r} with {values[1]!r:.40}; expected one that a load can make"
 
 
 def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:

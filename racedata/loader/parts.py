@@ -5,9 +5,11 @@ A part is a kind of records of one race; rules.py says which one wins.
 
 import sqlite3
 
+from racedata.kinds import KINDS
 from racedata.loader.addition import Addition
 from racedata.loader.rules import Part, is_too_small, part_of
 from racedata.loader.stage import of_kind
+from racedata.loader.tables import BY_NAME
 
 
 class Parts:
@@ -83,7 +85,8 @@ class Parts:
 
     def entrants(self, kind: str, schema: str, race: int) -> int:
         """How many drivers or constructors have records of a kind in a race."""
-        entrant = "constructorId" if kind == "constructor_standings" else "driverId"
+        table = BY_NAME[KINDS[kind].table or kind]
+        entrant = "driverId" if "driverId" in table.names else "constructorId"
         rows = f"(SELECT raceId, {entrant} FROM {of_kind(kind, schema)})"
         (count,) = self.db.execute(
             f"SELECT count(DISTINCT {entrant}) FROM {rows} WHERE raceId = ?", (race,)

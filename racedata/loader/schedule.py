@@ -119,7 +119,7 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
     expected = []
     for kind in RECORDS:
         for session in KINDS[kind].sessions:
-            of_session = "AND session = :number" if kind == "practice" else ""
+            of_session = "AND session = :number" if len(KINDS[kind].sessions) > 1 else ""
             rows = db.execute(
                 f"""SELECT year, round, ifnull(sessions.date, races.date),
                         CASE WHEN :session = 'race' THEN races.time

@@ -1,6 +1,6 @@
-"""The addresses outside the base address: `/healthz`, and documents that are made once.
+"""The resources outside the base address: `/healthz`, and documents that are made once.
 
-What the documents say is in page.py, interface.py and openapi.py.
+The text of the documents is made in page.py, interface.py and openapi.py.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,22 +12,25 @@ from racedata.service import download
 from racedata.service.caching import Validators, accepts_gzip, compressed
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
-from racedata.service.snapshot import Snapshot, public_name, public_url
+from racedata.service.snapshot import Snapshot
+from racedata.service.sources import RefreshNotes, public_name, public_url
 
 
 class Health:
-    """`/healthz`: what is served, from which sources, and whether a new file was rejected.
+    """`/healthz`: the database, its sources, and whether a new file was rejected.
 
     Only the last two can change. The body is made again only when they do: these requests do not
     count towards the rate limits, so they must be cheap.
     """
 
-    def __init__(self, data: Snapshot, settings: Settings) -> None:
-        self.data, self.settings = data, settings
+    def __init__(self, data: Snapshot, notes: RefreshNotes, settings: Settings) -> None:
+        self.data = data
+        self.notes = notes
+        self.settings = settings
         self.cached: tuple[object, bytes] = None, b""
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        state = self.data.rejection, self.data.refreshes()
+        state = self.data.rejection, self.notes.read()
         state_then, body = self.cached
         if state_then != state:
             body = self.make_body()
@@ -56,8 +59,8 @@ class Health:
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:
-        """The sources, the base first; then refreshed or followed ones that gave nothing."""
-        times = {**self.data.refreshes()}
+        """The sources in the database, the base first; then others that refreshes have noted."""
+        times = {**self.notes.read()}
         for row in self.data.sources():
             facts = {"name": public_name(row["name"]), "address": public_url(row["address"])}
             source = {**dict(row), **facts, **times.pop(row["name"], {})}
@@ -81,12 +84,10 @@ class Document:
         content_type: str,
         headers: Sequence[tuple[str, str]] = (),
     ) -> None:
-        self.validators, self.body, self.content_type, self.headers = (
-            validators,
-            text.encode(),
-            content_type,
-            headers,
-        )
+        self.validators = validators
+        self.body = text.encode()
+        self.content_type = content_type
+        self.headers = headers
         self.compressed = compressed(self.body)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:

@@ -34,7 +34,7 @@ class RefusedAddress(AddressError):  # D7
 
 
 def after_base(path: str, base: str) -> str | None:
-    """What follows the base address (in lower case) in a path; None if the path is not under it."""
+    """The rest of a path after the base address (in lower case); None if it is outside."""
     rest = path[len(base) :]
     is_under = path[: len(base)].lower() == base and (
         rest[:1] in ("/", "") or rest.lower() in ENDINGS
@@ -43,12 +43,12 @@ def after_base(path: str, base: str) -> str | None:
 
 
 class Rules(NamedTuple):
-    """What an endpoint accepts besides season and round, and whether it needs a season."""
+    """The filters and endings that an endpoint accepts, and whether it needs a season."""
 
     filters: frozenset[str]
     needs_season: bool = False
-    # Filters that combine only with some of the others: `{filter: the filters that it combines
-    # with}`.
+    # By filter: the only other filters that it combines with. A filter that is not in here
+    # combines with all.
     only_beside: Mapping[str, frozenset[str]] = {}
     endings: Collection[str] = (JSON, CSV)
 
@@ -57,13 +57,13 @@ class Rules(NamedTuple):
 class Address:
     """A parsed address. Its `path` and `ending` identify it."""
 
-    # as in the request, without other spellings and the ending, lower case:
+    # the path of the request in lower case, with the names of this module and without the ending:
     # `2023/drivers/alonso/results`
     path: str
     endpoint: str
     season: Season | None = None
     round: Round | None = None
-    # ids lower case; numbers; places such as `1` and `R`
+    # by name: an id in lower case, a number, or a place such as `1` or `R`
     filters: Mapping[str, Value] = field(default_factory=dict)
     ending: str = JSON
 
@@ -108,7 +108,7 @@ FILTERS: Mapping[str, Callable[[str], Value | None]] = {
     "constructorstandings": parse_place,
 }
 NUMBER = "a number of at most 18 digits"
-# What each parser accepts, in words. The page at `/docs` groups the filters by these words.
+# The values that each parser accepts, in words, by which the page at `/docs` groups the filters.
 FORMS: Mapping[Callable[[str], Value | None], str] = {
     parse_id: "an id of letters, digits, _ and -",
     parse_number: NUMBER,
@@ -118,14 +118,17 @@ FORMS: Mapping[Callable[[str], Value | None], str] = {
 # Other spellings that clients use: of a name, or of a name with its value.
 SPELLINGS: Mapping[str, tuple[str, ...]] = {
     **dict.fromkeys(
-        ("sprint/qualifying", "sprint/shootout", "sprintshootout", "sprint-qualifying"),
+        (
+            "sprint/qualifying",
+            "sprint/shootout",
+            "sprint-qualifying",
+            "sprint-shootout",
+            "sprintshootout",
+        ),
         ("sprintqualifying",),
     ),
     **{f"fp{number}": ("practice", str(number)) for number in (1, 2, 3)},
 }
-# Endpoints that are not filters. A value after them, which could be an id, is refused with a
-# message of its own.
-WITHOUT_VALUE = ("races", "seasons", "corrections")
 
 
 class Grammar:
@@ -146,7 +149,8 @@ class Grammar:
         segments = path.split("/")[1:]
         season, round, rest = split_front(segments)
         if not rest:
-            return Address("/".join([*segments, "races"]), "races", season, round, ending=ending)
+            path = "/".join([*segments, "races"])
+            return Address(path, "races", season, round, ending=ending)
         front, rest = segments[: len(segments) - len(rest)], without_spellings(rest)
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
@@ -155,14 +159,16 @@ class Grammar:
         filters = self.parse_filters(rest)
         self.check_ending(endpoint, ending)
         self.check(endpoint, season, filters)
-        return Address("/".join([*front, *rest]), endpoint, season, round, filters, ending)
+        path = "/".join([*front, *rest])
+        return Address(path, endpoint, season, round, filters=filters, ending=ending)
 
     def parse_filters(self, segments: list[str]) -> dict[str, Value]:
         """The values of filters by name. If a filter appears twice, the last one applies."""
         filters: dict[str, Value] = {}
         without_value = None
         for name, text in zip(segments[::2], segments[1::2]):
-            if name in WITHOUT_VALUE and parse_id(text):
+            # The value could be an id, so the message says that this endpoint takes none.
+            if name in self.endpoints and name not in FILTERS and parse_id(text):
                 without_value = name
                 continue
             parse = FILTERS.get(name)
@@ -189,7 +195,7 @@ class Grammar:
             )
 
     def check(self, endpoint: str, season: Season | None, filters: Iterable[str]) -> None:
-        """Raises RefusedAddress if the endpoint does not accept what precedes it."""
+        """Raises RefusedAddress if the endpoint refuses a filter or needs a season."""
         rules = self.endpoints[endpoint]
         for name in filters:
             if name not in rules.filters:

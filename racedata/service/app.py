@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING
 import falcon
 
 from racedata import __version__
-from racedata.service import download, errors, interface, latest, openapi, page, season
+from racedata.service import download, errors, html, interface, openapi, page, season
 from racedata.service.about import Document, Health
 from racedata.service.addresses import ICS, Grammar
-from racedata.service.caching import Cache, Validators
+from racedata.service.ask import Ask
+from racedata.service.caching import Cache, CachedAnswers, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.ratelimit.middleware import RateLimits
@@ -27,6 +28,7 @@ from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, RequestParser
 from racedata.service.settings import DEFAULT_LIMIT, Answers, Settings
 from racedata.service.snapshot import Snapshot
+from racedata.service.sources import RefreshNotes
 
 if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
@@ -59,7 +61,10 @@ class Cors:
 
 
 class App(falcon.App[falcon.Request, falcon.Response]):
-    """The WSGI application. It makes slow answers while the server iterates, as a thread can."""
+    """The WSGI application. It makes a slow answer only when the server iterates over it.
+
+    So the server can let a thread make it.
+    """
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
         if looks_slow(env):
@@ -71,11 +76,11 @@ class App(falcon.App[falcon.Request, falcon.Response]):
 
 
 def looks_slow(env: "WSGIEnvironment") -> bool:
-    """Whether the answer seems to take long: a calendar, or more records than the default.
+    """Whether the answer probably takes long: a calendar, or more records than the default.
 
     A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
-    long as a thousand. This only looks at the address, before the rate limits: the answer is the
-    same even if the guess is wrong.
+    long as a thousand. This is a guess from the address alone, because it is made before the rate
+    limits. The answer is the same even if the guess is wrong.
     """
     limit = re.search("limit=0*([0-9]{1,9})", falcon.uri.decode(env["QUERY_STRING"]))
     return env["PATH_INFO"].lower().endswith(ICS) or bool(limit and int(limit[1]) > DEFAULT_LIMIT)
@@ -93,36 +98,39 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     limits = None
     if limit_store:
         limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
-    # The rate limits come first, so that requests which the others answer or refuse count too.
+    # The rate limits come first: requests that the parser refuses count too.
     app = App(middleware=[*([limits] if limits else []), Cors(), parser])
 
-    endpoints = [endpoint(data, catalogue, settings, validators, cache) for endpoint in ENDPOINTS]
+    answers = CachedAnswers(validators, cache)
+    endpoints = [endpoint(data, catalogue, settings, answers) for endpoint in ENDPOINTS]
     for endpoint in endpoints:
         app.add_route(f"{settings.base_address.lower()}/{endpoint.name}", endpoint)
-    app.add_route("/healthz", Health(data, settings))
+
+    notes = RefreshNotes(data.path)
+    app.add_route("/healthz", Health(data, notes, settings))
     described = validators_of(
         settings, data, "every answer", "the description", max_age=settings.max_age
     )
     document = openapi.document(settings, data, endpoints, grammar)
     app.add_route("/openapi.json", Document(described, document, falcon.MEDIA_JSON))
     if settings.download:
-        proxies = settings.trusted_proxies
-        app.add_route(download.PATH, download.Download(data, validators, limits, proxies))
-
-    ask = latest.Ask(endpoints, grammar)
+        file = download.Download(data, validators, limits, settings.trusted_proxies)
+        app.add_route(download.PATH, file)
 
     def html_validators(times: page.RefreshTimes) -> Validators:
-        answers: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
-        return validators_of(settings, data, *answers, max_age=0, refresh_times=times)
+        shown: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
+        return validators_of(settings, data, *shown, max_age=0, refresh_times=times)
 
-    app.add_route(
-        "/", page.HomePage(data, page.html(settings, data, catalogue, ask), html_validators)
-    )
+    ask = Ask(data, catalogue, endpoints, grammar)
+    home = page.html(settings, data, catalogue, ask)
+    app.add_route("/", page.HomePage(data, notes, home, html_validators))
     docs = interface.html(settings, data, catalogue, ask.endpoints)
-    app.add_route("/docs", Document(html_validators({}), docs, page.CONTENT_TYPE, page.HEADERS))
-    pages = season.SeasonPages(catalogue, settings, ask, html_validators({}), cache)
+    app.add_route("/docs", Document(html_validators({}), docs, html.CONTENT_TYPE, html.HEADERS))
+    html_answers = CachedAnswers(html_validators({}), cache)
+    pages = season.SeasonPages(catalogue, settings, ask, html_answers)
+
     app.add_sink(parser.not_found)
-    # before the other sink: falcon tries the last one first
+    # This sink comes last, because Falcon tries the newest one first.
     app.add_sink(pages.respond, pages.prefix)
     if not settings.download:
         app.add_sink(download.not_offered, f"{re.escape(download.PATH)}$")

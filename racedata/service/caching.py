@@ -1,7 +1,7 @@
 """The cache of answers, their compression, conditional requests, and the headers of a 200.
 
-While a database is served, its data never changes. So an answer depends only on the request, which
-is the cache key. What an answer says does not belong here.
+While a database is served, its data never changes. So an answer depends only on the request, and
+the key of the cache identifies that. The content of answers does not belong here.
 """
 
 import hashlib
@@ -9,6 +9,7 @@ import re
 import threading
 import zlib
 from collections import OrderedDict
+from collections.abc import Callable, Hashable
 from datetime import datetime
 from email.utils import format_datetime
 from functools import lru_cache
@@ -16,22 +17,19 @@ from typing import Any, NamedTuple
 
 import falcon
 
-from racedata.service.request import ParsedRequest
-
-Key = tuple[str, str, str, int, int, tuple[str, ...]]
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
 # the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
 FRAGMENTATION = 9 / 8
 
-# Shorter answers are not compressed: with 500 bytes of headers, they fit into one TCP segment
-# (1,448 bytes) anyway.
+# Shorter answers stay plain: with 500 bytes of headers, they fit into one TCP segment (1,448 bytes)
+# anyway.
 SMALL = 900
 # Level 3 takes half the time of level 6, for answers that are a tenth longer
 # (scripts/bench/README.md).
 LEVEL = 3
 GZIP = 16 + zlib.MAX_WBITS  # makes zlib write and read the gzip format
-MAGIC = b"\x1f\x8b"  # every gzip begins with it, and no JSON, HTML or other text does
+MAGIC = b"\x1f\x8b"  # the first bytes of every gzip, and of no JSON, HTML or other text
 
 # An item of Accept-Encoding, with an optional weight (RFC 9110, 12.5.3). x-gzip is an old name of
 # gzip (8.4.1.3).
@@ -41,14 +39,14 @@ CODING = re.compile(
 
 
 class Body(NamedTuple):
-    """The body of an answer; `total` counts all matching records, on all pages."""
+    """The body of an answer, and the one header that depends on it."""
 
-    content: bytes
-    total: int
+    content: bytes  # as `compressed` returns it
+    total: int | None = None  # the header X-Total-Count; None: the answer has none
 
 
 class Validators:
-    """The ETag and Last-Modified of all answers of one database, and the headers beside them.
+    """The ETag and Last-Modified of all answers of one database, and the headers next to them.
 
     `version` must differ if any answer may differ. `built_at` is the time when the database was
     built. `max_age` is the number of seconds for which clients and proxies may reuse an answer.
@@ -102,21 +100,18 @@ class Cache:
     def __init__(self, capacity: int) -> None:
         self.capacity = capacity
         self.size = 0  # bytes
-        self._bodies: OrderedDict[Key, Body] = OrderedDict()  # in the order of their last use
+        self._bodies: OrderedDict[Hashable, Body] = OrderedDict()  # in the order of their last use
         self._lock = threading.Lock()
 
-    def find(self, request: ParsedRequest) -> Body | None:
-        """The cached body; None if there is none."""
-        key = key_of(request)
+    def find(self, key: Hashable) -> Body | None:
+        """The cached body; None if the cache has none."""
         with self._lock:
             body = self._bodies.get(key)
             if body is not None:
                 self._bodies.move_to_end(key)
             return body
 
-    def put(self, request: ParsedRequest, body: Body) -> None:
-        """Caches a body whose content `compressed` returned."""
-        key = key_of(request)
+    def put(self, key: Hashable, body: Body) -> None:
         with self._lock:
             if key not in self._bodies:
                 self._bodies[key] = body
@@ -126,8 +121,37 @@ class Cache:
                 self.size -= size_of(oldest, body)
 
 
+class CachedAnswers:
+    """Answers requests from the cache, with the validators of the database."""
+
+    def __init__(self, validators: Validators, cache: Cache) -> None:
+        self.validators = validators
+        self.cache = cache
+
+    def respond(
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        content_type: str,
+        key: Hashable,
+        make: Callable[[], Body],
+    ) -> None:
+        """Answers 304, or 200 with the body under `key`, which `make` makes if it is missing."""
+        if self.validators.match(req.env):
+            self.validators.send_not_modified(resp)
+            return
+        body = self.cache.find(key)
+        if body is None:
+            body = make()
+            self.cache.put(key, body)
+        if body.total is not None:
+            resp.set_header("x-total-count", str(body.total))
+        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
+        self.validators.send(resp, content, content_type)
+
+
 def compressed(body: bytes) -> bytes:
-    """`body` as gzip; as it is if it is short."""
+    """`body` as gzip, or unchanged if it is short."""
     return body if len(body) < SMALL else zlib.compress(body, LEVEL, GZIP)
 
 
@@ -145,11 +169,9 @@ def accepts_gzip(env: dict[str, Any]) -> bool:
 
 @lru_cache(maxsize=1024)
 def prefers_gzip(field: str) -> bool:
-    """Whether an Accept-Encoding header prefers gzip to no coding, or both equally.
+    """Whether an Accept-Encoding header gives gzip at least the weight of no coding.
 
-    See RFC 9110, 12.5.3.
-
-    Malformed items are ignored. So is a header that refuses both forms (RFC 9110, 12.4.1).
+    Malformed items are ignored (RFC 9110, 12.5.3). So is a header that refuses both forms (12.4.1).
     """
     items = [CODING.fullmatch(item.strip(" \t")) for item in field.split(",")]
     weights = {item[1].lower(): float(item[2] or 1) for item in items if item}
@@ -158,18 +180,6 @@ def prefers_gzip(field: str) -> bool:
     return gzip > 0 and gzip >= weights.get("identity", others)
 
 
-def key_of(request: ParsedRequest) -> Key:
-    """The cache key of a request. Its path and ending identify the whole address."""
-    address, limit, offset, base_url, sessions = request
-    return base_url, address.path, address.ending, limit, offset, sessions
-
-
-def size_of(key: Key, body: Body) -> int:
-    base_url, path, _, _, offset, _ = key
-    return (
-        len(base_url)
-        + len(path)
-        + offset.bit_length() // 8
-        + int(len(body.content) * FRAGMENTATION)
-        + ENTRY_BYTES
-    )
+def size_of(key: Hashable, body: Body) -> int:
+    """The memory that an entry takes, in bytes."""
+    return len(repr(key)) + int(len(body.content) * FRAGMENTATION) + ENTRY_BYTES

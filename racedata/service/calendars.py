@@ -1,7 +1,7 @@
 """Calendars: races as iCalendar (RFC 5545 and 7986), an event for each session.
 
-The package icalendar writes every line. Phones and other programs fetch a calendar again and again.
-They know an event by its UID. Which races a calendar has is decided in endpoints.py.
+The package icalendar writes every line. Phones and other programs fetch a calendar again and again,
+and recognise an event by its UID. endpoints.py decides which races a calendar has.
 """
 
 import re
@@ -17,7 +17,8 @@ from racedata.kinds import SESSION_GROUPS, SESSIONS, Session
 from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue, full_name, place_of, without_accents
 from racedata.service.serializers import Json
-from racedata.service.snapshot import Snapshot, public_name
+from racedata.service.snapshot import Snapshot
+from racedata.service.sources import public_name
 
 CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
@@ -30,17 +31,17 @@ Round = tuple[str, str]  # season and round of a race
 # The first and the last line of a component.
 CALENDAR_END = Calendar().to_ical().splitlines(keepends=True)[-1]
 EVENT, EVENT_END = Event().to_ical().splitlines(keepends=True)
-ANY = Component()  # its content_line() does not depend on what is in it
+ANY = Component()  # its content_line() does not depend on its content
 
 
 def line(name: str, value: object) -> bytes:
-    """A line of a component: `value` is one of icalendar's types."""
+    """A line of a component; `value` has one of icalendar's types."""
     content: bytes = ANY.content_line(name, value).to_ical()
     return content + b"\r\n"
 
 
 class Calendars:
-    """Writes calendars of races. Writing events takes longest, so each race's are written once."""
+    """Writes calendars of races. Events take longest, so the events of a race are written once."""
 
     def __init__(self, data: Snapshot, catalogue: Catalogue, series: str) -> None:
         self.series = series
@@ -67,7 +68,7 @@ class Calendars:
         return b"".join([*lines, CALENDAR_END])
 
     def words_of(self, address: Address, kinds: Collection[str]) -> Iterator[str]:
-        """The name of a calendar: the same from season to season if the address is."""
+        """The words of a calendar's name: for `current`, the same in every season."""
         if address.season not in (None, "current"):
             yield str(address.season)
         if address.round is not None:
@@ -79,7 +80,7 @@ class Calendars:
         for filter, value in address.filters.items():
             yield self.names.get((filter, value), f"{filter} {value}")
         if len(kinds) < len(SESSION_GROUPS):
-            # some clients do not read a comma, which is written as `\,`
+            # no commas: they are written as `\,`, which some clients do not read
             yield f"({' + '.join(kinds)})"
 
     def events(self, race: Json) -> list[tuple[str, bytes]]:
@@ -127,7 +128,7 @@ def head(built_at: datetime, description: str) -> bytes:
 
 
 def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
-    """When a session begins and ends: in UTC; as whole days if its time is unknown."""
+    """The start and end of a session: in UTC, or a whole day if its time is unknown."""
     if time is None:
         start = date.fromisoformat(day)
         return start, start + timedelta(days=1)
@@ -136,7 +137,7 @@ def period(day: str, time: str | None, minutes: int) -> tuple[date, date]:
 
 
 def common_lines(race: Json) -> Iterator[bytes]:
-    """The lines that all events of a race have: where it is, and its URL."""
+    """The lines that all events of a race share: its location and its URL."""
     location = race["Circuit"]["Location"]
     yield line("LOCATION", vText(place_of(race["Circuit"])))
     if "lat" in location and "long" in location:
@@ -146,7 +147,7 @@ def common_lines(race: Json) -> Iterator[bytes]:
 
 
 def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
-    """The sessions of a race that have a date, each with the object with its date and time."""
+    """The sessions of a race that have a date, each with the object that has it."""
     for key, session in SESSION_BY_KEY.items():
         at = race.get(key, {}) if key else race
         if "date" in at:

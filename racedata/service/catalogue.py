@@ -1,7 +1,7 @@
-"""The catalogue: objects that many answers use, read once per database; what an address selects.
+"""The catalogue: objects that many answers use, and what an address selects.
 
-It translates the words and ids of an address into numbers of the database. The SQL of filters is in
-queries.py.
+The objects are made once per database. The words and ids of an address become numbers of the
+database. The SQL of filters is in queries.py.
 """
 
 import unicodedata
@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
 
+from racedata.kinds import KINDS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.queries import Filters
 from racedata.service.serializers import Json
 from racedata.service.snapshot import Snapshot
 
-STANDINGS = ("driver_standings", "constructor_standings")
+STANDINGS = [kind.name for kind in KINDS.values() if "StandingsTable" in kind.lists]
 
 
 class NoLastRound(LookupError):
@@ -25,11 +26,11 @@ class NoLastRound(LookupError):
 
 @dataclass(frozen=True)
 class Selection:
-    """What an address selects, in database ids.
+    """The records that an address selects, in numbers of the database.
 
     `filters` has the filters with the values of their columns. For season and round, it has `race`
-    (a raceId) if there is a round, else `season`. `filters` is None if nothing can match, because
-    an id or a round does not exist.
+    (a raceId) if the address has a round, else `season`. `filters` is None if nothing can match,
+    because an id or a round does not exist.
     """
 
     season: int | None
@@ -41,20 +42,13 @@ class Catalogue:
     """The JSON objects that many answers use: by id, in the order of answers."""
 
     def __init__(self, data: Snapshot) -> None:
-        def by_id(table: str, id: str) -> dict[Any, Row]:
-            return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
-
-        circuits, constructors, drivers = (
-            by_id(table, id)
-            for table, id in [
-                ("circuits", "circuitId"),
-                ("constructors", "constructorId"),
-                ("drivers", "driverId"),
-            ]
-        )
+        circuits = rows_by_id(data, "circuits", "circuitId")
+        constructors = rows_by_id(data, "constructors", "constructorId")
+        drivers = rows_by_id(data, "drivers", "driverId")
         # Lists in answers are in the order of these dicts.
         self.seasons = {
-            year: serializers.season(row) for year, row in by_id("seasons", "year").items()
+            year: serializers.season(row)
+            for year, row in rows_by_id(data, "seasons", "year").items()
         }
         self.circuits = in_order(
             circuits, serializers.circuit, lambda row: row["circuitRef"].lower()
@@ -67,28 +61,16 @@ class Catalogue:
             serializers.driver,
             lambda row: (without_accents(row["surname"]), row["driverRef"].lower()),
         )
-        self.statuses = {id: row["status"] for id, row in by_id("status", "statusId").items()}
+        self.statuses = {
+            id: row["status"] for id, row in rows_by_id(data, "status", "statusId").items()
+        }
         self.race_rows = {
             row["raceId"]: row for row in data.rows("SELECT * FROM races ORDER BY year, round")
         }
         self.races = {
             id: serializers.race(row, self.circuits) for id, row in self.race_rows.items()
         }
-        sessions: dict[int, dict[str, Row]] = {id: {} for id in self.races}
-        for row in data.rows("SELECT * FROM sessions"):
-            sessions[row["raceId"]][row["session"]] = row
-        sprints = data.rows(
-            """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
-               UNION SELECT raceId FROM sprint_results"""
-        )
-        with_sprint = {id for (id,) in sprints}
-        self.calendar = {
-            id: {
-                **race,
-                **serializers.schedule(self.race_rows[id]["year"], sessions[id], id in with_sprint),
-            }
-            for id, race in self.races.items()
-        }
+        self.calendar = calendar_of(data, self.race_rows, self.races)
         self.race_order = {id: number for number, id in enumerate(self.races)}
         self.id_of_round = {(row["year"], row["round"]): id for id, row in self.race_rows.items()}
         # Ids in addresses are case-insensitive.
@@ -116,7 +98,7 @@ class Catalogue:
         """The Selection of an address. Raises NoLastRound."""
         season, round = self.season_and_round(address.season, address.round)
         if address.season == "current" and is_calendar(address):
-            # D9: clients look there for the next race, even in winter
+            # D9: clients look for the next race in the current season, even in winter
             season = self.calendar_season
         filters: dict[str, Value] = {}
         if season is not None and round is not None:
@@ -164,20 +146,45 @@ class Catalogue:
         return sorted(race_ids, key=self.race_order.__getitem__)
 
     def standings_filters(self, table: str, filters: Filters) -> Filters | None:
-        """The filters of standings: a race or `final` replaces the season.
+        """Filters that choose lists of standings: a race or `final` replaces the season.
 
-        None if the season has no standings.
-
-        A season has many lists of standings, one after each race. With a round, this chooses the
-        list after that round. With only a season, it chooses the latest list; without a season, the
-        `final` list of each finished season.
+        A season has many lists, one after each race. With a round, this chooses the list after that
+        round; with only a season, the latest list; without a season, the `final` list of each
+        finished season. None if the season has no standings.
         """
         if "race" in filters:
             return filters
         if "season" not in filters:
             return {**filters, "final": 1}  # D12
+        others = {name: value for name, value in filters.items() if name != "season"}
         latest = self.latest_with[table].get(int(filters["season"]))
-        return None if latest is None else {**filters, "race": latest}
+        return None if latest is None else {**others, "race": latest}
+
+
+def rows_by_id(data: Snapshot, table: str, id: str) -> dict[Any, Row]:
+    """The rows of a table by their column `id`, in its order."""
+    return {row[id]: row for row in data.rows(f"SELECT * FROM {table} ORDER BY {id}")}
+
+
+def calendar_of(
+    data: Snapshot, race_rows: Mapping[int, Row], races: Mapping[int, Json]
+) -> dict[int, Json]:
+    """The races with their sessions, by raceId."""
+    sessions: dict[int, dict[str, Row]] = {id: {} for id in races}
+    for row in data.rows("SELECT * FROM sessions"):
+        sessions[row["raceId"]][row["session"]] = row
+    sprints = data.rows(
+        """SELECT raceId FROM sessions WHERE session = 'sprint' AND date IS NOT NULL
+           UNION SELECT raceId FROM sprint_results"""
+    )
+    with_sprint = {id for (id,) in sprints}
+    return {
+        id: {
+            **race,
+            **serializers.schedule(race_rows[id]["year"], sessions[id], id in with_sprint),
+        }
+        for id, race in races.items()
+    }
 
 
 def is_calendar(address: Address) -> bool:
@@ -213,6 +220,6 @@ def place_of(circuit: Json) -> str:
 
 
 def without_accents(text: str) -> str:
-    """A text without letter case and accents, as the key by which names are sorted."""
+    """A text in lower case without accents: names are sorted by it."""
     decomposed = unicodedata.normalize("NFD", text.casefold())
     return "".join(character for character in decomposed if not unicodedata.combining(character))

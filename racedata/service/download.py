@@ -1,14 +1,11 @@
 """The database as a file: `/racedata.db`, with conditional requests and ranges (RFC 9110, 13, 14).
 
-It is the file that all answers are from, even while another one replaces it. How its bytes get to
-a client is here too: from the file to the socket, in the kernel. What is in the file does not
-matter here.
+All answers come from this file, even while another one replaces it. filepart.py sends its bytes.
+The content of the file does not matter here.
 """
 
-import os
 import re
-import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Literal
 from urllib.parse import quote
@@ -17,45 +14,17 @@ import falcon
 
 from racedata.database import OpenFile
 from racedata.service.caching import Validators
+from racedata.service.filepart import FilePart
 from racedata.service.ratelimit.clients import TrustedProxies
 from racedata.service.ratelimit.middleware import RateLimits, is_from_proxy
 from racedata.service.snapshot import Snapshot
 
 PATH = "/racedata.db"
 CONTENT_TYPE = "application/vnd.sqlite3"
-BYTES_PER_TOKEN = 1 << 18  # as much as the rate limits count as one request
+BYTES_PER_TOKEN = 1 << 18  # the rate limits count this much as one request
 IN_NGINX = "/racedata-download"  # a location in deploy/nginx.conf
 
-Bounds = tuple[int, int]  # of a range: its first byte, and the one after its last
-
-
-class FilePart:
-    """The body of an answer: bytes of a file, which the worker sends without reading them."""
-
-    # How many bytes one client gets before others have their turn.
-    AT_ONCE = 1 << 17
-
-    def __init__(self, file: OpenFile, start: int, size: int) -> None:
-        self.file, self.start, self.size = file, start, size  # size: bytes that are left
-
-    def send(self, sock: socket.socket) -> None:
-        """Sends the next bytes to a socket. Raises OSError."""
-        sent = os.sendfile(
-            sock.fileno(), self.file.descriptor, self.start, min(self.size, self.AT_ONCE)
-        )
-        # Better a broken connection than a mixture of two files.
-        if not sent or self.file.has_changed():
-            raise OSError("a program has written to the file")
-        self.start, self.size = self.start + sent, self.size - sent
-
-    def __iter__(self) -> Iterator[bytes]:
-        """The bytes, for servers that do not know `send`."""
-        while self.size:
-            part = os.pread(self.file.descriptor, min(self.size, self.AT_ONCE), self.start)
-            if not part or self.file.has_changed():
-                raise OSError("a program has written to the file")
-            self.start, self.size = self.start + len(part), self.size - len(part)
-            yield part
+Bounds = tuple[int, int]  # the first byte of a range, and the one after its last
 
 
 def not_offered(req: falcon.Request, resp: falcon.Response, **params: object) -> None:
@@ -69,8 +38,8 @@ def not_offered(req: falcon.Request, resp: falcon.Response, **params: object) ->
 class Download:
     """`/racedata.db`. Its ETag is its checksum, so machines with equal files have equal ETags.
 
-    The rate limits count a download as one request for each 256 KB that are sent. Behind nginx, it
-    is nginx that sends them: it fetches each file once, and asks here before each download.
+    The rate limits count a download as one request for each 256 KB that are sent. Behind nginx,
+    nginx sends whole files: it fetches each file once, and asks here before each download.
     """
 
     def __init__(
@@ -80,7 +49,9 @@ class Download:
         limits: RateLimits | None,
         proxies: TrustedProxies,
     ) -> None:
-        self.data, self.limits, self.proxies = data, limits, proxies
+        self.data = data
+        self.limits = limits
+        self.proxies = proxies
         self.etag = falcon.ETag(data.checksum.hex())
         self.last_modified = validators.last_modified
         self.built_at = falcon.http_date_to_dt(self.last_modified)
@@ -88,7 +59,7 @@ class Download:
             ("etag", self.etag.dumps()),
             ("last-modified", self.last_modified),
             ("accept-ranges", "bytes"),
-            # Caches may keep it, but ask each time whether it is still the same.
+            # Caches may keep the file, but must ask each time whether it is still the same.
             ("cache-control", "no-cache"),
             ("link", license_link(data)),
         ]
@@ -119,7 +90,7 @@ class Download:
         """The status that a request asks for: 200, 206, 304, 412 or 416; and the bytes to send."""
         if status := self.precondition(req):
             return status, (0, 0)
-        # A date is no strong validator: two files may have been built in the same second.
+        # A date is not a strong validator: two files may have been built in the same second.
         is_ours = req.get_header("If-Range") in (None, self.etag.dumps())
         field = req.get_header("Range")
         if not field or not is_ours or req.method != "GET":
@@ -158,7 +129,7 @@ class Download:
             )
 
     def precondition(self, req: falcon.Request) -> str:
-        """The status 304 or 412 if a condition of the request demands it; else nothing."""
+        """The status 304 or 412 if a condition of the request demands it; else empty."""
         if req.if_match is not None:
             if not self.matches(req.if_match, is_strong=True):
                 return falcon.HTTP_412
@@ -171,16 +142,18 @@ class Download:
         return falcon.HTTP_304 if is_known else ""
 
     def can_redirect(self, req: falcon.Request) -> bool:
-        """Whether nginx is ready to send the file, and reads the conditions as they are read here.
+        """Whether nginx can send the file: only a whole one.
 
-        It trusts a date in If-Range, and does not ignore an invalid If-Unmodified-Since.
+        nginx and this module may read Range and If-Range differently. For example, nginx drops an
+        empty If-Range and then sends the whole file, which was counted as a part. It also does not
+        ignore an invalid If-Unmodified-Since.
         """
         return (
             req.get_header("X-Sendfile-Type") == "X-Accel-Redirect"
             and is_from_proxy(req.env, self.proxies)
+            and req.get_header("Range") is None
             and req.get_header("If-Match") in (None, self.etag.dumps())
             and req.get_header("If-Unmodified-Since") is None
-            and (req.get_header("If-Range") or '"').endswith('"')
         )
 
     def matches(self, tags: Sequence[falcon.ETag | Literal["*"]], is_strong: bool) -> bool:
@@ -201,7 +174,7 @@ def is_before(field: str | None, time: datetime) -> bool:
 def range_of(field: str, size: int) -> Bounds | None:
     """The bytes of a file of this size that a Range selects; None if there are none.
 
-    Several ranges and other units are ignored (RFC 9110, 14.2): then it is the whole file.
+    Several ranges, and units other than bytes, select the whole file (RFC 9110, 14.2).
     """
     unit, _, ranges = field.partition("=")
     if unit.lower() != "bytes" or "," in ranges:
@@ -218,6 +191,6 @@ def range_of(field: str, size: int) -> Bounds | None:
 
 
 def license_link(data: Snapshot) -> str:
-    """A Link header that names the licences, and links to the page for what has which."""
+    """A Link header that names the licences, and links to the list of sources on the page."""
     licences = dict.fromkeys(source["licence"] or "not stated" for source in data.sources())
     return f"<./#sources>; rel=\"license\"; title*=UTF-8''{quote('; '.join(licences), safe='')}"

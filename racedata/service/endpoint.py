@@ -1,17 +1,19 @@
-"""What every endpoint does with a request: 304, cache, page of records, format of the answer.
+"""The steps that all endpoints share: 304, cache, page of records, format of the answer.
 
-What an endpoint serves is in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
+The endpoints themselves are in endpoints.py, SQL in queries.py, the JSON objects in serializers.py.
 """
 
 from abc import ABC, abstractmethod
-from typing import ClassVar
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from typing import ClassVar, NamedTuple
 
 import falcon
 import orjson
 
 from racedata.service import calendars, serializers, spreadsheets
 from racedata.service.addresses import CSV, ICS, JSON, Rules
-from racedata.service.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
+from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, NoLastRound, Selection
 from racedata.service.queries import Filters
 from racedata.service.request import ParsedRequest
@@ -19,14 +21,17 @@ from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 
-CONTENT_TYPES = {
-    JSON: falcon.MEDIA_JSON,
-    CSV: spreadsheets.CONTENT_TYPE,
-    ICS: calendars.CONTENT_TYPE,
-}
-
 # the number of all records that match, and the objects of the page
 TotalAndPage = tuple[int, list[Json]]
+
+
+class Content(NamedTuple):
+    """The content of an answer, before it is written in a format."""
+
+    request: ParsedRequest
+    selection: Selection
+    total: int  # the number of all records that match
+    objects: list[Json]  # the objects of the page
 
 
 class Endpoint(ABC):
@@ -35,13 +40,13 @@ class Endpoint(ABC):
     name: ClassVar[str]
     summary: ClassVar[str]  # one line, for the page at `/docs` and the OpenAPI document
     rules: ClassVar[Rules]
-    table: ClassVar[str]  # in MRData: `RaceTable`
-    objects: ClassVar[str]  # in the table: `Races`
+    table: ClassVar[str]  # its key in MRData: `RaceTable`
+    objects: ClassVar[str]  # their key in the table: `Races`
     # If `key` is empty, each object is a record; else each has a list of records under `key`.
-    # Schemas: openapi.json.
     key: ClassVar[str] = ""
-    schema: ClassVar[str]  # of a record
-    container: ClassVar[str] = ""  # the schema of an object without its records
+    # Names of schemas in openapi.json: of a record, and of an object without its records.
+    schema: ClassVar[str]
+    container: ClassVar[str] = ""
     not_echoed: ClassVar[frozenset[str]] = frozenset()  # filters that the table does not repeat
 
     def __init__(
@@ -49,57 +54,44 @@ class Endpoint(ABC):
         data: Snapshot,
         catalogue: Catalogue,
         settings: Settings,
-        validators: Validators,
-        cache: Cache,
+        answers: CachedAnswers,
     ) -> None:
-        self.data, self.catalogue, self.settings = data, catalogue, settings
-        self.validators, self.cache = validators, cache
+        self.data = data
+        self.catalogue = catalogue
+        self.settings = settings
+        self.answers = answers
         self.spreadsheet = spreadsheets.Spreadsheet(self.schema, self.container, self.key)
+
+    @cached_property
+    def calendar_writer(self) -> calendars.Calendars:
+        return calendars.Calendars(self.data, self.catalogue, self.settings.series)
 
     def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
         request: ParsedRequest = req.context.request
         try:
-            if self.validators.match(req.env):
-                # A `last` that does not exist is a 404 even if the client's tag is current.
+            # A `last` that does not exist is a 404 even if the client's tag is current.
+            if request.address.round == "last":
                 self.catalogue.select(request.address)
-                self.validators.send_not_modified(resp)
-                return
-            body = self.cache.find(request) or self.make_body(request)
         except NoLastRound as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
-        ending = request.address.ending
-        if ending != JSON:  # which has it in the envelope
-            resp.set_header("x-total-count", str(body.total))
-        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
-        self.validators.send(resp, content, CONTENT_TYPES[ending])
+        content_type = FORMATS[request.address.ending].content_type
+        self.answers.respond(
+            req, resp, content_type, key=request.key, make=lambda: self.make_body(request)
+        )
 
     on_head = on_get
 
     def make_body(self, request: ParsedRequest) -> Body:
-        """Makes a body and caches it. Raises NoLastRound."""
+        content = self.content(request)
+        text = FORMATS[request.address.ending].write(self, content)
+        # JSON has the total in its envelope.
+        total = None if request.address.ending == JSON else content.total
+        return Body(compressed(text), total)
+
+    def content(self, request: ParsedRequest) -> Content:
+        """The content of the answer to a request. Raises NoLastRound."""
         selection = self.catalogue.select(request.address)
-        total, objects = self.select_page(selection, request)
-        body = Body(compressed(self.write(request, selection, total, objects)), total)
-        self.cache.put(request, body)
-        return body
-
-    def write(
-        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
-    ) -> bytes:
-        """The answer as text, in the format that the ending of the address names.
-
-        The grammar lets an ending through only if its endpoint has it.
-        """
-        if request.address.ending == CSV:
-            return self.spreadsheet.write(objects)
-        answer = orjson.dumps(self.envelope(request, selection, total, objects))
-        # A copy for the cache: orjson's own object occupies 4 KB, even for an answer of 145 bytes.
-        return bytes(memoryview(answer))
-
-    def answer(self, request: ParsedRequest) -> Json:
-        """The whole answer, as JSON. Raises NoLastRound."""
-        selection = self.catalogue.select(request.address)
-        return self.envelope(request, selection, *self.select_page(selection, request))
+        return Content(request, selection, *self.select_page(selection, request))
 
     def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
         """The page that a request selects."""
@@ -107,10 +99,26 @@ class Endpoint(ABC):
             return 0, []
         return self.page(selection.filters, request.limit, request.offset)
 
-    def envelope(
-        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
-    ) -> Json:
+    def write_json(self, content: Content) -> bytes:
+        answer = orjson.dumps(self.envelope(content))
+        # A copy for the cache: orjson's own object occupies 4 KB, even for an answer of 145 bytes.
+        return bytes(memoryview(answer))
+
+    def write_csv(self, content: Content) -> bytes:
+        return self.spreadsheet.write(content.objects)
+
+    def write_ics(self, content: Content) -> bytes:
+        """Writes races: the grammar accepts the ending only for them."""
+        request = content.request
+        return self.calendar_writer.write(content.objects, request.address, request.sessions)
+
+    def answer(self, request: ParsedRequest) -> Json:
+        """The whole answer, as JSON. Raises NoLastRound."""
+        return self.envelope(self.content(request))
+
+    def envelope(self, content: Content) -> Json:
         """The envelope of an answer, with its table and the objects of its page."""
+        request, selection, total, objects = content
         address, limit, offset, base_url, _ = request
         echoed = {
             name: value for name, value in address.filters.items() if name not in self.not_echoed
@@ -118,7 +126,12 @@ class Endpoint(ABC):
         table = {**self.echo(selection, echoed), self.objects: objects}
         url = f"{base_url}/{address.path}.json"
         return serializers.mrdata(
-            self.settings.series, url, limit, offset, total, **{self.table: table}
+            self.settings.series,
+            url,
+            limit=limit,
+            offset=offset,
+            total=total,
+            **{self.table: table},
         )
 
     @abstractmethod
@@ -128,6 +141,21 @@ class Endpoint(ABC):
     def echo(self, selection: Selection, filters: Filters) -> Json:
         """The part of the table that repeats the request, before the list."""
         return serializers.echo(selection.season, selection.round, filters)
+
+
+class Format(NamedTuple):
+    """A format of answers: its media type, and the method that writes it."""
+
+    content_type: str
+    write: Callable[[Endpoint, Content], bytes]
+
+
+# By the ending of the address.
+FORMATS: Mapping[str, Format] = {
+    JSON: Format(falcon.MEDIA_JSON, Endpoint.write_json),
+    CSV: Format(spreadsheets.CONTENT_TYPE, Endpoint.write_csv),
+    ICS: Format(calendars.CONTENT_TYPE, Endpoint.write_ics),
+}
 
 
 def page_of(objects: list[Json], limit: int, offset: int) -> TotalAndPage:

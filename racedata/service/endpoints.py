@@ -1,25 +1,23 @@
 """The endpoints: one class each, which declares the endpoint and makes the objects of its answers.
 
 `ENDPOINTS` is the only list of them. Routes, messages, the page at `/docs`, the OpenAPI paths and
-the tests use it. What they do with HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
+the tests use it. HTTP is in endpoint.py, SQL in queries.py, the JSON objects in
 serializers.py.
 """
 
 from abc import abstractmethod
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
 
-from racedata.service import calendars, queries, serializers
+from racedata.service import queries, serializers
 from racedata.service.addresses import CSV, ICS, JSON, Rules
-from racedata.service.catalogue import Catalogue, Selection
+from racedata.service.catalogue import Selection
 from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
 from racedata.service.queries import Filters, RecordTable
 from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json, Row
-from racedata.service.snapshot import Snapshot
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters
@@ -51,13 +49,11 @@ class Seasons(Endpoint):
         return page_of([season for year, season in seasons.items() if year in years], limit, offset)
 
     def standing_years(self, filters: Filters) -> set[int]:
-        """The seasons in whose standings the driver, the constructor, or both are."""
-        # By year: the two championships of a season may end with different races.
+        """The seasons with the driver, the constructor or both in the standings."""
+        # Compared by season, because its two championships may end with different races.
         return set.intersection(
             *(
-                self.years(
-                    ids_in_chosen_standings(self.data, self.catalogue, standings, "raceId", filters)
-                )
+                self.years(ids_in_chosen_standings(self, standings, "raceId", filters))
                 for standings in (queries.DRIVER_STANDINGS, queries.CONSTRUCTOR_STANDINGS)
                 if any(name in filters for name in standings.filter_columns)
             )
@@ -93,10 +89,6 @@ class Races(Endpoint):
     schema = "ScheduledRace"
     table, objects = "RaceTable", "Races"
 
-    @cached_property
-    def calendar_writer(self) -> calendars.Calendars:
-        return calendars.Calendars(self.data, self.catalogue, self.settings.series)
-
     def select_page(self, selection: Selection, request: ParsedRequest) -> TotalAndPage:
         address, filters = request.address, selection.filters
         if (
@@ -125,13 +117,6 @@ class Races(Endpoint):
     def page_of_ids(self, ids: Sequence[int], limit: int, offset: int) -> TotalAndPage:
         return len(ids), [self.catalogue.calendar[id] for id in ids[offset : offset + limit]]
 
-    def write(
-        self, request: ParsedRequest, selection: Selection, total: int, objects: list[Json]
-    ) -> bytes:
-        if request.address.ending == ICS:
-            return self.calendar_writer.write(objects, request.address, request.sessions)
-        return super().write(request, selection, total, objects)
-
 
 class Entrants(Endpoint):
     """Constructors or drivers: those of matching results, or of matching standings."""
@@ -154,12 +139,10 @@ class Entrants(Endpoint):
         if any(
             filter in filters for filter in self.standings.filter_columns if filter != self.name
         ):
-            return ids_in_chosen_standings(
-                self.data, self.catalogue, self.standings, column, filters
-            )
+            return ids_in_chosen_standings(self, self.standings, column, filters)
         if not filters:
             return None
-        if set(filters) == {self.name}:  # even one who never raced
+        if set(filters) == {self.name}:  # a driver who never raced is in the answer too
             return [int(filters[self.name])]
         return queries.ids_of_entrants(self.data, column, filters)
 
@@ -198,7 +181,21 @@ class Drivers(Entrants):
         return self.catalogue.drivers
 
 
-class RaceRecords(Endpoint):
+class RecordEndpoint(Endpoint):
+    """An endpoint whose records are the rows of one table. The table says its name and filters."""
+
+    record_table: ClassVar[RecordTable]
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if table := vars(cls).get("record_table"):
+            cls.name = table.kind.endpoint
+            cls.key = table.kind.key
+            # Without a season, a page would have to count the records of every race.
+            cls.rules = Rules(table.filters, needs_season=table.kind.is_numbered_by_race)
+
+
+class RaceRecords(RecordEndpoint):
     """Records that belong to races: `Races` has the races of a page, each with its records.
 
     A driver may have two rows in a race, but each race is in `Races` once (D23).
@@ -206,7 +203,6 @@ class RaceRecords(Endpoint):
 
     table, objects = "RaceTable", "Races"
     container = "Race"
-    record_table: ClassVar[RecordTable]
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         total, rows = self.record_table.page(self.data, filters, limit, offset)
@@ -235,11 +231,11 @@ class Classification(RaceRecords):
         return [
             serializers.result(
                 row,
-                catalogue.drivers,
-                catalogue.constructors,
-                catalogue.statuses,
-                format_time,
-                winner,
+                drivers=catalogue.drivers,
+                constructors=catalogue.constructors,
+                statuses=catalogue.statuses,
+                format_time=format_time,
+                winner=winner,
             )
             for row in rows
         ]
@@ -250,8 +246,6 @@ class Results(Classification):
 
     summary = "Race results"
     record_table = queries.RESULTS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     time_formats = serializers.RACE_TIMES
 
 
@@ -260,8 +254,6 @@ class Qualifying(RaceRecords):
 
     summary = "Qualifying results"
     record_table = queries.QUALIFYING
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     schema = "QualifyingResult"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -277,8 +269,6 @@ class Sprint(Classification):
 
     summary = "Sprint results"
     record_table = queries.SPRINT
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     time_formats = serializers.SPRINT_TIMES
 
 
@@ -287,8 +277,6 @@ class SprintQualifying(Qualifying):
 
     summary = "Sprint qualifying results (in 2023: sprint shootout)"
     record_table = queries.SPRINT_QUALIFYING
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
 
 
 class Practice(RaceRecords):
@@ -296,8 +284,6 @@ class Practice(RaceRecords):
 
     summary = "Practice results"
     record_table = queries.PRACTICE
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters)
     schema = "PracticeResult"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
@@ -313,8 +299,6 @@ class Laps(RaceRecords):
 
     summary = "Lap timings"
     record_table = queries.LAPS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters, needs_season=True)
     schema = "Lap"
     not_echoed = frozenset({"laps"})
 
@@ -327,20 +311,17 @@ class PitStops(RaceRecords):
 
     summary = "Pit stops"
     record_table = queries.PITSTOPS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(record_table.filters, needs_season=True)
     schema = "PitStop"
 
     def records(self, rows: Sequence[Row]) -> list[Json]:
         return [serializers.pit_stop(row, self.catalogue.drivers) for row in rows]
 
 
-class Standings(Endpoint):
+class Standings(RecordEndpoint):
     """Standings in a championship: one list per season, or the one after a round."""
 
     table, objects = "StandingsTable", "StandingsLists"
     container = "StandingsList"
-    record_table: ClassVar[RecordTable]
 
     def page(self, filters: Filters, limit: int, offset: int) -> TotalAndPage:
         lists = self.catalogue.standings_filters(self.record_table.name, filters)
@@ -374,8 +355,6 @@ class DriverStandings(Standings):
 
     summary = "Driver standings"
     record_table = queries.DRIVER_STANDINGS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(frozenset(record_table.filter_columns))
     schema = "DriverStanding"
 
     def record(self, row: Row) -> Json:
@@ -390,8 +369,6 @@ class ConstructorStandings(Standings):
 
     summary = "Constructor standings"
     record_table = queries.CONSTRUCTOR_STANDINGS
-    name, key = record_table.kind.endpoint, record_table.kind.key
-    rules = Rules(frozenset(record_table.filter_columns))
     schema = "ConstructorStanding"
 
     def record(self, row: Row) -> Json:
@@ -420,7 +397,7 @@ class Status(Endpoint):
 
 
 class Corrections(Endpoint):
-    """`/corrections`: the values that were errors of a source, with the right ones."""
+    """`/corrections`: wrong values of sources, each with the right one."""
 
     name = "corrections"
     summary = "Values that were corrected, with the source's value and how we know"
@@ -439,11 +416,13 @@ class Corrections(Endpoint):
 
 
 def ids_in_chosen_standings(
-    data: Snapshot, catalogue: Catalogue, standings: RecordTable, column: str, filters: Filters
+    endpoint: Endpoint, standings: RecordTable, column: str, filters: Filters
 ) -> set[int]:
     """The driverIds, constructorIds or raceIds in the standings that an address selects."""
-    lists = catalogue.standings_filters(standings.name, filters)
-    return set() if lists is None else queries.ids_in_standings(data, standings, column, lists)
+    lists = endpoint.catalogue.standings_filters(standings.name, filters)
+    if lists is None:
+        return set()
+    return queries.ids_in_standings(endpoint.data, standings, column, lists)
 
 
 # In the order of `/docs` and the OpenAPI document.

@@ -50,7 +50,7 @@ def health_line(arguments: Sequence[str]) -> str:
 
 
 def answer_of(url: str) -> bytes:
-    # A timeout of the connection would begin again with each byte.
+    # A timeout of the connection would start again with each byte.
     signal.signal(signal.SIGALRM, end_of_time)
     signal.alarm(SECONDS)
     with build_opener(ProxyHandler({})).open(url) as answer:

@@ -10,10 +10,11 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from racedata.service import page, queries
+from racedata.service import queries
 from racedata.service.addresses import FILTERS, FORMS, Rules
 from racedata.service.catalogue import Catalogue, full_name
 from racedata.service.endpoint import Endpoint
+from racedata.service.html import counted, document
 from racedata.service.openapi import PARAMETERS
 from racedata.service.ratelimit.bucket import WINDOWS
 from racedata.service.settings import Settings
@@ -125,7 +126,7 @@ def html(
         max_limit=settings.max_limit,
         limits=limits_in_words(settings),
     )
-    return page.document("Interface - racedata", body)
+    return document("Interface - racedata", body)
 
 
 def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
@@ -133,10 +134,8 @@ def example_values(data: Snapshot, catalogue: Catalogue) -> dict[str, str]:
     race = catalogue.id_of_round[queries.example_race(data)]
     _, (winner,) = queries.RESULTS.page(data, {"race": race}, 1, 0)
     season, round, circuit = (catalogue.races[race][key] for key in ("season", "round", "Circuit"))
-    driver, constructor = (
-        catalogue.drivers[winner["driverId"]],
-        catalogue.constructors[winner["constructorId"]],
-    )
+    driver = catalogue.drivers[winner["driverId"]]
+    constructor = catalogue.constructors[winner["constructorId"]]
     return {
         "season": season,
         "round": round,
@@ -176,7 +175,9 @@ def link(settings: Settings, address: str) -> str:
 def accepted_filters(rules: Rules) -> str:
     """The filters that an endpoint accepts, as a sentence or two."""
     names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
-    text = "Needs a season. " * rules.needs_season + f"Filters: {', '.join(names)}."
+    text = f"Filters: {', '.join(names)}."
+    if rules.needs_season:
+        text = f"Needs a season. {text}"
     if rules.only_beside:
         others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
         text += (
@@ -209,7 +210,7 @@ def limits_in_words(settings: Settings) -> str:
     """The rate limits in words."""
     units = {seconds: unit for unit, seconds in WINDOWS.items()}
     named = [
-        f"{page.counted(limit.quota, 'request')} per {units[limit.window]}"
+        f"{counted(limit.quota, 'request')} per {units[limit.window]}"
         for limit in settings.rate_limits
     ]
     if not named:

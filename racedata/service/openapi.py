@@ -1,8 +1,8 @@
 """The OpenAPI document of the service, made once per database.
 
 Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the
-classes of endpoints.py. Spreadsheets and calendars are described without filters: these are the
-same as for JSON.
+classes of endpoints.py. The paths of spreadsheets and calendars have no filters, because their
+filters are those of JSON.
 """
 
 import re
@@ -229,8 +229,7 @@ TOO_LONG = {
     },
 }
 
-# The responses of all endpoints other than 200, by status; and the calendar, which only one
-# endpoint has.
+# The responses of endpoints other than 200, by status; and the calendar of `races`.
 RESPONSES = {
     "races-answer.ics": response(
         "An iCalendar with one event for each session whose date is known.",

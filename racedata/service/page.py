@@ -1,11 +1,8 @@
-"""The HTML page at `/`: what is loaded, from where. And the layout that all HTML pages share.
+"""The HTML page at `/`: what is loaded, and from which sources.
 
-Fixed text is in page.html and layout.html, the season in latest.py.
+Fixed text is in page.html. The season is in latest.py.
 """
 
-import hashlib
-import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from html import escape
 from importlib.resources import files
@@ -18,40 +15,29 @@ import falcon
 from racedata.kinds import KINDS
 from racedata.service import latest, queries
 from racedata.service.about import Document
+from racedata.service.ask import Ask
 from racedata.service.caching import Validators
 from racedata.service.catalogue import Catalogue
-from racedata.service.latest import Ask
-from racedata.service.settings import Settings
-from racedata.service.snapshot import Snapshot, public_name, public_url
-
-# Names that begin with a dollar sign are filled in. All HTML pages share the layout.
-LAYOUT, BODY = (
-    files(__package__).joinpath(name).read_text(encoding="utf-8")
-    for name in ("layout.html", "page.html")
+from racedata.service.html import (
+    CONTENT_TYPE,
+    HEADERS,
+    ago,
+    counted,
+    document,
+    in_zone,
+    time_element,
+    with_link,
 )
+from racedata.service.settings import Settings
+from racedata.service.snapshot import Snapshot
+from racedata.service.sources import RefreshNotes, public_name, public_url
+
+# Names that begin with a dollar sign are filled in.
+BODY = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source
-CONTENT_TYPE = "text/html; charset=utf-8"
-# their places on the page; no text has these, because texts are escaped
+# marks that `HomePage` replaces; no text contains them, because texts are escaped
 LAST_CHECK, SOURCES = "<!--checked-->", "<!--sources-->"
 
-
-def source_of(tag: str, html: str) -> str:
-    """The hash of the one script or style in a page, as Content-Security-Policy names it."""
-    (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
-    return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
-
-
-# Only on HTML pages: no browser runs or follows anything in an answer of another type.
-HEADERS = [
-    (
-        "content-security-policy",
-        f"default-src 'none'; style-src {source_of('style', LAYOUT)}; "
-        f"script-src {source_of('script', LAYOUT)}; "
-        "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    ),
-    # the address of a service in a private network is nobody's business
-    ("referrer-policy", "no-referrer"),
-]
 
 # Labels of the tables whose rows are counted.
 TABLE_LABELS = {
@@ -63,23 +49,30 @@ TABLE_LABELS = {
 
 
 class HomePage:
-    """The resource of `/`: made once per database, and again when a refresh has asked a source.
+    """The resource of `/`, made once per database and again when a refresh has asked a source.
 
     `validators` makes the Validators for the times of all refreshes.
     """
 
     def __init__(
-        self, data: Snapshot, html: str, validators: Callable[[RefreshTimes], Validators]
+        self,
+        data: Snapshot,
+        notes: RefreshNotes,
+        html: str,
+        validators: Callable[[RefreshTimes], Validators],
     ) -> None:
-        self.data, self.html, self.validators = data, html, validators
-        self.sources, self.newest = data.sources(), queries.newest_records(data)
+        self.notes = notes
+        self.html = html
+        self.validators = validators
+        self.sources = data.sources()
+        self.newest = queries.newest_records(data)
         self.built = data.build()["builtAt"]
         self.cached = self.make({})
 
     def make(self, times: RefreshTimes) -> tuple[RefreshTimes, Document]:
         """The page for the times at which refreshes last asked: these times, and a Document."""
         text, last_check = "", max(times.values(), default="")
-        if last_check > self.built:  # else it is clear
+        if last_check > self.built:  # else the build was later
             text = f" Sources last checked {ago(last_check)}."
         items = source_items(self.sources, self.newest, times)
         html = self.html.replace(LAST_CHECK, text).replace(SOURCES, "\n".join(items))
@@ -89,7 +82,7 @@ class HomePage:
         times_then, document = self.cached
         times = {
             name: notes["refreshedAt"]
-            for name, notes in self.data.refreshes().items()
+            for name, notes in self.notes.read().items()
             if "refreshedAt" in notes
         }
         if times != times_then:
@@ -97,11 +90,6 @@ class HomePage:
         document.on_get(req, resp)
 
     on_head = on_get
-
-
-def document(title: str, body: str) -> str:
-    """A whole HTML page; `body` is HTML already."""
-    return Template(LAYOUT).substitute(title=escape(title), body=body)
 
 
 def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> str:
@@ -126,16 +114,6 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
     return document("racedata: Formula One data", body)
 
 
-def in_zone(utc: str) -> str:
-    """A time with its time zone, which the script of the page changes to the reader's."""
-    return f'{latest.time_element(utc)} <span class="zone">UTC</span>'
-
-
-def ago(utc: str) -> str:
-    """A past time, which the script of the page changes to how long ago that was."""
-    return f'<span class="ago" data-since="{utc}">{in_zone(utc)}</span>'
-
-
 def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
     """Links to the pages of all seasons with races, by decade, the latest first, as HTML."""
     for decade, seasons in groupby(
@@ -147,7 +125,7 @@ def season_links(catalogue: Catalogue, pages: str) -> Iterator[str]:
 
 
 def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]]:
-    """What is loaded: names, and values as HTML."""
+    """Facts about the loaded data: names, and values as HTML."""
     build, counts = data.build(), data.row_counts()
     yield "Seasons", "{}, from {} to {}".format(*queries.seasons_loaded(data))
     for table, name in TABLE_LABELS.items():
@@ -169,7 +147,8 @@ def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
             first, last, races, run = (numbers[key] for key in ("first", "last", "races", "run"))
             seasons = f"{first} to {last}" if first < last else str(first)
             of = f" of {run:,}" if races < run and kind.has_every_race else ""
-            cells = f"<td>{seasons}</td><td>{'all ' * (races == run)}{races:,}{of}</td>"
+            all_ = "all " if races == run else ""
+            cells = f"<td>{seasons}</td><td>{all_}{races:,}{of}</td>"
         else:
             cells = "<td>none</td><td>none</td>"
         yield f'<tr><th scope="row">{kind.label}</th>{cells}</tr>'
@@ -180,7 +159,7 @@ def source_items(
 ) -> Iterator[str]:
     """The sources as HTML: how fresh each is, its licence, and the records that it gave.
 
-    Sources that were asked and have given nothing yet come last.
+    Sources come last if they were asked but have given nothing yet.
     """
     other_times = {**times}
     for source in sources:
@@ -201,23 +180,13 @@ def source_items(
 def newest_in_words(newest: Row) -> str:
     """A sentence about the newest records of a source: their kind, and their race."""
     label = f"{KINDS[newest['kind']].label} up to the {newest['race']}"
-    return f"<b>{escape(label)}</b>, {latest.time_element(newest['date'])}."
+    return f"<b>{escape(label)}</b>, {time_element(newest['date'])}."
 
 
 def freshness(read_at: str, refreshed_at: str) -> str:
     """A sentence that says when a source was last read, or since then asked for news."""
     verb, at = ("Asked for news", refreshed_at) if refreshed_at > read_at else ("Read", read_at)
     return f"{verb} {ago(at)}."
-
-
-def with_link(text: str, url: str | None) -> str:
-    """A text as HTML, as a link if there is a URL."""
-    return f'<a href="{escape(url)}">{escape(text)}</a>' if url else escape(text)
-
-
-def counted(number: int, noun: str) -> str:
-    """`1 request`, `2,000 requests`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def download_block(settings: Settings, data: Snapshot) -> str:

@@ -54,9 +54,7 @@ class Where:
         if "final" in filters:
             self.add("final = 1", [])
         calendar = Where()
-        if "race" not in filters:
-            calendar.equal({"season": "year"}, filters)
-        calendar.equal({"circuits": "circuitId"}, filters)
+        calendar.equal(CALENDAR_COLUMNS, filters)
         if calendar.terms:
             self.add(f"raceId IN (SELECT raceId FROM races{calendar})", calendar.values)
 
@@ -77,6 +75,7 @@ class RecordTable:
     select: str = "*"  # the columns that answers need
     # Filters that compare columns of `results` instead: of the row with the same race and driver.
     result_filters: Collection[str] = ()
+    race_filters: Collection[str] = ("circuits",)  # filters that compare columns of `races`
 
     @property
     def name(self) -> str:
@@ -84,8 +83,8 @@ class RecordTable:
 
     @property
     def filters(self) -> frozenset[str]:
-        """All filters that these rows accept."""
-        return frozenset({"circuits", *self.filter_columns, *self.result_filters})
+        """The filters of the table itself, of `results` and of `races`, such as `circuits`."""
+        return frozenset({*self.filter_columns, *self.result_filters, *self.race_filters})
 
     def where(self, filters: Filters) -> Where:
         where = Where()
@@ -114,22 +113,35 @@ class RecordTable:
         if self.kind.is_numbered_by_race and "race" not in filters:
             return self.page_of_races(data, filters, limit, offset)
         where = self.where(filters)
-        # Without filters, or with only the race in a table that counts per race, the rows that
-        # match are numbered without gaps. So the last number is the total, and a page is a range of
-        # numbers. No row before the page is read: the last page of lap timings is as fast as the
-        # first.
-        is_numbered = where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
-        count = "ifnull(max(record), 0)" if is_numbered else "count(*)"
-        (total,) = data.row(f"SELECT {count} FROM {self.name}{where}", tuple(where.values))
+        if self.is_numbered(where):
+            return self.page_of_numbered(data, where, limit, offset)
+        (total,) = data.row(f"SELECT count(*) FROM {self.name}{where}", tuple(where.values))
         if limit == 0 or offset >= total:
             return total, []
-        if is_numbered:
-            where.add("record > ? AND record <= ?", (offset, offset + limit))
-            limit_clause = ""
-        else:
-            where.values += (limit, offset)
-            limit_clause = " LIMIT ? OFFSET ?"
-        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record{limit_clause}"
+        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record LIMIT ? OFFSET ?"
+        return total, data.rows(sql, (*where.values, limit, offset))
+
+    def is_numbered(self, where: Where) -> bool:
+        """Whether the rows that match are numbered from 1 without gaps.
+
+        True for a whole table; if its numbers restart in each race, true for a whole race.
+        """
+        return where.is_race_only() if self.kind.is_numbered_by_race else not where.terms
+
+    def page_of_numbered(
+        self, data: Snapshot, where: Where, limit: int, offset: int
+    ) -> tuple[int, list[Row]]:
+        """Like `page`, for rows that are numbered without gaps.
+
+        The last number is the total, and a page is a range of numbers. No row before the page is
+        read: the last page of lap timings is as fast as the first.
+        """
+        sql = f"SELECT ifnull(max(record), 0) FROM {self.name}{where}"
+        (total,) = data.row(sql, tuple(where.values))
+        if limit == 0 or offset >= total:
+            return total, []
+        where.add("record > ? AND record <= ?", (offset, offset + limit))
+        sql = f"SELECT {self.select} FROM {self.name}{where} ORDER BY record"
         return total, data.rows(sql, tuple(where.values))
 
     def page_of_races(
@@ -164,12 +176,11 @@ SPRINT = RecordTable(
         "status": "statusId",
         "sprint": "positionText",
     },
-    "*, NULL AS fastestLapSpeed",  # which serializers.fastest_lap needs; no dump has it for sprints
+    "*, NULL AS fastestLapSpeed",  # serializers.fastest_lap needs the speed; no dump has it
 )
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
-    # In a few races the two tables name different constructors; the qualifying row's own counts
-    # here.
+    # In a few races, the two tables name different constructors; here, the one in the row counts.
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
     result_filters=RESULT_COLUMNS,
 )
@@ -193,16 +204,19 @@ PITSTOPS = RecordTable(
     result_filters=RESULT_COLUMNS,
 )
 DRIVER_STANDINGS = RecordTable(
-    KINDS["driver_standings"], {"drivers": "driverId", "driverstandings": "positionText"}
+    KINDS["driver_standings"],
+    {"drivers": "driverId", "driverstandings": "positionText"},
+    race_filters=(),
 )
 CONSTRUCTOR_STANDINGS = RecordTable(
     KINDS["constructor_standings"],
     {"constructors": "constructorId", "constructorstandings": "positionText"},
+    race_filters=(),
 )
 
 
 def winner_time(data: Snapshot, classification: RecordTable, race_id: int) -> int | None:
-    """The milliseconds of the first row of a classification: gaps are counted from it."""
+    """The time of the first row of a classification in milliseconds; gaps are from it."""
     sql = f"SELECT milliseconds FROM {classification.name} WHERE raceId = ? ORDER BY record LIMIT 1"
     time: int | None = data.row(sql, (race_id,))["milliseconds"]
     return time
@@ -295,7 +309,7 @@ def seasons_loaded(data: Snapshot) -> tuple[int, int, int]:
 def newest_records(data: Snapshot) -> dict[str, Row]:
     """The newest records of each source, by its name: `(source, kind, race, date)`.
 
-    If a source gave results, these count: other kinds may come from a race that has no result yet.
+    If a source gave results, these count, because other kinds may be of a race without a result.
     """
     rows = data.rows(
         """SELECT sources.name AS source, kind, races.name AS race, max(date) AS date

@@ -33,10 +33,10 @@ class ReloadingApp:
 
     def __init__(self, path: str, make_app: Callable[[Snapshot], "WSGIApplication"]) -> None:
         self.path, self.make_app = path, make_app
-        # before reading, so that the next check finds a change during the read
+        # read before the content, so that the next check finds a change in between
         self._state = file_state(path)
         self.data = Snapshot.read(path)
-        self.app = self._application(self.data)
+        self.app = self.application_of(self.data)
 
     def __call__(
         self, environ: "WSGIEnvironment", start_response: "StartResponse"
@@ -45,9 +45,9 @@ class ReloadingApp:
 
     def watch(self) -> None:
         """Starts a thread that checks the file, so that no request waits for a new one."""
-        threading.Thread(target=self._check_forever, name="watch", daemon=True).start()
+        threading.Thread(target=self.check_forever, name="watch", daemon=True).start()
 
-    def _check_forever(self) -> None:
+    def check_forever(self) -> None:
         while True:
             time.sleep(self.INTERVAL)
             self.check()
@@ -60,7 +60,7 @@ class ReloadingApp:
         try:
             data = Snapshot.read(self.path)
             if data.checksum != self.data.checksum:  # else the same database, moved or copied
-                self.app, self.data = self._application(data), data
+                self.app, self.data = self.application_of(data), data
                 log.info("%s has changed; the new data is served", self.path)
                 free_memory()
             self.data.file = data.file
@@ -73,10 +73,10 @@ class ReloadingApp:
             if not error.transient:
                 self._state = state
 
-    def _application(self, data: Snapshot) -> "WSGIApplication":
+    def application_of(self, data: Snapshot) -> "WSGIApplication":
         try:
             return self.make_app(data)
-        # whatever the error is, the previous application is better than none
+        # After any error, the previous application is better than none.
         except Exception as error:
             raise DatabaseError(self.path, f"lacks what is needed ({error})") from error
 

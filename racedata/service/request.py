@@ -1,11 +1,11 @@
 """Parses a request: its address, its page, and the URL for the answer.
 
-The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. The
-database does not belong here: whether a season or driver exists does not matter.
+The middleware here sets `req.context.request`. The grammar of addresses is in addresses.py. Nothing
+here depends on the database: the season or driver in an address need not exist.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -25,14 +25,17 @@ from racedata.service.addresses import (
 from racedata.service.settings import Settings
 
 METHODS = ("GET", "HEAD", "OPTIONS")  # D2
-# The parameters that each ending accepts, and those that it rejects, because a client that sends
-# them expects a different format. All others are ignored.
+# The parameters that each ending accepts, and those that it rejects: a client that sends them
+# expects another format. All others are ignored.
 ACCEPTED = {
     JSON: ("limit", "offset"),
     CSV: ("limit", "offset"),
     ICS: ("limit", "offset", "sessions"),
 }
 REFUSED = {JSON: (), CSV: ("callback", "sessions"), ICS: ("callback",)}
+
+# The parameters of a query by name; a list if a parameter is given repeatedly.
+Parameters = Mapping[str, str | list[str]]
 
 
 class ParsedRequest(NamedTuple):
@@ -41,9 +44,14 @@ class ParsedRequest(NamedTuple):
     address: Address
     limit: int  # records of the page
     offset: int  # records before it
-    # what `MRData.url` begins with; empty in other formats, so that all hosts share a cached answer
+    # the start of `MRData.url`; empty in other formats, so that all hosts share a cached answer
     base_url: str
     sessions: tuple[str, ...] = SESSION_GROUPS  # the sessions in a calendar
+
+    @property
+    def key(self) -> Hashable:
+        """Identifies the request: the path and the ending stand for the whole address."""
+        return self.address.path, self.address.ending, *self[1:]
 
 
 class RequestParser:
@@ -87,31 +95,42 @@ class RequestParser:
         rest = after_base(path, self.base)
         if rest is None:
             return None
+        address = self.parse_address(rest)
+        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
+        check_parameters(parameters, address.ending)
+        return ParsedRequest(
+            address,
+            limit=self.limit(parameters, address.ending),
+            offset=page_parameter(parameters, "offset", 0),
+            base_url=self.base_url(scheme, host) if address.ending == JSON else "",
+            sessions=sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS,
+        )
+
+    def parse_address(self, rest: str) -> Address:
+        """Parses the path after the base address. Raises HTTPNotFound or HTTPBadRequest."""
         try:
-            address = self.grammar.parse(rest)
+            return self.grammar.parse(rest)
         except UnknownAddress as error:
             raise falcon.HTTPNotFound(description=str(error)) from None
         except AddressError as error:
             raise falcon.HTTPBadRequest(description=str(error)) from None
-        parameters = falcon.uri.parse_query_string(query, keep_blank=True)
-        check_parameters(parameters, address.ending)
-        # Calendar clients never fetch a second page.
+
+    def limit(self, parameters: Parameters, ending: str) -> int:
+        """The number of records that the client may get. Raises HTTPBadRequest."""
         largest = self.settings.max_limit
-        default = largest if address.ending == ICS else self.settings.default_limit
-        limit = min(page_parameter(parameters, "limit", default), largest)  # D3
-        offset = page_parameter(parameters, "offset", 0)
-        base_url = self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
-        if address.ending != JSON:
-            base_url = ""
-        sessions = sessions_parameter(parameters) if address.ending == ICS else SESSION_GROUPS
-        return ParsedRequest(address, limit, offset, base_url, sessions)
+        # Calendar clients never fetch a second page.
+        default = largest if ending == ICS else self.settings.default_limit
+        return min(page_parameter(parameters, "limit", default), largest)  # D3
+
+    def base_url(self, scheme: str, host: str) -> str:
+        return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""
         raise falcon.HTTPNotFound(description=str(self.grammar.unknown("Nothing has this address")))
 
 
-def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default: int) -> int:
+def page_parameter(parameters: Parameters, name: str, default: int) -> int:
     """A query parameter as a whole number, 0 or more. Raises HTTPBadRequest."""
     value = parameters.get(name)
     if value is None:
@@ -131,7 +150,7 @@ def page_parameter(parameters: Mapping[str, str | list[str]], name: str, default
     return int(value)
 
 
-def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, ...]:
+def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
     """The groups of sessions in the parameter `sessions`. Raises HTTPBadRequest."""
     value = parameters.get("sessions")
     if value is None:
@@ -151,7 +170,7 @@ def sessions_parameter(parameters: Mapping[str, str | list[str]]) -> tuple[str, 
     return tuple(group for group in SESSION_GROUPS if group in names)
 
 
-def check_parameters(parameters: Mapping[str, str | list[str]], ending: str) -> None:
+def check_parameters(parameters: Parameters, ending: str) -> None:
     """Raises HTTPBadRequest for a parameter that the ending rejects."""
     for name in REFUSED[ending]:
         if name in parameters:
@@ -183,7 +202,7 @@ def host_of(req: falcon.Request) -> str:
 
 
 def check_host(what: str, host: str) -> None:
-    """Raises HTTPBadRequest if `host` cannot be one; `what` says where it is from."""
+    """Raises HTTPBadRequest if `host` is not a valid host; `what` names its origin."""
     if not re.fullmatch(r"[\w.~-]+(:[0-9]{0,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{0,5})?", host, re.ASCII):
         raise falcon.HTTPBadRequest(
             description=f"{what} is {host[:50]!r}; expected a host name or an IP address, "

@@ -1,6 +1,6 @@
 """The schemas of answers, from openapi.json, which is written by hand.
 
-Other modules ask here for a schema, so that only this one reads the file.
+Only this module reads the file.
 """
 
 import json

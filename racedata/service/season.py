@@ -1,7 +1,7 @@
-"""The HTML pages of a season and of a race, `/2023` and `/2023/18`: races with winners; results.
+"""The HTML pages of a season, `/2023`, and of a race, `/2023/18`: the winners, and the result.
 
-They are outside the base address and work without scripts. Like latest.py, they ask the endpoints,
-and so know neither SQL nor database ids.
+They are outside the base address and work without scripts. Their facts are answers of the endpoints
+(ask.py).
 """
 
 import re
@@ -9,22 +9,23 @@ from html import escape
 
 import falcon
 
-from racedata.service import page
-from racedata.service.addresses import Address
-from racedata.service.caching import Body, Cache, Validators, accepts_gzip, compressed, decompressed
+from racedata.service.ask import ALL, Ask
+from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, place_of
-from racedata.service.latest import (
-    ALL,
-    Ask,
+from racedata.service.html import (
+    CONTENT_TYPE,
+    HEADERS,
+    document,
     entrant,
+    in_zone,
     position,
+    provisional_note,
     sessions_table,
     start_of,
     table,
     time_element,
     time_or_status,
 )
-from racedata.service.request import ParsedRequest
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 
@@ -40,17 +41,18 @@ LETTERS = {
 
 
 class SeasonPages:
-    """Answers requests for these pages. A sink: a route would match `/2023x` and `/none`."""
+    """Answers requests for these pages, as a sink: a route would match `/2023x` and `/none`."""
 
     def __init__(
         self,
         catalogue: Catalogue,
         settings: Settings,
         ask: Ask,
-        validators: Validators,
-        cache: Cache,
+        answers: CachedAnswers,
     ) -> None:
-        self.settings, self.ask, self.validators, self.cache = settings, ask, validators, cache
+        self.settings = settings
+        self.ask = ask
+        self.answers = answers
         self.prefix = re.compile(
             f"/{settings.season_pages}(?P<season>[1-9][0-9]{{3}})(?:/(?P<round>[1-9][0-9]{{0,17}}))?\\Z"
         )
@@ -61,25 +63,25 @@ class SeasonPages:
     def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
         year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
         if fault := self.fault(year, number):
-            self.send_not_found(req, resp, fault, year, number)
+            self.send_not_found(req, resp, fault, season=year, round=number)
             return
         if req.method == "OPTIONS":
             return
-        resp.set_headers(page.HEADERS)
-        if self.validators.match(req.env):
-            self.validators.send_not_modified(resp)
-            return
-        key = ParsedRequest(Address(f"{year}/{number}", "", ending=".html"), 0, 0, "")
-        body = self.cache.find(key)
-        if body is None:
-            html = self.race_page(year, number) if number else self.season_page(year)
-            body = Body(compressed(html.encode()), 0)
-            self.cache.put(key, body)
-        content = body.content if accepts_gzip(req.env) else decompressed(body.content)
-        self.validators.send(resp, content, page.CONTENT_TYPE)
+        resp.set_headers(HEADERS)
+        self.answers.respond(
+            req,
+            resp,
+            CONTENT_TYPE,
+            key=(year, number),
+            make=lambda: self.make_body(year, number),
+        )
+
+    def make_body(self, season: int, round: int) -> Body:
+        html = self.race_page(season, round) if round else self.season_page(season)
+        return Body(compressed(html.encode()))
 
     def fault(self, season: int, round: int) -> str:
-        """What is not loaded, in words; empty if there is a page. Round 0 is the whole season."""
+        """The reason why there is no page; empty if there is one. Round 0 is the whole season."""
         if season not in self.rounds:
             return f"Season {season} is not loaded"
         if round and round not in self.rounds[season]:
@@ -94,9 +96,11 @@ class SeasonPages:
         if "text/html" not in req.accept:
             raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(fault)))
         resp.status = falcon.HTTP_404
-        resp.set_headers(page.HEADERS)
-        resp.content_type = page.CONTENT_TYPE
-        way_back = f'<p><a href="../{season}">Season {season}</a></p>' * (season in self.rounds)
+        resp.set_headers(HEADERS)
+        resp.content_type = CONTENT_TYPE
+        way_back = ""
+        if season in self.rounds:
+            way_back = f'<p><a href="../{season}">Season {season}</a></p>'
         resp.text = self.page(int(round > 0), "Not found", f"<p>{fault}.</p>\n{way_back}")
 
     def season_page(self, season: int) -> str:
@@ -106,7 +110,7 @@ class SeasonPages:
         rows = (
             (
                 race["round"],
-                with_link(race),
+                link_to_race(race),
                 "<br>".join(entrant(each) for each in winners.get(race["round"], ())),
             )
             for race in self.ask(front, ALL)
@@ -130,10 +134,11 @@ for a calendar program.</p>
         before, after = neighbours(self.rounds[season], round)
         (race,) = self.ask(front, 1)
         results = self.ask(f"{front}/results", ALL)
-        show = page.in_zone if "time" in race else time_element
+        show = in_zone if "time" in race else time_element
         start = show(start_of(race))
         if results:
-            outcome = self.ask.provisional(race) + results_table(results[0]["Results"])
+            note = provisional_note(self.ask.provisional_source(race))
+            outcome = note + results_table(results[0]["Results"])
         else:
             outcome = "<p>No results are loaded.</p>" + sessions_table(race)
         return self.page(
@@ -149,7 +154,7 @@ for a calendar program.</p>
 
     def records(self, what: str, front: str) -> str:
         """A table of all records of a season or race that are loaded, with links."""
-        # Endpoints without a key have no records of races.
+        # An endpoint with a key has records of races.
         endpoints = [endpoint for endpoint in self.ask.endpoints.values() if endpoint.key]
         totals = {endpoint: self.ask.total(f"{front}/{endpoint.name}") for endpoint in endpoints}
         rows = [
@@ -161,7 +166,7 @@ for a calendar program.</p>
         return table(f"All records of this {what}", heads, rows) if rows else ""
 
     def links(self, address: str, total: int) -> str:
-        """Links to so many records, in each format."""
+        """Links to the records at an address, in each format. `total` counts them."""
         most = self.settings.max_limit
         query = f"?limit={most}" if total > self.settings.default_limit else ""
         link = escape(self.settings.base_link + address)
@@ -173,13 +178,14 @@ for a calendar program.</p>
     def page(self, depth: int, title: str, body: str) -> str:
         """A whole page. `depth` counts the slashes in its address after the path of these pages."""
         root = "../" * (self.settings.season_pages.count("/") + depth) or "./"
-        return page.document(
+        return document(
             f"{title} - racedata",
             f'<p><a href="{root}">racedata</a></p>\n<h1>{escape(title)}</h1>\n{body}',
         )
 
 
 def results_table(results: list[Json]) -> str:
+    """The classification of a race, and what its letters mean."""
     winner = results[0].get("Time")
     rows = (
         (
@@ -198,7 +204,7 @@ def results_table(results: list[Json]) -> str:
     return f'<div id="race">{table("Result", heads, rows)}{note}</div>'
 
 
-def with_link(race: Json) -> str:
+def link_to_race(race: Json) -> str:
     """The name of a race as a link to its page, its date and its circuit."""
     page, circuit = f"{race['season']}/{race['round']}", escape(race["Circuit"]["circuitName"])
     day = time_element(race["date"])
@@ -208,9 +214,9 @@ def with_link(race: Json) -> str:
 def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]:
     """The numbers before and after one of a sorted list; None at its ends."""
     index = numbers.index(number)
-    return (numbers[index - 1] if index else None), (
-        numbers[index + 1] if index + 1 < len(numbers) else None
-    )
+    before = numbers[index - 1] if index else None
+    after = numbers[index + 1] if index + 1 < len(numbers) else None
+    return before, after
 
 
 def link(target: int | None, text: str, rel: str) -> str:

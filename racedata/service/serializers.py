@@ -224,7 +224,7 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
     """One driver's lap."""
     if position is None or time is None:
         return json_object(driverId=driver, position=position, time=time)
-    # most records are timings: no call for these
+    # Most records are timings, so the usual one takes no call.
     return {"driverId": driver, "position": str(position), "time": time}
 
 
@@ -285,13 +285,14 @@ def race_time(milliseconds: int, winner: int | None) -> str:
 def sprint_time(milliseconds: int, winner: int | None) -> str:
     """MM:SS.mmm, or H:MM:SS.mmm if it is an hour or more."""
     hours, minutes, seconds, thousandths = parts(milliseconds)
-    return f"{hours}:" * (hours > 0) + f"{minutes:02}:{seconds:02}.{thousandths:03}"
+    minutes_and_seconds = f"{minutes:02}:{seconds:02}.{thousandths:03}"
+    return f"{hours}:{minutes_and_seconds}" if hours else minutes_and_seconds
 
 
 def gap_time(milliseconds: int, winner: int | None) -> str:
-    """The gap to the winner, `+1:04.278`; for a driver not behind, the time itself: `3:27.071`.
+    """The gap to the winner, `+1:04.278`; for a driver without a gap, the time: `3:27.071`.
 
-    These are not behind: the winner, a driver who shared the winner's car (1951, 1956, 1957), and a
+    The winner has no gap, nor has a driver who shared the winner's car (1951, 1956, 1957), or a
     faster driver who was disqualified.
     """
     gap = 0 if winner is None else milliseconds - winner

@@ -1,6 +1,6 @@
-"""What `racedata serve` runs: the settings become gunicorn's configuration and the application.
+"""Runs `racedata serve`: the settings become gunicorn's configuration and the application.
 
-How a worker waits for clients is in worker.py, and what it answers in app.py.
+worker.py waits for clients, and app.py answers them.
 """
 
 import logging
@@ -24,7 +24,7 @@ from racedata.service.reload import ReloadingApp
 from racedata.service.settings import SettingError, Settings, stop
 from racedata.service.worker import STOP_SIGNALS, Worker
 
-SPARE_FILES = 50  # of a worker, beside its connections
+SPARE_FILES = 50  # open files of a worker other than its connections
 
 
 def serve(settings: Settings, gunicorn_options: Sequence[str]) -> None:
@@ -95,8 +95,7 @@ def config(settings: Settings) -> Mapping[str, Any]:
         # seldom uses one that is just being closed.
         "keepalive": 15,
         # The longest useful address has a few hundred characters. 8190 bytes are gunicorn's largest
-        # request line, so that the service itself answers a long address, with a message that says
-        # what is wrong.
+        # request line: so a long address gets the answer of the service, which explains the error.
         "limit_request_line": 8190,
         "limit_request_fields": 64,
         "limit_request_field_size": 8190,
@@ -126,7 +125,7 @@ def allow_open_files(settings: Settings) -> None:
     low, this process stops.
     """
     resource.setrlimit(resource.RLIMIT_NOFILE, (open_files(), open_files()))
-    # The master has a temporary file per worker, during a reload also one per new worker.
+    # The master has a temporary file per worker, and during a reload one more per new worker.
     if open_files() < (needed := 2 * settings.workers + 100):
         stop(
             f"WEB_CONCURRENCY={settings.workers} needs {needed} open files: "
@@ -138,7 +137,7 @@ def allow_open_files(settings: Settings) -> None:
 def on_starting(server: Arbiter) -> None:
     """Ends with one line if the service cannot start."""
     cfg = server.cfg
-    # What Worker lacks.
+    # Worker lacks these features of gunicorn.
     if cfg.is_ssl:
         stop("certfile, keyfile: expected none; let nginx do TLS (deploy/nginx.conf)")
     if (
@@ -170,8 +169,9 @@ def on_starting(server: Arbiter) -> None:
                 probe.bind((host, port))
         except OSError as error:
             reason = (error.strerror or "").partition(" (")[0]
-            hint = "; expected a free port, such as --port 8001" * (error.errno == EADDRINUSE)
-            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}{hint}")
+            if error.errno == EADDRINUSE:
+                reason += "; expected a free port, such as --port 8001"
+            stop(f"HOST={host} PORT={port}: cannot listen there: {reason}")
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:

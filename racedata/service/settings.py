@@ -1,7 +1,7 @@
 """The settings of the service: their names, valid values, defaults and effects.
 
 No other module of the service parses a setting, and `racedata serve --help` is made from these
-fields. What the loader reads from the environment is in loader/.
+fields. loader/ reads its own variables.
 """
 
 import argparse
@@ -19,10 +19,11 @@ from racedata.service.ratelimit.clients import TrustedProxies
 
 DEFAULT_LIMIT = 100  # records
 
-# exit status; it tells gunicorn that no other worker can start either, so that it stops
+# The exit status of a process that cannot start. It tells gunicorn that no other worker can start
+# either, so gunicorn stops.
 CANNOT_START = 3
 
-# for `refresh --follow`, which shares a file of settings with the service
+# A variable of `refresh --follow`, which shares a file of settings with the service.
 SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"
 
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.
@@ -123,49 +124,49 @@ class Settings:
     host: str = setting(
         "HOST",
         host_name,
-        "127.0.0.1",
-        "ADDRESS",
-        "address to listen on",
+        default="127.0.0.1",
+        metavar="ADDRESS",
+        help="address to listen on",
         affects="no answer",
     )
     port: int = setting(
         "PORT",
         whole_number(1, 65535),
-        "8000",
-        "NUMBER",
-        "port to listen on",
+        default="8000",
+        metavar="NUMBER",
+        help="port to listen on",
         affects="no answer",
     )
     workers: int = setting(
         "WEB_CONCURRENCY",
         whole_number(1, 512),
-        str(min(os.cpu_count() or 1, 8)),
-        "NUMBER",
-        "worker processes",
+        default=str(min(os.cpu_count() or 1, 8)),
+        metavar="NUMBER",
+        help="worker processes",
         affects="no answer",
     )
     database: str = setting(
         "RACEDATA_DATABASE",
         matching(r".+", "the path of a file"),
-        default_path(os.environ),
-        "FILE",
-        "the file that racedata load built",
+        default=default_path(os.environ),
+        metavar="FILE",
+        help="the file that racedata load built",
         affects="no answer",
     )
     base_path: str = setting(
         "RACEDATA_BASE_PATH",
         matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a slash at its end"),
-        "/ergast",
-        "PATH",
-        "path before the series; may be empty",
+        default="/ergast",
+        metavar="PATH",
+        help="path before the series; may be empty",
         affects="every answer",
     )
     series: str = setting(
         "RACEDATA_SERIES",
         matching(r"[\w-]+", "letters, digits, - and _, such as f1"),
-        "f1",
-        "NAME",
-        "the series: last part of the base address, and MRData.series",
+        default="f1",
+        metavar="NAME",
+        help="the series: last part of the base address, and MRData.series",
         affects="every answer",
     )
     base_url: str = setting(
@@ -175,75 +176,76 @@ class Settings:
             "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, "
             "without a slash at its end",
         ),
-        "",
-        "URL",
-        "start of MRData.url, such as https://api.example.org/ergast/f1; if empty, "
+        default="",
+        metavar="URL",
+        help="start of MRData.url, such as https://api.example.org/ergast/f1; if empty, "
         "taken from the request",
         affects="every answer",
     )
     finish_times: str = setting(
         "RACEDATA_FINISH_TIMES",
         matching("total|gap", "total or gap"),
-        "total",
-        "total|gap",
-        "Time.time of results: total for each driver's own time, gap for the gap to the winner",
+        default="total",
+        metavar="total|gap",
+        help="Time.time of results: total for each driver's own time, "
+        "gap for the gap to the winner",
         affects="every answer",
     )
     max_limit: int = setting(  # no race has 2000 records
         "RACEDATA_MAX_LIMIT",
         whole_number(1, 100000),
-        "2000",
-        "RECORDS",
-        "the largest limit; larger values are capped",
+        default="2000",
+        metavar="RECORDS",
+        help="the largest limit; larger values are capped",
         affects="every answer",
     )
     max_age: int = setting(
         "RACEDATA_MAX_AGE",
         whole_number(0, 31_536_000),
-        "300",
-        "SECONDS",
-        "seconds for which clients and proxies may cache an answer",
+        default="300",
+        metavar="SECONDS",
+        help="seconds for which clients and proxies may cache an answer",
         affects="no answer",
     )
     cache_size: int = setting(
         "RACEDATA_CACHE_SIZE",
         whole_number(0, 100_000),
-        "24",
-        "MEGABYTES",
-        "megabytes of cached answers per worker",
+        default="24",
+        metavar="MEGABYTES",
+        help="megabytes of cached answers per worker",
         affects="no answer",
     )
     # A request needs a token of each limit.
     burst_limit: Limit | None = setting(
         "RACEDATA_BURST_LIMIT",
         rate("burst"),
-        "4/second",
-        "NUMBER/TIME",
-        "requests per client in a second, minute, hour or day; or off",
+        default="4/second",
+        metavar="NUMBER/TIME",
+        help="requests per client in a second, minute, hour or day; or off",
         affects="the HTML pages",
     )
     sustained_limit: Limit | None = setting(
         "RACEDATA_SUSTAINED_LIMIT",
         rate("sustained"),
-        "500/hour",
-        "NUMBER/TIME",
-        "a second limit per client, usually over a longer period",
+        default="500/hour",
+        metavar="NUMBER/TIME",
+        help="a second limit per client, usually over a longer period",
         affects="the HTML pages",
     )
     limit_store: str = setting(
         "RACEDATA_LIMIT_STORE",
         matching(r"local|(rediss?|unix)://\S+", "local, or a URL such as redis://127.0.0.1:6379/0"),
-        "local",
-        "STORE",
-        "where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
+        default="local",
+        metavar="STORE",
+        help="where requests are counted: local, or a Redis server such as redis://127.0.0.1:6379/0",
         affects="no answer",
     )
     trusted_proxies: TrustedProxies = setting(  # `unix` means every client of a unix socket
         "RACEDATA_TRUSTED_PROXIES",
         proxies,
-        "",
-        "ADDRESSES",
-        "proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
+        default="",
+        metavar="ADDRESSES",
+        help="proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
         "separated by commas",
         affects="no answer",
     )
@@ -251,9 +253,9 @@ class Settings:
     download: bool = setting(
         "RACEDATA_DOWNLOAD",
         on_or_off,
-        "off",
-        "on|off",
-        "whether clients may download the database, from /racedata.db",
+        default="off",
+        metavar="on|off",
+        help="whether clients may download the database, from /racedata.db",
         affects="the description",
     )
 
@@ -265,7 +267,7 @@ class Settings:
     @property
     def season_pages(self) -> str:
         """The path of the pages of seasons, relative to `/`. `2023` or `2023/18` follows it."""
-        # Everything under the base address is for its endpoints, even if it begins with a year.
+        # Addresses under the base address belong to the endpoints, even if it begins with a year.
         return "seasons/" if re.match("/[1-9][0-9]{3}(/|$)", self.base_address) else ""
 
     @property
@@ -285,7 +287,8 @@ class Settings:
     @property
     def rate_limits(self) -> list[Limit]:
         """The rate limits that are not off."""
-        return [limit for limit in (self.burst_limit, self.sustained_limit) if limit]
+        values = (getattr(self, each.name) for each in fields(self))
+        return [value for value in values if isinstance(value, Limit)]
 
     def values_that_affect(self, *answers: Answers) -> list[Any]:
         """The values of the settings that affect one of these."""
@@ -301,7 +304,7 @@ class Settings:
     @property
     def health_url(self) -> str:
         """The URL at which this machine reaches the service's health report."""
-        # it listens on all addresses
+        # These listen on all addresses.
         local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://{f'[{local}]' if ':' in local else local}:{self.port}/healthz"
 
@@ -348,8 +351,8 @@ class Arguments(NamedTuple):
     """The command line of `racedata serve`, and the environment."""
 
     settings: Settings
-    follow: bool  # whether to keep the database fresh meanwhile
-    gunicorn_options: Sequence[str]  # what follows `--`
+    follow: bool  # whether to keep the database fresh while serving
+    gunicorn_options: Sequence[str]  # the arguments after `--`
 
 
 def parse_arguments(arguments: Sequence[str]) -> Arguments:

@@ -4,11 +4,8 @@ Later changes to the file cannot change an answer. The format of the file is in 
 are in queries.py.
 """
 
-import re
 import sqlite3
 import threading
-from collections.abc import Iterator
-from datetime import datetime
 from typing import Any
 
 from racedata import database
@@ -22,15 +19,16 @@ class Snapshot:
     """
 
     def __init__(self, content: database.Content, path: str) -> None:
-        self.checksum, self.file, self.path = content.checksum, content.file, path
+        self.checksum = content.checksum
+        self.file = content.file
+        self.path = path
         self.rejection: str | None = None
-        self._refreshes: tuple[database.FileState | None, dict[str, dict[str, str]]] = None, {}
         self._lock = threading.Lock()
         self._connection = content.connect()
         self._connection.row_factory = sqlite3.Row
 
     def __del__(self) -> None:
-        # The last request that uses it may end long after another snapshot has replaced it.
+        # The last request to this snapshot may end long after another one has replaced it.
         if hasattr(self, "_connection"):
             self._connection.close()
 
@@ -63,30 +61,6 @@ class Snapshot:
             "ORDER BY sourceId"
         )
 
-    def refreshes(self) -> dict[str, dict[str, str]]:
-        """What refreshes have noted of each source, by its name in `sources`.
-
-        `refreshedAt` is when one last asked it; `followedSince`, since when a process follows it.
-
-        This is not from the snapshot: a refresh that finds nothing new changes only the file that
-        is read here. The same object is returned until that file changes.
-        """
-        state = database.file_state(str(database.refreshes_path(self.path)))
-        if state != self._refreshes[0]:
-            self._refreshes = state, dict(self._read_refreshes())
-        return self._refreshes[1]
-
-    def _read_refreshes(self) -> Iterator[tuple[str, dict[str, str]]]:
-        for name, notes in database.read_refreshes(self.path).items():
-            times = {
-                key: notes[key]
-                for key in ("refreshedAt", "followedSince")
-                if is_time(notes.get(key))
-            }
-            if times:
-                # The loader writes a path that is not UTF-8 into `sources` like this.
-                yield name.encode("utf-8", "replace").decode(), times
-
     def coverage(self) -> dict[str, dict[str, int]]:
         """How complete each kind of records is, by its name: `first`, `last`, `races`, `run`."""
         rows = self.rows("SELECT kind, first, last, races, run FROM coverage ORDER BY kind")
@@ -99,7 +73,7 @@ class Snapshot:
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
 
     def sample_notice(self) -> str | None:
-        """What users must know if this is only the sample; None if it is not."""
+        """A notice for users if this is only the sample; None if it is not."""
         if not self.build()["isSample"]:
             return None
         (latest,) = self.row(
@@ -107,23 +81,3 @@ class Snapshot:
         )
         command = f"{database.COMMAND} load tracinginsights f1db"
         return f"Only a sample, with results up to {latest}. To load everything, run: {command}"
-
-
-def is_time(text: object) -> bool:
-    """Whether this is a time as the loader writes it: `2026-11-22T06:00:00Z`."""
-    try:
-        return (
-            isinstance(text, str) and text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
-        )
-    except ValueError:
-        return False
-
-
-def public_name(name: str) -> str:
-    """The name of a source for clients: a public URL, or a path without its private folder."""
-    return public_url(name) or re.split(r"[\\/]", name.rstrip("\\/"))[-1]
-
-
-def public_url(address: str) -> str | None:
-    """A URL without its query, which may contain a key; None if the address is not a URL."""
-    return re.split("[?#]", address)[0] if re.match("https?://", address, re.IGNORECASE) else None

@@ -15,8 +15,8 @@ from racedata.service.schemas import Schema
 from racedata.service.serializers import Json
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
-# Objects that many lines repeat. A line has only what their schema requires, which identifies and
-# names them, and these properties.
+# Objects that many lines repeat. A line has only these properties and those that their schema
+# requires, which identify and name them.
 SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "Driver": ("code",)}
 # Records whose lines end with the column `millis`: the time under this key, in milliseconds, for
 # programs that compute. The JSON has no such key, because it has only those of Ergast.
@@ -56,17 +56,17 @@ class Columns:
             if items and not schemas.name_of(items):
                 self.records = name, Columns(items)
             elif items:
-                self._add(name, Ids(items), [name])
+                self.add(name, Ids(items), [name])
             elif schemas.properties_of(properties[name])[0]:
                 nested = Columns(
                     properties[name], is_repeated or schemas.name_of(properties[name]) in SHORTENED
                 )
-                self._add(name, nested, [f"{name}.{each}" for each in nested.names])
+                self.add(name, nested, [f"{name}.{each}" for each in nested.names])
             else:
-                self._add(name, None, [name])
+                self.add(name, None, [name])
         self.unknown: Values = [None] * len(self.names)
 
-    def _add(self, name: str, nested: "Columns | Ids | None", names: list[str]) -> None:
+    def add(self, name: str, nested: "Columns | Ids | None", names: list[str]) -> None:
         self._parts.append((name, nested))
         self.names += names
 

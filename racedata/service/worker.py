@@ -1,8 +1,8 @@
-"""How a process waits for its clients: a gunicorn worker that serves all of them with one selector.
+"""Waits for clients: a gunicorn worker that serves all clients of a process with one selector.
 
-It uses what gunicorn offers to every worker: the base class, the parser, the WSGI environment and
-the response. It does not know which requests are slow (the application does), nor how the kernel
-sends a part of a file (download.py), nor gunicorn's settings (server.py).
+It uses gunicorn's base class, parser, WSGI environment and response. It does not know which
+requests are slow (the application does), how the kernel sends a part of a file (filepart.py), or
+how gunicorn is configured (server.py).
 """
 
 import os
@@ -23,27 +23,29 @@ from gunicorn.http import wsgi
 from gunicorn.http.errors import LimitRequestHeaders, NoMoreData
 from gunicorn.workers.base import Worker as BaseWorker
 
-from racedata.service.download import FilePart
+from racedata.service.filepart import FilePart
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
-LINGER_SECONDS = 1  # while a worker stops, how long it keeps clients that wait for no answer
+LINGER_SECONDS = 1  # how long a worker that stops keeps clients that wait for no answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 
 
 class Connection:
-    """A client's connection. `proceed` is what to do when the socket is ready for `event`."""
+    """A client's connection. When the socket is ready for `event`, the worker calls `proceed`."""
 
     def __init__(self, sock: socket.socket, client: Any, server: Any) -> None:
-        self.sock, self.client, self.server = sock, client, server
+        self.sock = sock
+        self.client = client
+        self.server = server
         self.input = b""  # from the start of the next request on
         self.output = memoryview(b"")
-        self.file_part: FilePart | None = None  # that follows what is unsent
+        self.file_part: FilePart | None = None  # to send after the output
         self.is_last = False  # whether the connection ends after this response
-        self.event = 0  # that the selector waits for; 0 while a thread makes the response
+        self.event = 0  # the selector waits for it; 0 while a thread makes the response
         self.proceed: Callable[[Connection], None] = lambda connection: None
-        self.deadline = 0.0  # for the event, by time.monotonic()
+        self.deadline = 0.0  # when the wait for the event ends, by time.monotonic()
 
 
 class Collector:
@@ -67,13 +69,13 @@ class Call(NamedTuple):
     request: Any
     environ: dict[str, Any]
     start: datetime
-    writer: Any  # of the response, into `response`
+    writer: Any  # gunicorn's writer of the response, into `response`
     response: Collector
     body: Any
 
 
-# What remains to be done for a response, in a thread. It returns the next such step; None if the
-# response is complete.
+# A step that a thread takes to make a response. It returns the next step; None if the response is
+# complete.
 Step = Callable[[], Any]
 
 
@@ -122,12 +124,12 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.handle_events()
             self.stop()
         finally:
-            # nobody waits for them any more
+            # No client waits for them any more.
             self.slow_answers.shutdown(wait=False, cancel_futures=True)
 
     def stop(self) -> None:
         """Answers the requests that have arrived, for `graceful_timeout` seconds at most."""
-        # no other worker may accept the clients that have already connected
+        # Accepts clients that have already connected: no other worker may be left to do so.
         for listener in self.sockets:
             while len(self.connections) < self.worker_connections and self.accept(listener):
                 pass
@@ -151,7 +153,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.selector.unregister(listener)
 
     def handle_events(self) -> None:
-        """Handles what happens within a second, or the first things that happen."""
+        """Waits for events for a second at most, and handles the first ones."""
         self.notify()
         for key, _ in self.selector.select(1):
             if isinstance(key.data, Connection):
@@ -170,7 +172,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         """Accepts a connection if there is one."""
         try:
             sock, client = listener.accept()
-        # another worker was faster, or the client has gone
+        # Another worker was faster, or the client has gone.
         except (BlockingIOError, ConnectionAbortedError):
             return False
         sock.setblocking(False)
@@ -221,7 +223,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.handle_received(connection)
 
     def handle_received(self, connection: Connection) -> None:
-        """Handles the next request if its head has arrived, and refuses what cannot become one."""
+        """Handles the next request if its head has arrived; refuses input that cannot be a head."""
         head, end, rest = connection.input.partition(HEAD_END)
         if len(head) > HEAD_BYTES:
             self.refuse(connection, None, LimitRequestHeaders(f"longer than {HEAD_BYTES} bytes"))
@@ -253,14 +255,14 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         threads.submit(step).add_done_callback(done)
 
     def send_or_continue(self, connection: Connection, step: Step | None) -> None:
-        """Sends the response, or lets a thread do what remains."""
+        """Sends the response, or lets a thread take the next step."""
         if step:
             self.do_in_thread(self.slow_answers, connection, step)
         else:
             self.send(connection)
 
     def answer(self, connection: Connection, head: bytes) -> Step | None:
-        """Calls the application. Returns what remains, if the answer is slow."""
+        """Calls the application. Returns the next step if the answer is slow."""
         request, response = None, Collector()
         start = datetime.now()
         try:
@@ -281,14 +283,21 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         except Exception as error:
             self.refuse(connection, request, error)
             return None
-        call = Call(request, environ, start, writer, response, body)
+        call = Call(
+            request=request,
+            environ=environ,
+            start=start,
+            writer=writer,
+            response=response,
+            body=body,
+        )
         if not isinstance(body, (list, FilePart)):
             return partial(self.complete, connection, call)
         self.complete(connection, call)
         return None
 
     def complete(self, connection: Connection, call: Call) -> None:
-        """Sets the response to what the application has returned."""
+        """Makes the response from the application's answer."""
         writer, body = call.writer, call.body
         try:
             if isinstance(body, FilePart):
@@ -322,7 +331,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 connection.file_part.send(connection.sock)
         except BlockingIOError:
             pass
-        # the client has closed the connection, or the file is no longer the same
+        # The client has closed the connection, or the file has changed.
         except OSError:
             self.close(connection)
             return
@@ -344,7 +353,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             self.wait(connection, READ, self.receive)
 
     def discard(self, connection: Connection) -> None:
-        """Discards what the client still sends until it closes the connection.
+        """Discards the input until the client closes the connection.
 
         If the worker closed it first, the system would reset it, and the client might lose the end
         of the response.

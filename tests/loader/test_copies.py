@@ -101,6 +101,8 @@ def cut_off(content):
 
 FAULTS = {
     "not found": (answer(404), "Not Found"),
+    "a status without a reason": (answer(599), "status 599; expected a database"),
+    "304 to no condition": (answer(304), "status 304, but the request has no If-None-Match; exp"),
     "HTML": (answer(200, b"<!doctype html>"), "is not an SQLite database; expected"),
     "nothing": (answer(200), "is not an SQLite database"),
     "10 GB": (answer(200, Content_Length=str(10**10)), "more than 200,000,000 bytes; expected"),
@@ -226,6 +228,14 @@ def test_another_servers_entity_tag_is_kept(database, other):
         refreshed(database, server.url)
     assert server.asked == [("GET", 200), ("GET", 304)]
     assert server.tags[1] == f'"{other.read_bytes()[-32:].hex()}", "its-own"'
+
+
+def test_a_server_may_say_that_nothing_is_new_without_an_entity_tag(database, other):
+    with served_file(other.read_bytes()) as server:
+        refreshed(database, server.url)
+        server.fault = answer(304)
+        said, _ = refreshed(database, server.url)
+    assert said == [f"{database}: nothing new at {server.url}"]
 
 
 def test_of_a_server_without_entity_tags_the_same_database_changes_nothing(database, other):

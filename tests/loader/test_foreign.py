@@ -5,9 +5,9 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from support.loads import changed
+from support.loads import built_with_corrections, changed
 
-from racedata.database import CHECKSUM_BYTES, write_checksum
+from racedata.database import CHECKSUM_BYTES, read, write_checksum
 from racedata.loader.foreign import Refused, check_foreign, tokens
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT"
@@ -95,6 +95,19 @@ def test_a_comment_in_a_text_is_not_a_comment():
 def test_a_file_that_is_no_whole_database_is_refused(database, spoil, fault):
     database.write_bytes(spoil(database.read_bytes()))
     assert_refused(database, fault)
+
+
+def test_a_file_with_a_write_ahead_log_is_refused_because_no_service_can_read_it(database):
+    def with_log(content):
+        content[18:20] = b"\2\2"
+
+    rewritten(database, with_log)
+    with (
+        closing(read(database).connect()) as db,
+        pytest.raises(sqlite3.Error, match="unable to open database file"),
+    ):
+        db.execute("SELECT builtAt FROM build")
+    assert_refused(database, "has a write-ahead log")
 
 
 @pytest.mark.parametrize(
@@ -200,6 +213,10 @@ def test_rows_that_break_a_rule_of_the_schema_are_refused(database, make, fault)
             "UPDATE results SET milliseconds = 9223372036854775807 WHERE record = 1",
             "results.milliseconds: .*",
         ),
+        (
+            "UPDATE driver_standings SET constructors = constructors || ' 999'",
+            "driver_standings.constructors: no constructor has the id '999'",
+        ),
         ("UPDATE build SET builtAt = 'soon'", "build.builtAt: 'soon'; expected a time .*"),
         ("UPDATE build SET isSample = 2", "build.isSample: '2'; expected 0 or 1"),
         ("UPDATE coverage SET kind = 'x' WHERE kind = 'results'", "coverage.kind: 'x'; .*"),
@@ -221,6 +238,25 @@ def test_rows_that_break_a_rule_of_the_schema_are_refused(database, make, fault)
 )
 def test_values_that_no_load_stores_are_refused(database, statement, fault):
     assert_refused(changed(database, statement), fault)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "tableName = 'x'",
+        "tableName = 'results'",
+        "columnName = 'x'",
+        "columnName = 'driverId'",
+        "key = '2023'",
+        "key = key || '/1/2/3/4'",
+        "value = 'soon' WHERE columnName = 'time'",
+        "sourceValue = 'soon' WHERE columnName = 'time'",
+    ],
+)
+def test_corrections_that_no_load_makes_are_refused(tmp_path, change):
+    database = built_with_corrections(tmp_path / "x.db")
+    check_foreign(database, "")
+    assert_refused(changed(database, f"UPDATE corrections SET {change}"), "corrections: .*")
 
 
 def test_a_full_database_is_accepted(full_database):

@@ -1,5 +1,5 @@
-"""racedata.loader.merge, with addition, parts and merge_calendars: what a further source adds to the
-first, and what a load keeps of the old database.
+"""racedata.loader.merge, with addition, parts and merge_calendars: what a further source adds to
+the first, and what a load keeps of the old database.
 
 The further source is the sample with other ids, rounds and dates, so that nothing can be matched by
 those.

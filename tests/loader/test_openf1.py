@@ -811,6 +811,18 @@ def test_points_of_zero_are_unknown_until_they_are_right(openf1, rows, lacking, 
     assert facts(lacking, "results", "points", 9) == facts(sample_database, "results", "points", 9)
 
 
+def test_who_is_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    last = max((row for row in results if row["position"]), key=lambda row: row["position"])
+    last.update(gap_to_leader=f"+{'9' * 5000} LAPS", duration=None, number_of_laps=54)
+    refresh(lacking, openf1)
+    ids = select(
+        lacking,
+        "SELECT statusId FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18",
+    )
+    assert len(ids) == len(results) and (None,) in ids
+
+
 @pytest.mark.parametrize(
     ("endpoint", "name", "value"),
     [
@@ -852,6 +864,8 @@ def of_race(rows, endpoint):
         ("session_result", "driver_number", "1", {"results"}),
         ("session_result", "number_of_laps", 10**12, {"results"}),
         ("pit", "date", 5, {"pit_stops"}),
+        ("pit", "date", "9999-12-31T23:59:59+00:00", {"pit_stops"}),
+        ("pit", "date", "0001-01-01T00:00:00+00:00", {"pit_stops"}),
         ("pit", "lane_duration", "long", {"pit_stops"}),
         ("laps", "lap_duration", {}, {"lap_times"}),
         ("laps", "lap_number", None, {"lap_times"}),
@@ -881,6 +895,14 @@ def test_a_wrong_total_time_makes_those_of_the_race_unknown_with_one_line(
     (line,) = (each for each in said if "Prix, results (race) without" in each and "/18 " in each)
     assert "without times, which contradict the gaps" in line
     assert {row[1] for row in facts(lacking, "results", "milliseconds", 18)} == {None}
+
+
+def test_total_times_too_large_for_a_float_are_unknown_with_one_line(openf1, rows, lacking):
+    for row in rows["session_result"]:
+        if row["session_key"] == RACE and row["duration"]:
+            row["duration"] = 10**400
+    (line,) = (each for each in refresh(lacking, openf1) if "results (race) without" in each)
+    assert "without times, which contradict the gaps" in line
 
 
 def test_a_wrong_grid_is_unknown_with_one_line(openf1, rows, lacking):

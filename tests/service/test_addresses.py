@@ -84,6 +84,7 @@ def test_the_path_is_the_request_s_in_lower_case_and_names_its_endpoint(path, ca
         ("/sprint/shootout/1/", "sprintqualifying/1"),
         ("/current/last/sprintShootout", "current/last/sprintqualifying"),
         ("/drivers/a/sprint-qualifying", "drivers/a/sprintqualifying"),
+        ("/2023/Sprint-Shootout/1", "2023/sprintqualifying/1"),
         ("/2023/9/FP1", "2023/9/practice/1"),
         ("/fp3/drivers/fp1/practice.json", "practice/3/drivers/fp1/practice"),
         ("/drivers/fp2", "drivers/fp2"),

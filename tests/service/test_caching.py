@@ -29,7 +29,6 @@ from racedata.service.caching import (
     Cache,
     compressed,
     decompressed,
-    key_of,
     prefers_gzip,
     size_of,
 )
@@ -457,8 +456,9 @@ def test_the_cache_takes_no_more_memory_than_the_setting_says(
 
 
 def named(path):
-    """A request for one of the answers that these tests cache."""
-    return ParsedRequest(Address(path, "races", None, None), 100, 0, "http://localhost/ergast/f1")
+    """The key of one of the answers that these tests cache."""
+    address = Address(path, "races", None, None)
+    return ParsedRequest(address, 100, 0, "http://localhost/ergast/f1").key
 
 
 def body(number, size):
@@ -494,7 +494,7 @@ def test_a_body_is_compressed_if_it_is_not_short_and_decompressed_to_the_same(bo
 
 def test_the_least_recently_used_answer_makes_room():
     bodies = {name: Body(random.Random(name).randbytes(800), 1) for name in "abcd"}
-    cache = Cache(3 * size_of(key_of(named("a")), bodies["a"]))
+    cache = Cache(3 * size_of(named("a"), bodies["a"]))
     for name in "abc":
         cache.put(named(name), bodies[name])
     assert cache.find(named("a"))

@@ -1,16 +1,15 @@
 """racedata.service.download in the application: whether it is offered, and its description."""
 
 import os
-import socket
 
 import pytest
 import webtest
 from support.answers import Description, client, links_of, settings_of
 
-from racedata.database import OpenFile
 from racedata.service.app import create_app
-from racedata.service.download import FilePart
+from racedata.service.ratelimit.stores import store_for
 from racedata.service.reload import ReloadingApp
+from racedata.service.snapshot import Snapshot
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +61,20 @@ def test_the_description_and_the_page_have_another_etag_if_the_database_is_offer
 def test_answers_are_as_described(offering, headers, status):
     answer = offering.get("/racedata.db", headers=headers, status=status)
     Description(offering).hold(answer, "/racedata.db")
+
+
+def test_a_refusal_says_as_how_many_requests_a_download_counts(sample_database):
+    settings = settings_of(download="on", burst_limit="off", sustained_limit="8/day")
+    data = Snapshot.read(sample_database)
+    app = webtest.TestApp(create_app(settings, data, store_for(settings)))
+    for _ in range(4):
+        app.get("/racedata.db", status=200)
+    refusal = "The sustained limit of 8 requests in 86400 s is reached; this request "
+    detail = app.get("/racedata.db", status=429).json["detail"]
+    assert detail.startswith(f"{refusal}counts as 2 requests, and succeeds after ")
+    headers = {"Range": "bytes=0-99"}
+    detail = app.get("/racedata.db", headers=headers, status=429).json["detail"]
+    assert detail.startswith(f"{refusal}succeeds after ")
 
 
 def test_the_file_is_as_long_as_the_answer_says(sample_database, offering):
@@ -127,38 +140,3 @@ def test_ranges_are_parts_of_the_file_and_a_head_has_none(sample_database, offer
 def test_a_date_that_is_none_is_no_condition(offering):
     for date, status in (("Sat, 01 Jan 2000 00:00:00 GMT", 412), ("yesterday", 200)):
         offering.get("/racedata.db", headers={"If-Unmodified-Since": date}, status=status)
-
-
-@pytest.fixture
-def opened(tmp_path):
-    """A file of 300,000 bytes, and the same file opened."""
-    path = tmp_path / "file"
-    path.write_bytes(bytes(range(250)) * 1200)
-    with path.open("rb") as file:
-        yield path, OpenFile(file.fileno())
-
-
-def test_a_part_of_a_file_is_sent_in_pieces(opened):
-    path, file = opened
-    part = FilePart(file, 1000, 200_000)
-    received = b""
-    sender, receiver = socket.socketpair()
-    with sender, receiver:
-        while part.size:
-            part.send(sender)
-            while len(received) < part.start - 1000:
-                received += receiver.recv(1 << 16)
-    assert received == path.read_bytes()[1000:201_000]
-
-
-def test_a_file_that_a_program_writes_to_is_not_sent(opened):
-    path, file = opened
-    parts = iter(FilePart(file, 0, 300_000))
-    next(parts)
-    with path.open("ab") as other:
-        other.write(b"more")
-    with pytest.raises(OSError, match="a program has written to the file"):
-        next(parts)
-    sender, receiver = socket.socketpair()
-    with sender, receiver, pytest.raises(OSError, match="a program has written to the file"):
-        FilePart(file, 0, 100).send(sender)

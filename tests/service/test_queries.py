@@ -62,7 +62,7 @@ def addresses(endpoint):
 
 @pytest.mark.parametrize("endpoint", ENDPOINTS)
 def test_every_set_of_filters_is_answered(data, catalogue, endpoint):
-    resource = endpoint(data, catalogue, Settings(), None, None)
+    resource = endpoint(data, catalogue, Settings(), answers=None)
     for address in addresses(endpoint):
         answer = resource.answer(ParsedRequest(address, 2000, 0, "http://localhost"))["MRData"]
         assert (answer["total"] == "0") == (not answer[endpoint.table][endpoint.objects])
@@ -73,7 +73,7 @@ def test_no_address_scans_a_large_table_that_an_index_could_avoid(full_database,
     # On a full dump: ANALYZE tells SQLite the sizes of tables, and it would rather scan the small
     # ones of the sample.
     data = Recorded.read(full_database)
-    resource = endpoint(data, Catalogue(data), Settings(), None, None)
+    resource = endpoint(data, Catalogue(data), Settings(), answers=None)
     checked = set()
     for address in addresses(endpoint):
         data.queries.clear()

@@ -348,6 +348,24 @@ def test_the_limits_count_a_download_by_its_size(front, large, tmp_path):
 
 
 @pytest.mark.parametrize("front", FRONTS)
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Range": "bytes=0-0", "If_Range": ""},
+        {"Range": "\tbytes=0-0"},
+        {"Range": " bytes=0-0\t"},
+        {"Range": "bytes= 0-0", "If_Range": ""},
+    ],
+)
+def test_no_way_to_write_a_range_gets_more_than_what_was_counted(front, headers, large, tmp_path):
+    limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "400/day"}
+    with serving(front, large, tmp_path, **limits) as (site, _):
+        response, body = get(site, **headers)
+        counted = 400 - int(response.headers["RateLimit"].split(";")[1].removeprefix("r="))
+        assert len(body) <= counted * 262_144
+
+
+@pytest.mark.parametrize("front", FRONTS)
 def test_a_client_gets_as_many_downloads_as_a_limit_allows(front, large, tmp_path):
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "12/day"}
     with serving(front, large, tmp_path, **limits, WEB_CONCURRENCY="2") as (site, _):

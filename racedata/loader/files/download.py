@@ -155,10 +155,12 @@ def download(
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise NotDownloaded(f"{place}: {what}") from None
     except (OSError, HTTPException, ValueError) as error:
+        status = ""
         if isinstance(error, urllib.error.HTTPError):
+            status = f"status {error.code}"  # not every server gives a reason
             error.close()
         if getattr(error, "errno", None) == errno.ENOSPC:
             raise no_space_for_temporary_files() from None
         # of a redirect loop: several lines
-        reason = " ".join(str(getattr(error, "reason", error)).split())
+        reason = " ".join(str(getattr(error, "reason", error)).split()) or status
         raise NotDownloaded(f"{place}: {reason}; expected {expected}") from None

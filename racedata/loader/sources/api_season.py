@@ -85,9 +85,11 @@ class SeasonFetch:
         """Fetches the lists of the season, then the other records of the races that are chosen."""
         if not self.all_details:
             self.check_calendar()
-        for endpoint in ("results", "qualifying", "sprint"):
-            if endpoint != "sprint" or any("Sprint" in race.facts for race in self.races):
-                self.fetch_list(endpoint)
+        for kind in KINDS.values():
+            # An API without sprints in this season need not be asked for them.
+            is_possible = kind.has_every_race or any("Sprint" in race.facts for race in self.races)
+            if kind.is_fetched_by_season and is_possible:
+                self.fetch_list(kind.endpoint)
         self.digests = {
             f"{self.year}/{race.round}/{endpoint}": digest_of(records)
             for race in self.races

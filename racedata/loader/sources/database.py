@@ -3,6 +3,7 @@
 import io
 import re
 import shutil
+import urllib.error
 import urllib.request
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
@@ -150,7 +151,7 @@ class DatabaseSource(Source):
             with self.copied(task.progress, self.etags(task.history)) as copy:
                 task.take(copy)
         except Unchanged as unchanged:
-            if unchanged.etag == self.refused[0]:
+            if unchanged.etag and unchanged.etag == self.refused[0]:  # a 304 may have none
                 raise Refused(self.refused[1]) from None
         except Refused as error:
             self.refused = self.etag, str(error)
@@ -200,6 +201,8 @@ class Conditional(urllib.request.BaseHandler):
         headers: HTTPMessage,
     ) -> Never:
         response.close()
+        if not self.etags:
+            raise urllib.error.URLError("status 304, but the request has no If-None-Match")
         raise Unchanged(entity_tag(headers))
 
     def http_error_429(

@@ -220,10 +220,17 @@ def moment(row: Json, name: str, place: str) -> datetime | None:
         return None
     try:
         found = datetime.fromisoformat(text(row, name, place))
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        found = found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+        # Adding a duration to the first or the last possible time would fail.
+        if not FIRST_YEAR <= found.year <= LAST_YEAR:
+            raise ValueError
+        return found
     except (ValueError, OverflowError):
         what = f"{place}, {name}: {row[name][:80]!r}; expected a date and time in UTC"
         raise WrongValue(what) from None
+
+
+FIRST_YEAR, LAST_YEAR = 1950, 2999  # as the years of races
 
 
 def offset_of(value: object, place: str) -> timedelta:
@@ -380,11 +387,11 @@ def status_of(row: Json) -> str | None:
         return "Retired"
     if isinstance(gap, (int, float)):
         return "Finished"
-    if isinstance(gap, str):
-        laps = gap.removeprefix("+").split(" ")[0]
-        if laps.isdecimal() and gap.upper().split(" ")[1:] in (["LAP"], ["LAPS"]):
-            return f"+{laps} {plural('Lap', int(laps))}"
-    return None
+    behind = LAPS_BEHIND.fullmatch(gap) if isinstance(gap, str) else None
+    return f"+{behind[1]} {plural('Lap', int(behind[1]))}" if behind else None
+
+
+LAPS_BEHIND = re.compile(r"\+?([0-9]{1,3}) laps?", re.IGNORECASE)
 
 
 def points_text(row: Json) -> str:
@@ -421,11 +428,14 @@ def are_times_right(rows: Sequence[Json], place: str) -> bool:
     if not timed:
         return True
     first = timed[0][0]
-    return (
-        first * 1000 >= SHORTEST_RACE
-        and timed == sorted(timed)
-        and all(abs(duration - gap - first) < 0.0015 for duration, gap in timed)
-    )
+    try:
+        return (
+            first * 1000 >= SHORTEST_RACE
+            and timed == sorted(timed)
+            and all(abs(duration - gap - first) < 0.0015 for duration, gap in timed)
+        )
+    except OverflowError:  # JSON has whole numbers of any size
+        return False
 
 
 def are_laps_right(rows: Sequence[Json], place: str) -> bool:

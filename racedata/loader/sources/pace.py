@@ -1,7 +1,6 @@
 """The pace of the requests to a source, and its clock."""
 
 import time
-from collections import deque
 from collections.abc import Callable, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -29,8 +28,7 @@ class Pace:
         self.clock, self.sleep, self.now = clock, sleep, now
         self.limits: Sequence[tuple[int, int]] = PACE
         self.requests = 0
-        # when the latest requests ended
-        self.ends = deque[float](maxlen=max(count for count, _ in PACE))
+        self.ends: list[float] = []  # when the latest requests ended
 
     def begin(self, progress: Progress) -> None:
         """Waits until one more request keeps to the limits.
@@ -55,6 +53,7 @@ class Pace:
 
     def end(self) -> None:
         self.ends.append(self.clock())
+        del self.ends[: -max(count for count, _ in self.limits)]
 
 
 def retry_after(value: str | None, now: float) -> float | None:

@@ -15,18 +15,24 @@ class Limit:
     """
 
     def __init__(self, name: str, quota: int, window: int) -> None:
-        self.name, self.quota, self.window = name, quota, window
+        self.name = name
+        self.quota = quota
+        self.window = window
         # Microseconds. Rounded up: if the quota does not divide the window, rounding down would
         # allow more than quota.
         self.interval = -(-window * 1_000_000 // quota)
         self.capacity = self.interval * quota
 
-    def cost(self, tokens: int) -> int:
-        """The interval of a request that counts as so many: at most a quarter of the quota.
+    def capped(self, tokens: int) -> int:
+        """The tokens that a request takes: at most a quarter of the quota.
 
         So a client with a full bucket may always send it.
         """
-        return self.interval * min(tokens, -(-self.quota // 4))
+        return min(tokens, -(-self.quota // 4))
+
+    def cost(self, tokens: int) -> int:
+        """How far a request that takes so many tokens moves the moment."""
+        return self.interval * self.capped(tokens)
 
     def __repr__(self) -> str:
         """`burst 4/1`."""
@@ -36,7 +42,7 @@ class Limit:
 class Decision(NamedTuple):
     """The outcome of one request. The lists have one item per limit."""
 
-    # of the limits without enough tokens, the one with the longest wait; None: allowed
+    # the limit with the longest wait among those without enough tokens; None: allowed
     refused_by: Limit | None
     wait: int  # microseconds until the same request would be allowed; 0 if it is allowed now
     remaining: list[int]  # whole tokens left

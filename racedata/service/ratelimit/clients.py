@@ -1,4 +1,4 @@
-"""Which client sent a request: its IP address, even behind trusted proxies; its bucket's key.
+"""Finds the client that sent a request, even behind trusted proxies, and its bucket's key.
 
 It knows addresses, but neither limits nor requests.
 """
@@ -14,7 +14,7 @@ class TrustedProxies(NamedTuple):
     """Proxies whose X-Forwarded-For is trusted."""
 
     networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network] = ()
-    unix: bool = False  # whether every peer on a unix socket is one; it has no IP address
+    unix: bool = False  # whether to trust every peer on a unix socket, which has no IP address
 
     @classmethod
     def parse(cls, text: str) -> "TrustedProxies":

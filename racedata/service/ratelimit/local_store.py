@@ -59,42 +59,42 @@ class LocalStore:
         if hasattr(self, "_file"):
             self._file.close()
 
-    def _hash(self, client: bytes) -> tuple[bytes, int]:
+    def hashed(self, client: bytes) -> tuple[bytes, int]:
         """The key of a client, and the first slot of its set."""
         key = hashlib.blake2b(client, digest_size=self.KEY, key=self._secret).digest()
         return key, int.from_bytes(key[:8], "little") % self._sets * self.WAYS
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
         """Takes tokens for `client`."""
-        key, first = self._hash(client)
+        key, first = self.hashed(client)
         with self._threads:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)
             try:
-                words = self._words_of(self._slot(key, first))
+                words = self.words_of(self.slot_of(key, first))
                 # The clock is read under the lock, so that moments are in the order of decisions.
                 decision, full_at = take(self.limits, self._words[words], self.clock(), tokens)
                 if decision.refused_by is None:
-                    self._write(words, full_at)
+                    self.write(words, full_at)
                 return decision
             finally:
                 fcntl.lockf(self._file, fcntl.LOCK_UN, 1, first)
 
-    def _slot(self, key: bytes, first: int) -> int:
+    def slot_of(self, key: bytes, first: int) -> int:
         """The slot of `key` in the set that begins at slot `first`; a new key is given one."""
         position = self._memory.find(key, first * self.KEY, (first + self.WAYS) * self.KEY)
         if position >= 0:
             return position // self.KEY
         slot = min(
-            range(first, first + self.WAYS), key=lambda slot: max(self._words[self._words_of(slot)])
+            range(first, first + self.WAYS), key=lambda slot: max(self._words[self.words_of(slot)])
         )
         # The moments first, then the key. So a new client never has the moments of another one.
-        self._write(self._words_of(slot), [0] * len(self.limits))
+        self.write(self.words_of(slot), [0] * len(self.limits))
         self._memory[slot * self.KEY : (slot + 1) * self.KEY] = key
         return slot
 
-    def _words_of(self, slot: int) -> slice:
+    def words_of(self, slot: int) -> slice:
         return slice(slot * len(self.limits), (slot + 1) * len(self.limits))
 
-    def _write(self, words: slice, full_at: Iterable[int]) -> None:
+    def write(self, words: slice, full_at: Iterable[int]) -> None:
         for word, moment in enumerate(full_at, words.start):
             self._words[word] = moment

@@ -13,7 +13,7 @@ from racedata.service.ratelimit.bucket import Decision, whole_seconds
 from racedata.service.ratelimit.clients import TrustedProxies, bucket_key, parse_ip
 from racedata.service.ratelimit.stores import LimitStore
 
-FORWARDED_CHARACTERS = 500  # how much of X-Forwarded-For is read: enough for about ten proxies
+FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
 
 
 class RateLimits:
@@ -41,18 +41,18 @@ class RateLimits:
 
     def count(self, req: falcon.Request, resp: falcon.Response, tokens: int = 1) -> None:
         """Takes tokens for the client. Raises HTTPTooManyRequests if it has too few."""
-        # Only the end, which trusted proxies have written. Before it, a client can send anything of
-        # any length.
+        # Trusted proxies have written the end. Before it, a client can send anything of any length.
         forwarded_for = req.env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
         key = self.bucket_key(req.env.get("REMOTE_ADDR", ""), forwarded_for)
         decision = self.store.take(key, tokens)
         resp.set_headers(self.headers(decision))
         if limit := decision.refused_by:
+            count, wait = limit.capped(tokens), whole_seconds(decision.wait)
+            cost = f"counts as {count} requests, and " if count > 1 else ""
             raise falcon.HTTPTooManyRequests(
                 description=f"The {limit.name} limit of {limit.quota} requests in "
-                f"{limit.window} s is reached; "
-                f"this request succeeds after {whole_seconds(decision.wait)} s.",
-                retry_after=whole_seconds(decision.wait),
+                f"{limit.window} s is reached; this request {cost}succeeds after {wait} s.",
+                retry_after=wait,
             )
 
     def headers(self, decision: Decision) -> list[tuple[str, str]]:

@@ -1,8 +1,8 @@
 """The limit store for several machines: buckets in Redis or Valkey, with a fallback for outages.
 
 Imported only if the settings name one, because the `redis` package is an extra. A Redis that is
-slow, stopped, restarted or full delays or fails no request; it is the operator's own, so it is not
-expected to lie.
+slow, stopped, restarted or full neither delays nor fails a request. The store trusts the replies,
+because the Redis is the operator's own.
 """
 
 import logging
@@ -63,7 +63,8 @@ class RedisStore:
 
     TIMEOUT = 0.4  # seconds; less would take a busy machine for an outage
     SLOW = 0.15  # seconds after which an answer is slow
-    # in a row that begin an outage; more than a worker has threads, which one pause may all delay
+    # So many in a row begin an outage: more than the threads of a worker, because one pause may
+    # delay all of them.
     SLOW_ANSWERS = 5
     RETRY = 1  # seconds between attempts during an outage
 
@@ -74,7 +75,9 @@ class RedisStore:
         fallback: LocalStore,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.limits, self.fallback, self.clock = limits, fallback, clock
+        self.limits = limits
+        self.fallback = fallback
+        self.clock = clock
         try:
             self._redis = redis.Redis.from_url(
                 url,
@@ -94,35 +97,35 @@ class RedisStore:
                 "rediss://host (with TLS) or unix:///path?db=0, "
                 "with options of the redis package only"
             ) from None
-        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
+        self._slow_answers = 0  # so many in a row; not locked, because a lost count does no harm
         # during an outage, a moment of `clock`; infinity while a request tries Redis again
         self._retry_at: float | None = None
-        self._lock = threading.Lock()  # of `_retry_at`
+        self._lock = threading.Lock()  # guards `_retry_at`
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
         """Takes tokens for `client`."""
         outage = self._retry_at is not None
-        if outage and not self._retry_is_due():
+        if outage and not self.retry_is_due():
             return self.fallback.take(client, tokens)
         began = self.clock()
         try:
-            now, *full_at = self._run_script(client, tokens)
+            now, *full_at = self.run_script(client, tokens)
         except Exception as error:  # whatever it is, the request is answered
-            self._begin_outage(f"{type(error).__name__}: {error}")
+            self.begin_outage(f"{type(error).__name__}: {error}")
             return self.fallback.take(client, tokens)
         if self.clock() - began < self.SLOW:
             self._slow_answers = 0
             if outage:
-                self._end_outage()
+                self.end_outage()
         else:
             self._slow_answers += 1
             if self._retry_at is not None or self._slow_answers >= self.SLOW_ANSWERS:
-                self._begin_outage(
+                self.begin_outage(
                     f"{self.SLOW_ANSWERS} answers in a row took {self.SLOW} s or longer"
                 )
         return take(self.limits, full_at, now, tokens)[0]
 
-    def _run_script(self, client: bytes, tokens: int) -> list[int]:
+    def run_script(self, client: bytes, tokens: int) -> list[int]:
         """The reply of SCRIPT: the time, and the moments before this request."""
         arguments = [
             str(number) for limit in self.limits for number in (limit.cost(tokens), limit.capacity)
@@ -130,7 +133,7 @@ class RedisStore:
         reply: list[int] = self._redis.eval(SCRIPT, 1, b"racedata:" + client, *arguments)
         return reply
 
-    def _retry_is_due(self) -> bool:
+    def retry_is_due(self) -> bool:
         """Whether this thread should try Redis."""
         with self._lock:
             if self._retry_at is None:  # another thread has just ended the outage
@@ -140,14 +143,14 @@ class RedisStore:
             self._retry_at = math.inf
             return True
 
-    def _begin_outage(self, reason: str) -> None:
+    def begin_outage(self, reason: str) -> None:
         """Begins an outage, or prolongs it."""
         with self._lock:
             if self._retry_at is None:
                 log.warning("limit store unavailable, each machine counts on its own: %s", reason)
             self._retry_at = self.clock() + self.RETRY
 
-    def _end_outage(self) -> None:
+    def end_outage(self) -> None:
         with self._lock:
             if self._retry_at is not None:
                 log.info("limit store available again")

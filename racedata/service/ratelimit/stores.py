@@ -32,8 +32,8 @@ def store_for(settings: Settings) -> LimitStore | None:
     if settings.limit_store == "local":
         return local
     try:
-        # Imported here because `redis` is an extra, and takes half as long to import as everything
-        # else together.
+        # Imported here, because `redis` is an extra, and its import takes half as long as all other
+        # imports together.
         from racedata.service.ratelimit.redis_store import RedisStore
 
         return RedisStore(settings.limit_store, limits, fallback=local)

@@ -1,0 +1,44 @@
+"""Asks the endpoints for the facts of the HTML pages, with an address as a client does.
+
+So these pages know neither SQL nor database ids, and show the same facts as the answers.
+"""
+
+from collections.abc import Iterable
+
+from racedata.service import queries
+from racedata.service.addresses import Grammar
+from racedata.service.catalogue import Catalogue
+from racedata.service.endpoint import Content, Endpoint
+from racedata.service.request import ParsedRequest
+from racedata.service.serializers import Json
+from racedata.service.snapshot import Snapshot
+
+ALL = 1000  # more than any list on a page has
+
+
+class Ask:
+    """Asks an endpoint: `ask("/current/last/results", limit)` returns the objects in its answer."""
+
+    def __init__(
+        self, data: Snapshot, catalogue: Catalogue, endpoints: Iterable[Endpoint], grammar: Grammar
+    ) -> None:
+        self.data = data
+        self.catalogue = catalogue
+        self.endpoints = {endpoint.name: endpoint for endpoint in endpoints}
+        self.grammar = grammar
+
+    def __call__(self, address: str, limit: int) -> list[Json]:
+        return self.content(address, limit).objects
+
+    def total(self, address: str) -> int:
+        """The number of records that match."""
+        return self.content(address, limit=0).total
+
+    def content(self, address: str, limit: int) -> Content:
+        request = ParsedRequest(self.grammar.parse(address), limit, offset=0, base_url="")
+        return self.endpoints[request.address.endpoint].content(request)
+
+    def provisional_source(self, race: Json) -> str | None:
+        """The source of the result of a race; None if the result is not provisional."""
+        id = self.catalogue.id_of_round[int(race["season"]), int(race["round"])]
+        return queries.provisional_source(self.data, id)

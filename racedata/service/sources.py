@@ -1,0 +1,65 @@
+"""The sources of the data, as clients see them: their public names, and when they were last asked.
+
+snapshot.py reads what the database itself says about its sources.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from racedata import database
+
+Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by their key
+
+
+class RefreshNotes:
+    """The times that refreshes have noted beside a database.
+
+    They are not in the database, because a refresh that finds nothing new does not change it.
+    """
+
+    def __init__(self, path: str) -> None:
+        self.path = path  # the path of the database
+        self._cached: tuple[database.FileState | None, Notes] = None, {}
+
+    def read(self) -> Notes:
+        """The notes on each source, by its name in the table `sources`.
+
+        `refreshedAt` is when a refresh last asked the source, and `followedSince` is when a process
+        began to follow it. Until the file changes, this returns the same object.
+        """
+        state = database.file_state(str(database.refreshes_path(self.path)))
+        if state != self._cached[0]:
+            self._cached = state, dict(self.valid_notes())
+        return self._cached[1]
+
+    def valid_notes(self) -> Iterator[tuple[str, dict[str, str]]]:
+        for name, notes in database.read_refreshes(self.path).items():
+            times = {
+                key: notes[key]
+                for key in ("refreshedAt", "followedSince")
+                if is_time(notes.get(key))
+            }
+            if times:
+                # The loader writes a path that is not UTF-8 into `sources` like this.
+                yield name.encode("utf-8", "replace").decode(), times
+
+
+def is_time(text: object) -> bool:
+    """Whether this is a time as the loader writes it: `2026-11-22T06:00:00Z`."""
+    try:
+        return (
+            isinstance(text, str) and text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
+        )
+    except ValueError:
+        return False
+
+
+def public_name(name: str) -> str:
+    """The name of a source for clients: a public URL, or a path without its private folder."""
+    return public_url(name) or re.split(r"[\\/]", name.rstrip("\\/"))[-1]
+
+
+def public_url(address: str) -> str | None:
+    """A URL without its query, which may contain a key; None if the address is not a URL."""
+    return re.split("[?#]", address)[0] if re.match("https?://", address, re.IGNORECASE) else None
