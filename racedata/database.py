@@ -19,6 +19,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from racedata.hints import BUILD, CHECKOUT, MOVE, REBUILD, REPLACE, WAIT
+
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 _NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(_NUMBERS["application_id"], 16), int(_NUMBERS["user_version"])
@@ -27,25 +29,9 @@ CHECKSUM_BYTES = hashlib.sha256().digest_size
 REFRESHES_BYTES = 100_000
 HEADER_BYTES = 72  # as far as the application id
 
-CHECKOUT = Path(__file__).resolve().parent.parent
-# For messages: `make` installs the command in a folder that is not in PATH.
-COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() else "racedata"
-
-
-# What to do about a file that cannot be used.
-BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"
-# from its sources, or from its own tables
-REBUILD = f"to build it, run: {COMMAND} load --database FILE"
-REPLACE = (
-    "to build a new one, without what refreshes have added, run: "
-    f"{COMMAND} load SOURCE --replace --database FILE"
-)
-MOVE = "remove it, or name another file"  # no load replaces a file that racedata has not built
-WAIT = ""  # the same file may be readable later
-
 
 class DatabaseError(Exception):
-    """A file that cannot be used: one line says what is wrong, with one of the hints above.
+    """A file that cannot be used: one line says what is wrong, with one of the hints of hints.py.
 
     `fault` says only what is wrong. `transient` is true if the same file may be readable later.
     """

@@ -24,7 +24,8 @@ from support.processes import OFF, free_port, listens, run_racedata, until
 
 from racedata import __version__
 from racedata.cli import COMMANDS
-from racedata.database import COMMAND, OLDEST_VERSION, SCHEMA_VERSION
+from racedata.database import OLDEST_VERSION, SCHEMA_VERSION
+from racedata.hints import COMMAND
 from racedata.service.settings import Settings, option
 
 # as installed: with it, Python imports nothing from this folder

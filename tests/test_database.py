@@ -10,7 +10,8 @@ import pytest
 from support import PACKAGE, SAMPLE, spoiling
 from support.loads import changed, select
 
-from racedata.database import COMMAND, SCHEMA_VERSION, DatabaseError, read
+from racedata.database import SCHEMA_VERSION, DatabaseError, read
+from racedata.hints import COMMAND
 from racedata.loader.values import milliseconds
 
 
@@ -85,8 +86,8 @@ def test_the_command_to_run_is_that_of_the_checkout_if_make_has_installed_it_the
         (tmp_path / command).parent.mkdir(parents=True)
         (tmp_path / command).touch()
     code = (
-        "from racedata.database import BUILD, DatabaseError; print(DatabaseError('a.db', "
-        "'is missing', BUILD))"
+        "from racedata import database, hints; "
+        "print(database.DatabaseError('a.db', 'is missing', hints.BUILD))"
     )
     said = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from racedata.database import COMMAND
+from racedata.hints import COMMAND
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.files.download import without_query
 from racedata.loader.foreign import Refused

@@ -8,7 +8,7 @@ import sqlite3
 import threading
 from typing import Any
 
-from racedata import database
+from racedata import database, hints
 
 
 class Snapshot:
@@ -79,5 +79,5 @@ class Snapshot:
         (latest,) = self.row(
             "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
         )
-        command = f"{database.COMMAND} load tracinginsights f1db"
+        command = f"{hints.COMMAND} load tracinginsights f1db"
         return f"Only a sample, with results up to {latest}. To load everything, run: {command}"

@@ -32,7 +32,8 @@ from support.refreshes import (
     with_a_penalty,
 )
 
-from racedata.database import COMMAND, SCHEMA_VERSION, read_refreshes, refreshes_path
+from racedata.database import SCHEMA_VERSION, read_refreshes, refreshes_path
+from racedata.hints import COMMAND
 from racedata.loader import refresh
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError

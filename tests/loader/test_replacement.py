@@ -30,7 +30,8 @@ from support.loads import (
 )
 from support.processes import until
 
-from racedata.database import REPLACE, SCHEMA_VERSION
+from racedata.database import SCHEMA_VERSION
+from racedata.hints import REPLACE
 from racedata.loader.signals import END_SIGNALS
 
 

@@ -8,7 +8,7 @@ import pytest
 import webtest
 from support.answers import Counted, client, request
 
-from racedata.database import COMMAND
+from racedata.hints import COMMAND
 from racedata.service.app import create_app
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot

@@ -15,7 +15,7 @@ import pytest
 from support import ROOT
 from support.processes import SERVE, free_port, gunicorn, until
 
-from racedata.database import COMMAND
+from racedata.hints import COMMAND
 
 HEALTH = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"
 OK = b"HTTP/1.1 200 OK"

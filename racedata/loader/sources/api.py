@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from typing import Self
 
-from racedata.database import COMMAND
+from racedata.hints import COMMAND
 from racedata.kinds import KINDS
 from racedata.loader import values
 from racedata.loader.errors import LoadError, Progress

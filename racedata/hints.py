@@ -1,0 +1,18 @@
+"""What messages tell a user to do about a database, with a command that works where it runs."""
+
+from pathlib import Path
+
+CHECKOUT = Path(__file__).resolve().parent.parent
+# `make` installs the command in a folder that is not in PATH.
+COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() else "racedata"
+
+# What to do about a file that cannot be used.
+BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"
+# from its sources, or from its own tables
+REBUILD = f"to build it, run: {COMMAND} load --database FILE"
+REPLACE = (
+    "to build a new one, without what refreshes have added, run: "
+    f"{COMMAND} load SOURCE --replace --database FILE"
+)
+MOVE = "remove it, or name another file"  # no load replaces a file that racedata has not built
+WAIT = ""  # the same file may be readable later
