@@ -22,8 +22,8 @@ from typing import Any, NamedTuple
 from racedata.hints import BUILD, CHECKOUT, MOVE, REBUILD, REPLACE, WAIT
 
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
-_NUMBERS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
-APPLICATION_ID, SCHEMA_VERSION = int(_NUMBERS["application_id"], 16), int(_NUMBERS["user_version"])
+PRAGMAS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
+APPLICATION_ID, SCHEMA_VERSION = int(PRAGMAS["application_id"], 16), int(PRAGMAS["user_version"])
 OLDEST_VERSION = 6  # from this one on, a file is built again from its own tables
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 REFRESHES_BYTES = 100_000
@@ -100,14 +100,14 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
     Raises DatabaseError.
     """
     try:
-        with _open(path) as (descriptor, size):
-            return _read(descriptor, size, oldest)
+        with opened_file(path) as (descriptor, size):
+            return checked(descriptor, size, oldest)
     except FileNotFoundError:
         raise DatabaseError(path, "is missing", BUILD) from None
     except (OSError, MemoryError) as error:
         reason = getattr(error, "strerror", os.strerror(errno.ENOMEM))
         raise DatabaseError(path, f"cannot be read ({reason})", WAIT) from None
-    except _Fault as fault:
+    except Fault as fault:
         raise DatabaseError(path, str(fault), fault.hint) from None
 
 
@@ -128,28 +128,28 @@ def is_missing(path: Path) -> bool:
 
 def is_replaceable(path: Path) -> bool:
     """Whether the file at `path` is empty or a racedata database: any version, even damaged."""
-    return path.is_file() and (is_missing(path) or _version(path) is not None)
+    return path.is_file() and (is_missing(path) or version_of(path) is not None)
 
 
 def is_older(path: Path) -> bool:
     """Whether an earlier version of racedata built the file at `path`. It may be damaged."""
-    version = _version(path) if path.is_file() else None
+    version = version_of(path) if path.is_file() else None
     return version is not None and version < SCHEMA_VERSION
 
 
 def can_be_built_again(path: Path) -> bool:
     """Whether an earlier version built the file at `path`, and this one knows its tables."""
-    version = _version(path) if path.is_file() else None
+    version = version_of(path) if path.is_file() else None
     return version is not None and OLDEST_VERSION <= version < SCHEMA_VERSION
 
 
 def is_newer(path: Path) -> bool:
     """Whether a newer version of racedata built the file at `path`. It may be damaged."""
-    version = _version(path) if path.is_file() else None
+    version = version_of(path) if path.is_file() else None
     return version is not None and version > SCHEMA_VERSION
 
 
-def _version(path: Path) -> int | None:
+def version_of(path: Path) -> int | None:
     """The schema version of the file at `path`; None if it is not a database of racedata."""
     with path.open("rb") as file:
         header = Header.parse(file.read(HEADER_BYTES))
@@ -215,7 +215,7 @@ class Header(NamedTuple):
         return cls(*struct.unpack_from(">16xH10xI28xI4xI", start))
 
 
-class _Fault(Exception):
+class Fault(Exception):
     """What is wrong with a file, and what to do about it."""
 
     def __init__(self, fault: str, hint: str) -> None:
@@ -224,40 +224,40 @@ class _Fault(Exception):
 
 
 @contextmanager
-def _open(path: str | Path) -> Iterator[tuple[int, int]]:
-    """The descriptor of a regular file, and its size in bytes. Raises OSError or _Fault."""
+def opened_file(path: str | Path) -> Iterator[tuple[int, int]]:
+    """The descriptor of a regular file, and its size in bytes. Raises OSError or Fault."""
     # open() would wait forever for a writer of a FIFO.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise _Fault("is not a file", MOVE)  # a device may be read without end
+            raise Fault("is not a file", MOVE)  # a device may be read without end
         yield descriptor, status.st_size
     finally:
         os.close(descriptor)
 
 
-def _read(descriptor: int, size: int, oldest: int) -> Content:
+def checked(descriptor: int, size: int, oldest: int) -> Content:
     # Check the bytes directly: SQLite's errors on a damaged file are arbitrary.
     header = Header.parse(os.pread(descriptor, HEADER_BYTES, 0))
     if header is None:
-        raise _Fault("is not an SQLite database", MOVE if size else BUILD)
+        raise Fault("is not an SQLite database", MOVE if size else BUILD)
     if header.application_id != APPLICATION_ID:
-        raise _Fault("is an SQLite database, but not one of racedata", MOVE)
+        raise Fault("is an SQLite database, but not one of racedata", MOVE)
     if not oldest <= header.version <= SCHEMA_VERSION:
         age = "older" if header.version < SCHEMA_VERSION else "newer"
         fault = f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}"
-        raise _Fault(
+        raise Fault(
             fault, REBUILD if OLDEST_VERSION <= header.version < SCHEMA_VERSION else REPLACE
         )
     # Check the size before reading: the file may be very large.
     if size != header.page_size * header.pages + CHECKSUM_BYTES:
-        raise _Fault("is damaged (its size has changed since it was built)", REPLACE)
+        raise Fault("is damaged (its size has changed since it was built)", REPLACE)
     opened = OpenFile(descriptor)
     with open(descriptor, "rb", closefd=False) as file:
         content = memoryview(file.read(size))
     database = content[:-CHECKSUM_BYTES]
     checksum = hashlib.sha256(database).digest()
     if checksum != content[-CHECKSUM_BYTES:]:
-        raise _Fault("is damaged (checksum mismatch)", REPLACE)
+        raise Fault("is damaged (checksum mismatch)", REPLACE)
     return Content(database, checksum, opened)

@@ -61,12 +61,12 @@ class Kind(NamedTuple):
         return self.lists[2]
 
 
-_CLASSIFIED = ("RaceTable", "Races")
-_STANDINGS = ("StandingsTable", "StandingsLists")
-_RESULT = ("positionText", "positionOrder", "points", "laps", "milliseconds", "grid", "number")
-_FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")  # without the speed, which few sources have
-_QUALIFYING = ("position", "q1", "q2", "q3", "number")
-_STANDING = ("points", "wins", "position")
+CLASSIFIED = ("RaceTable", "Races")
+STANDINGS = ("StandingsTable", "StandingsLists")
+RESULT = ("positionText", "positionOrder", "points", "laps", "milliseconds", "grid", "number")
+FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")  # without the speed, which few sources have
+QUALIFYING = ("position", "q1", "q2", "q3", "number")
+STANDING = ("points", "wins", "position")
 
 # In the order of lists for people.
 KINDS = {
@@ -76,19 +76,19 @@ KINDS = {
             "results",
             "Results",
             ("race",),
-            _RESULT,
+            RESULT,
             endpoint="results",
-            lists=(*_CLASSIFIED, "Results"),
+            lists=(*CLASSIFIED, "Results"),
             is_fetched_by_season=True,
         ),
-        Kind("fastest_laps", "Fastest laps", ("race",), _FASTEST_LAP, table="results"),
+        Kind("fastest_laps", "Fastest laps", ("race",), FASTEST_LAP, table="results"),
         Kind(
             "qualifying",
             "Qualifying",
             ("quali",),
-            _QUALIFYING,
+            QUALIFYING,
             endpoint="qualifying",
-            lists=(*_CLASSIFIED, "QualifyingResults"),
+            lists=(*CLASSIFIED, "QualifyingResults"),
             is_fetched_by_season=True,
         ),
         Kind(
@@ -97,16 +97,16 @@ KINDS = {
             ("fp1", "fp2", "fp3"),
             ("position", "laps", "milliseconds", "number"),
             endpoint="practice",
-            lists=(*_CLASSIFIED, "PracticeResults"),
+            lists=(*CLASSIFIED, "PracticeResults"),
             is_in_every_api=False,
         ),
         Kind(
             "sprint_results",
             "Sprints",
             ("sprint",),
-            (*_RESULT, *_FASTEST_LAP),
+            (*RESULT, *FASTEST_LAP),
             endpoint="sprint",
-            lists=(*_CLASSIFIED, "SprintResults"),
+            lists=(*CLASSIFIED, "SprintResults"),
             is_fetched_by_season=True,
             has_every_race=False,
         ),
@@ -114,9 +114,9 @@ KINDS = {
             "sprint_qualifying",
             "Sprint qualifying",
             ("sq",),
-            _QUALIFYING,
+            QUALIFYING,
             endpoint="sprintqualifying",
-            lists=(*_CLASSIFIED, "SprintQualifyingResults"),
+            lists=(*CLASSIFIED, "SprintQualifyingResults"),
             is_in_every_api=False,
             has_every_race=False,
         ),
@@ -126,7 +126,7 @@ KINDS = {
             ("race",),
             ("lap", "time", "milliseconds"),
             endpoint="pitstops",
-            lists=(*_CLASSIFIED, "PitStops"),
+            lists=(*CLASSIFIED, "PitStops"),
             is_numbered_by_race=True,
         ),
         Kind(
@@ -135,24 +135,24 @@ KINDS = {
             ("race",),
             ("position", "time"),
             endpoint="laps",
-            lists=(*_CLASSIFIED, "Laps", "Timings"),
+            lists=(*CLASSIFIED, "Laps", "Timings"),
             is_numbered_by_race=True,
         ),
         Kind(
             "driver_standings",
             "Driver standings",
             ("race",),
-            _STANDING,
+            STANDING,
             endpoint="driverstandings",
-            lists=(*_STANDINGS, "DriverStandings"),
+            lists=(*STANDINGS, "DriverStandings"),
         ),
         Kind(
             "constructor_standings",
             "Constructor standings",
             ("race",),
-            _STANDING,
+            STANDING,
             endpoint="constructorstandings",
-            lists=(*_STANDINGS, "ConstructorStandings"),
+            lists=(*STANDINGS, "ConstructorStandings"),
         ),
     )
 }

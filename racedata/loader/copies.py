@@ -1,4 +1,4 @@
-"""Takes a whole database as it is, byte for byte: then both give the same answers.
+"""Copies a whole database as it is, byte for byte: then both give the same answers.
 
 Which one may replace ours is decided here. Whether its content is right is in foreign.py.
 """
@@ -24,7 +24,7 @@ class Copy(NamedTuple):
     etag: str  # its entity tag there; empty if it has none
 
 
-def take(copy: Copy, new: Path, existing: ExistingDatabase | None) -> None:
+def install_copy(copy: Copy, new: Path, existing: ExistingDatabase | None) -> None:
     """Writes the copy to `new`. Raises Refused if it may not replace the existing database."""
     if existing:
         check_age(copy, existing)

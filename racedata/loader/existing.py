@@ -188,7 +188,8 @@ class ExistingDatabase:
             f"""SELECT {", ".join(texts.get(name) or f"classified.{name}" for name in names)}
                 FROM {table.name} AS classified
                 JOIN drivers USING (driverId) JOIN constructors USING (constructorId)
-                {"LEFT JOIN status USING (statusId)" * ("statusId" in names)} WHERE raceId = ?""",
+                {"LEFT JOIN status USING (statusId)" if "statusId" in names else ""}
+                WHERE raceId = ?""",
             (race_id,),
         )
         return [dict(zip(names, row)) for row in found]

@@ -66,13 +66,11 @@ class CheckLoop:
         report: Callable[[str], object],
         complain: Callable[[Exception, datetime], None],  # gets the time of the next try
     ) -> None:
-        self.expected, self.clock, self.wait, self.report, self.complain = (
-            expected,
-            clock,
-            wait,
-            report,
-            complain,
-        )
+        self.expected = expected
+        self.clock = clock
+        self.wait = wait
+        self.report = report
+        self.complain = complain
 
     def run(self, followed: FollowedSource) -> Never:
         """Checks a source again and again, until the process ends."""
@@ -177,7 +175,8 @@ def follow_in_processes(
             print(line, file=sys.stderr, flush=True)
 
     def run_loop(make: Callable[[Sleep], FollowedSource], sleep: Sleep) -> None:
-        CheckLoop(expected, utc, sleep, say, complain).run(make(sleep))
+        loop = CheckLoop(expected=expected, clock=utc, wait=sleep, report=say, complain=complain)
+        loop.run(make(sleep))
 
     def complain_of_process(name: str, how: str, failures: int) -> float:
         wait = retry_wait(failures)

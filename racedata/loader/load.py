@@ -24,7 +24,7 @@ from racedata.database import (
 )
 from racedata.loader.addition import Addition
 from racedata.loader.build import Report, build
-from racedata.loader.copies import take
+from racedata.loader.copies import install_copy
 from racedata.loader.corrections import CORRECTIONS, add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import ExistingDatabase, open_read_only
@@ -89,7 +89,7 @@ def load_whole(source: Source, database: str, progress: Progress, replace: bool)
         existing = None if replace else existing_at(database, replace)
         if existing:
             stack.enter_context(closing(existing))
-        take(copy, new, existing)
+        install_copy(copy, new, existing)
     note_copied(path, source.name, copy.etag)
     with closing(open_read_only(path)) as db:
         return [f"{database}: {seasons_of(db)} from {source.address}"]

@@ -20,7 +20,7 @@ from racedata.loader import values
 from racedata.loader.addition import Addition
 from racedata.loader.build import build
 from racedata.loader.configured import ConfiguredSources
-from racedata.loader.copies import Copy, take
+from racedata.loader.copies import Copy, install_copy
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
@@ -129,20 +129,22 @@ class Refresh:
             changes += self.store(source, delivery, row)
             row = history.row()
 
-        def take(copy: Copy) -> None:
+        def replace_with(copy: Copy) -> None:
             nonlocal changes
-            changes += self.take(source, copy)
+            changes += self.replace_with(source, copy)
 
         task = Task(
-            history,
-            self.season,
-            self.first,
-            any(map(self.is_long_ago, self.lacked_before.values())),
-            partial(is_preferred, self.order, source.name, source.is_fresher_than_loads),
-            self.progress,
-            self.say,
-            store,
-            take,
+            history=history,
+            season=self.season,
+            first=self.first,
+            lacks_cancelled=any(map(self.is_long_ago, self.lacked_before.values())),
+            may_replace=partial(
+                is_preferred, self.order, source.name, source.is_fresher_than_loads
+            ),
+            progress=self.progress,
+            say=self.say,
+            store=store,
+            replace_with=replace_with,
         )
         where = source.bring(task)
         note_asked(self.path, source.name)
@@ -200,7 +202,7 @@ class Refresh:
             return 1
         return 0
 
-    def take(self, source: Source, copy: Copy) -> int:
+    def replace_with(self, source: Source, copy: Copy) -> int:
         """Replaces the database with a copy of another one. Returns 1 if they differ, else 0."""
         changes: list[str] | None = None
         if checksum_at_end(copy.path) != checksum_at_end(self.path):
@@ -208,7 +210,7 @@ class Refresh:
                 replacement(str(self.path), self.waits) as new,
                 closing(ExistingDatabase(self.path)) as existing,
             ):
-                take(copy, new, existing)
+                install_copy(copy, new, existing)
                 changes = existing.differences(new)
         note_copied(self.path, source.name, copy.etag)
         for line in changes or ():
@@ -252,9 +254,15 @@ def follow_sources(
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
         lines: list[str] = []
-        say, new_pace = lines.append, partial(Pace, sleep=sleep)
         refresh = Refresh(
-            path, addresses, None, corrections, lambda text: None, say, new_pace, waits=True
+            path=path,
+            addresses=addresses,
+            season=None,
+            corrections=corrections,
+            progress=lambda text: None,
+            say=lines.append,
+            new_pace=partial(Pace, sleep=sleep),
+            waits=True,
         )
         return followed_source(refresh.sources[number], refresh, lines)
 
@@ -326,12 +334,12 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
         faults: list[str] = []
         whole_database(addresses)
         refresh = Refresh(
-            parsed.database,
-            addresses,
-            parsed.season,
-            parsed.corrections,
-            progress,
-            lambda line: faults.append(say(line)),
+            path=parsed.database,
+            addresses=addresses,
+            season=parsed.season,
+            corrections=parsed.corrections,
+            progress=progress,
+            say=lambda line: faults.append(say(line)),
         )
         refresh.run()
         if fault := "".join(faults):  # of stdout: after the first, nothing more is written

@@ -68,7 +68,7 @@ class Stage:
         for table in TABLES:
             if table.is_numbered:
                 columns = ", ".join(
-                    f"{column.name} {column.type}{' NOT NULL' * column.required}"
+                    f"{column.name} {column.type}{' NOT NULL' if column.required else ''}"
                     for column in table.columns
                 )
                 key = table.id or ", ".join(table.key)

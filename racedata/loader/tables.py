@@ -44,7 +44,7 @@ COMPUTED = {
 
 
 @cache
-def _empty_database() -> sqlite3.Connection:
+def empty_database() -> sqlite3.Connection:
     db = sqlite3.connect(":memory:")
     db.executescript(SCHEMA)
     return db
@@ -92,7 +92,7 @@ class Table(NamedTuple):
 
     @property
     def endpoint(self) -> ApiEndpoint | None:
-        return _ENDPOINTS.get(self.name)
+        return ENDPOINTS.get(self.name)
 
     @property
     def unique(self) -> tuple[str, ...]:
@@ -102,7 +102,7 @@ class Table(NamedTuple):
     @property
     def columns(self) -> tuple[Column, ...]:
         """The columns of the staged table: those of the database that a dump has, and `id`."""
-        return _columns_of(self.name)
+        return columns_of(self.name)
 
     @property
     def names(self) -> list[str]:
@@ -110,8 +110,8 @@ class Table(NamedTuple):
 
 
 @cache
-def _columns_of(name: str) -> tuple[Column, ...]:
-    table, db = BY_NAME[name], _empty_database()
+def columns_of(name: str) -> tuple[Column, ...]:
+    table, db = BY_NAME[name], empty_database()
     parents = {
         child: parent for _, _, parent, child, *_ in db.execute(f"PRAGMA foreign_key_list({name})")
     }
@@ -121,7 +121,14 @@ def _columns_of(name: str) -> tuple[Column, ...]:
         default = row_id if name == table.id else whole_number if type == "INTEGER" else plain_text
         parse = table.parse.get(name, default)
         parse_api = status_text if parent == "status" else reference if parent else parse
-        return Column(name, type, required, parent, parse, table.parse_api.get(name, parse_api))
+        return Column(
+            name=name,
+            type=type,
+            required=required,
+            parent=parent,
+            parse=parse,
+            parse_api=table.parse_api.get(name, parse_api),
+        )
 
     found = [
         column(name, type, bool(not_null or primary))
@@ -133,14 +140,14 @@ def _columns_of(name: str) -> tuple[Column, ...]:
     return tuple(found)
 
 
-_LAP_TIME_API = {"fastestLapTime": short_lap_time}
-_CLASSIFIED = {
+LAP_TIME_API = {"fastestLapTime": short_lap_time}
+CLASSIFIED = {
     "driverId": "Driver.driverId",
     "constructorId": "Constructor.constructorId",
     "number": "number",
 }
-_RESULT = {
-    **_CLASSIFIED,
+RESULT = {
+    **CLASSIFIED,
     "grid": "grid",
     "positionText": "positionText",
     "positionOrder": "position",
@@ -152,8 +159,8 @@ _RESULT = {
     "fastestLapTime": "FastestLap.Time.time",
     "statusId": "status",
 }
-_USUAL_RESULT = ("positionText", "points", "grid", "laps", "statusId")
-_STANDING = {name: name for name in ("points", "position", "positionText", "wins")}
+USUAL_RESULT = ("positionText", "points", "grid", "laps", "statusId")
+STANDING = {name: name for name in ("points", "position", "positionText", "wins")}
 
 # In the order of loading: each table comes after those that it refers to.
 TABLES = (
@@ -220,12 +227,12 @@ TABLES = (
         "results",
         key=("raceId", "driverId"),
         parse={"points": points, "fastestLapTime": lap_time, "fastestLapSpeed": number},
-        parse_api=_LAP_TIME_API,
-        usually_known=_USUAL_RESULT,
+        parse_api=LAP_TIME_API,
+        usually_known=USUAL_RESULT,
         required=True,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        paths={**_RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
+        paths={**RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
     ),
     Table("entries", key=("raceId", "driverId")),  # staged are only those without a result
     Table(
@@ -252,17 +259,17 @@ TABLES = (
         parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="qualifyId",
         order="year, round, position NULLS LAST, qualifyId",
-        paths={**_CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
+        paths={**CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
         "sprint_results",
         key=("raceId", "driverId"),
         parse={"points": points, "fastestLapTime": lap_time},
-        parse_api=_LAP_TIME_API,
-        usually_known=_USUAL_RESULT,
+        parse_api=LAP_TIME_API,
+        usually_known=USUAL_RESULT,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        paths=_RESULT,
+        paths=RESULT,
     ),
     Table(
         "sprint_qualifying",
@@ -271,7 +278,7 @@ TABLES = (
         parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="sprintQualifyId",
         order="year, round, position NULLS LAST, sprintQualifyId",
-        paths={**_CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
+        paths={**CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
         "practice",
@@ -280,7 +287,7 @@ TABLES = (
         order="""year, round, session, position NULLS LAST,
             (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
         paths={
-            **_CLASSIFIED,
+            **CLASSIFIED,
             "session": "session",
             "position": "position",
             "laps": "laps",
@@ -318,7 +325,7 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="driverStandingsId",
         order="year, round, position NULLS LAST, driverStandingsId",
-        paths={"driverId": "Driver.driverId", **_STANDING},
+        paths={"driverId": "Driver.driverId", **STANDING},
     ),
     Table(
         "constructor_standings",
@@ -327,14 +334,14 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="constructorStandingsId",
         order="year, round, position NULLS LAST, constructorStandingsId",
-        paths={"constructorId": "Constructor.constructorId", **_STANDING},
+        paths={"constructorId": "Constructor.constructorId", **STANDING},
     ),
 )
 BY_NAME = {table.name: table for table in TABLES}
 # The tables with records of races: one per kind that is not only columns of another table.
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.table)
 FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed")  # columns of results
-_ENDPOINTS = {
+ENDPOINTS = {
     "seasons": ApiEndpoint("seasons", ("SeasonTable", "Seasons")),
     "races": ApiEndpoint("races", ("RaceTable", "Races")),
     "status": ApiEndpoint("status", ("StatusTable", "Status")),
@@ -346,6 +353,6 @@ _ENDPOINTS = {
         if kind.endpoint
     },
 }
-API_ENDPOINTS = {endpoint.name: endpoint for endpoint in _ENDPOINTS.values()}
+API_ENDPOINTS = {endpoint.name: endpoint for endpoint in ENDPOINTS.values()}
 # Tables with the records of a race, by the name of the endpoint that has them.
 RACE_TABLES = {kind.endpoint: BY_NAME[kind.name] for kind in KINDS.values() if kind.endpoint}

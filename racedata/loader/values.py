@@ -39,21 +39,21 @@ def milliseconds(text: str) -> int:
     return (minutes * 60 + int(whole)) * 1000 + int(f"{fraction[:3]:0<3}")
 
 
-def _without_last_zeros(text: str) -> str:
+def without_last_zeros(text: str) -> str:
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
-def _existing_day(text: str) -> str:
+def existing_day(text: str) -> str:
     date.fromisoformat(text)
     return text
 
 
-def _existing_time(text: str) -> str:
+def existing_time(text: str) -> str:
     datetime.fromisoformat(text)
     return text
 
 
-def _in_utc(text: str) -> str:
+def in_utc(text: str) -> str:
     time = datetime.fromisoformat(text)
     if not time.tzinfo:
         raise ValueError
@@ -63,7 +63,7 @@ def _in_utc(text: str) -> str:
         raise ValueError from None
 
 
-def _to_lap_time(text: str) -> str:
+def to_lap_time(text: str) -> str:
     """`1:31.500` from `00:01:31.5`."""
     seconds = f"{text[6:8]}.{text[9:12]:0<3}"
     return (
@@ -74,46 +74,46 @@ def _to_lap_time(text: str) -> str:
 
 
 # int() alone accepts signs, spaces and underscores. 18 digits always fit into SQLite's 64 bits.
-_DIGITS = "[0-9]{1,18}"
-_NUMBER = rf"-?{_DIGITS}(\.{_DIGITS})?"
-_TIME_OF_DAY = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
-_LAP_TIME = r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}"
+DIGITS = "[0-9]{1,18}"
+NUMBER = rf"-?{DIGITS}(\.{DIGITS})?"
+TIME_OF_DAY = "([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]"
+LAP_TIME = r"([0-9]{1,3}:)?[0-9]{1,3}:[0-5][0-9]\.[0-9]{3}"
 # Trailing zeros of the fraction are omitted.
-_CLOCK_DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
+CLOCK_DURATION = r"[0-9]{2}:[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?"
 # Not allowed: control characters, and half a surrogate pair, which JSON can contain. Many answers
 # repeat the same text, so its length is limited.
-_NO_SPACE = r"[^\x00-\x20\x7f\ud800-\udfff]"
-_PLAIN_TEXT = rf"{_NO_SPACE}([^\x00-\x1f\x7f\ud800-\udfff]{{0,998}}{_NO_SPACE})?"
+NO_SPACE = r"[^\x00-\x20\x7f\ud800-\udfff]"
+PLAIN_TEXT = rf"{NO_SPACE}([^\x00-\x1f\x7f\ud800-\udfff]{{0,998}}{NO_SPACE})?"
 
-whole_number = Parser("a whole number such as 25", _DIGITS, int, repeats=True)
-from_one = Parser("a whole number from 1", f"(?!0+$){_DIGITS}", int, repeats=True)
+whole_number = Parser("a whole number such as 25", DIGITS, int, repeats=True)
+from_one = Parser("a whole number from 1", f"(?!0+$){DIGITS}", int, repeats=True)
 round_number = Parser("a whole number from 1 to 99", "0{0,9}[1-9][0-9]?", int, repeats=True)
-row_id = Parser("a whole number such as 25", _DIGITS, int)  # of a long file, each once
+row_id = Parser("a whole number such as 25", DIGITS, int)  # of a long file, each once
 # Formula One began in 1950
 year = Parser("a year from 1950 to 2999", "19[5-9][0-9]|2[0-9]{3}", int, repeats=True)
-number = Parser("a number such as 25 or 8.14", _NUMBER)
-points = Parser("points such as 25 or 12.5", _NUMBER, _without_last_zeros, repeats=True)
-day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", _existing_day, repeats=True)
-time_of_day = Parser("a time of day such as 13:00:00", _TIME_OF_DAY)
-lap_time = Parser("a time such as 1:07.012", _LAP_TIME)
-plain_text = Parser("text of at most 1,000 characters, without control characters", _PLAIN_TEXT)
+number = Parser("a number such as 25 or 8.14", NUMBER)
+points = Parser("points such as 25 or 12.5", NUMBER, without_last_zeros, repeats=True)
+day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", existing_day, repeats=True)
+time_of_day = Parser("a time of day such as 13:00:00", TIME_OF_DAY)
+lap_time = Parser("a time such as 1:07.012", LAP_TIME)
+plain_text = Parser("text of at most 1,000 characters, without control characters", PLAIN_TEXT)
 # What an address can name; see racedata/service/addresses.py.
 reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 
 # In dumps of a database.
 flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
-moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", _in_utc, repeats=True)
+moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", in_utc, repeats=True)
 # as its API
 degrees = Parser(
     "degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}"
 )
 time_with_fraction = Parser(
-    "a time of day such as 14:19:22", rf"{_TIME_OF_DAY}(\.[0-9]+)?", lambda text: text[:8]
+    "a time of day such as 14:19:22", rf"{TIME_OF_DAY}(\.[0-9]+)?", lambda text: text[:8]
 )
 # as its API
-speed = Parser("a number such as 25 or 8.14", _NUMBER, lambda text: f"{float(text):.3f}")
-clock_duration = Parser("a duration such as 01:31:31.531", _CLOCK_DURATION, milliseconds)
-clock_lap_time = Parser("a duration such as 00:01:31.531", _CLOCK_DURATION, _to_lap_time)
+speed = Parser("a number such as 25 or 8.14", NUMBER, lambda text: f"{float(text):.3f}")
+clock_duration = Parser("a duration such as 01:31:31.531", CLOCK_DURATION, milliseconds)
+clock_lap_time = Parser("a duration such as 00:01:31.531", CLOCK_DURATION, to_lap_time)
 
 # In dumps with readable ids.
 hyphenated_id = Parser(
@@ -130,7 +130,7 @@ hour_and_minute = Parser(
 
 # In answers of an API.
 utc_time = Parser(
-    "a time of day such as 13:00:00Z", f"{_TIME_OF_DAY}Z?", lambda text: text.removesuffix("Z")
+    "a time of day such as 13:00:00Z", f"{TIME_OF_DAY}Z?", lambda text: text.removesuffix("Z")
 )
 duration = Parser(
     "a duration such as 23.251 or 1:04.278",
@@ -139,23 +139,23 @@ duration = Parser(
 )
 short_lap_time = Parser(
     "a time such as 1:07.012",
-    rf"{_LAP_TIME}|[0-5][0-9]\.[0-9]{{3}}",
+    rf"{LAP_TIME}|[0-5][0-9]\.[0-9]{{3}}",
     lambda text: text if ":" in text else f"0:{text}",
 )
 # An API may write statuses as its code names them: Did_not_start.
-status_text = Parser("a status such as Finished", _PLAIN_TEXT, lambda text: text.replace("_", " "))
+status_text = Parser("a status such as Finished", PLAIN_TEXT, lambda text: text.replace("_", " "))
 
 # In the files of a refresh.
 fetch_time = Parser(
     "a time such as 2023-07-02T13:00:00Z",
-    f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{_TIME_OF_DAY}Z",
-    _existing_time,
+    f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{TIME_OF_DAY}Z",
+    existing_time,
 )
 
 
 def text(expected: str) -> Parser:
     """A parser of plain text that a message calls `expected`."""
-    return Parser(expected, _PLAIN_TEXT)
+    return Parser(expected, PLAIN_TEXT)
 
 
 def one_of(words: Collection[str]) -> Parser:
@@ -183,7 +183,7 @@ def id_in(ids: Collection[int], expected: str) -> Parser:
             raise ValueError
         return number
 
-    return Parser(expected, _DIGITS, convert, repeats=True)
+    return Parser(expected, DIGITS, convert, repeats=True)
 
 
 def timestamp(time: datetime) -> str:

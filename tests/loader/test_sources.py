@@ -1,4 +1,4 @@
-"""racedata.loader.sources: an address is that of one sort of source, and a new sort is known at
+"""racedata.loader.sources: an address is that of one type of source, and a new type is known at
 once.
 """
 
@@ -26,7 +26,7 @@ INVENTED = "https://invented.example.org/"
 
 
 class InventedSource(Source):
-    """A source of a sort of its own. It has the sample."""
+    """A source of a type of its own. It has the sample."""
 
     @classmethod
     def at(cls, address, pace):
@@ -47,7 +47,7 @@ class InventedSource(Source):
 
 
 def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkeypatch):
-    monkeypatch.setattr(sources, "SORTS", (InventedSource, *sources.SORTS))
+    monkeypatch.setattr(sources, "SOURCE_TYPES", (InventedSource, *sources.SOURCE_TYPES))
     database = tmp_path / "racedata.db"
     assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(
         f" from {INVENTED}"

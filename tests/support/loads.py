@@ -27,8 +27,15 @@ Edit = Callable[[Row], Row | None]
 
 # The tables with the records of a race.
 RECORDS = (
-    *("results", "qualifying", "sprint_results", "sprint_qualifying", "practice", "lap_times"),
-    *("pit_stops", "driver_standings", "constructor_standings"),
+    "results",
+    "qualifying",
+    "sprint_results",
+    "sprint_qualifying",
+    "practice",
+    "lap_times",
+    "pit_stops",
+    "driver_standings",
+    "constructor_standings",
 )
 
 

@@ -352,11 +352,9 @@ class Oracle:
         self.races_with = {
             endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()
         }
-        self.entries, self.driven, self.rows_of = (
-            defaultdict(list),
-            defaultdict(list),
-            defaultdict(list),
-        )
+        self.entries = defaultdict(list)
+        self.driven = defaultdict(list)
+        self.rows_of = defaultdict(list)
         for row in self.rows["results"]:
             self.entries[row["raceId"], row["driverId"]].append(row)
         for row in self.rows["results"] + self.rows["entries"]:

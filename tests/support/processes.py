@@ -27,8 +27,8 @@ Address = Site | str  # or the path of a unix socket
 
 # Processes that start together have different ranges: tests that run in parallel choose different
 # ports.
-_FIRST = 20_000 + os.getpid() % 120 * 100
-_ports = itertools.cycle(range(_FIRST, _FIRST + 100))
+FIRST_PORT = 20_000 + os.getpid() % 120 * 100
+PORTS = itertools.cycle(range(FIRST_PORT, FIRST_PORT + 100))
 
 
 @contextmanager
@@ -95,7 +95,7 @@ def has_ended(process: int) -> bool:
 def free_port() -> int:
     """A free port, below the range that the system uses for outgoing connections."""
     while True:
-        port = next(_ports)
+        port = next(PORTS)
         with socket.socket() as tried:
             try:
                 tried.bind(("127.0.0.1", port))

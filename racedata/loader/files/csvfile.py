@@ -144,12 +144,10 @@ class CsvFile:
         progress: Progress,
         needs_all_columns: bool = False,
     ) -> None:
-        self.path, self.fields, self.progress, self.needs_all_columns = (
-            path,
-            fields,
-            progress,
-            needs_all_columns,
-        )
+        self.path = path
+        self.fields = fields
+        self.progress = progress
+        self.needs_all_columns = needs_all_columns
         self.header: list[str] = []
         self.rows_read = 0
 

@@ -39,10 +39,14 @@ __all__ = [
     "write_dump",
 ]
 
-# The sorts of sources. The first one that an address fits is used.
-SORTS: tuple[type[Source], ...] = (
-    *(JolpicaDump, F1dbRelease, OpenF1),
-    *(DatabaseSource, ApiSource, DumpSource),
+# The types of sources. The first that accepts an address is used.
+SOURCE_TYPES: tuple[type[Source], ...] = (
+    JolpicaDump,
+    F1dbRelease,
+    OpenF1,
+    DatabaseSource,
+    ApiSource,
+    DumpSource,
 )
 
 NAMES = (*PUBLISHED, OPENF1)  # of sources, which no file can have as its address
@@ -74,7 +78,7 @@ def addresses_in(text: str) -> list[str]:
 def source_at(address: str, pace: Pace | None = None) -> Source:
     """The source at an address, which may be one of PUBLISHED."""
     pace = pace or Pace()
-    return next(source for sort in SORTS if (source := sort.at(address, pace)))
+    return next(source for type in SOURCE_TYPES if (source := type.at(address, pace)))
 
 
 def whole_database(addresses: Sequence[str]) -> Source | None:

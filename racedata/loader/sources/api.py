@@ -91,7 +91,14 @@ class ApiSource(Source):
                 if not races:
                     continue
                 calendars += 1
-                fetched = SeasonFetch(api, old, seasons[year], races, bool(task.season), seen)
+                fetched = SeasonFetch(
+                    api=api,
+                    old=old,
+                    facts=seasons[year],
+                    races=races,
+                    all_details=bool(task.season),
+                    seen=seen,
+                )
                 fetched.fetch()
                 task.say(fetched.report())
                 task.store(

@@ -59,13 +59,11 @@ class SeasonFetch:
         seen: Mapping[str, str],
     ) -> None:
         """`seen` has the digests of the lists that were fetched before, by race and endpoint."""
-        self.api, self.old, self.facts, self.all_details, self.seen = (
-            api,
-            old,
-            facts,
-            all_details,
-            seen,
-        )
+        self.api = api
+        self.old = old
+        self.facts = facts
+        self.all_details = all_details
+        self.seen = seen
         self.year = int(facts["season"])
         fetched = [
             calendar_race(race, f"{api.url}, {self.year}, {race['raceName']}") for race in races
@@ -272,7 +270,11 @@ def calendar_race(race: Json, place: str) -> CalendarRace:
     circuit = row_of(race.get("Circuit"), BY_NAME["circuits"], f"{place}, Circuit")
     url = None if row["url"] is None else str(row["url"])
     return CalendarRace(
-        int(race["round"]), race["raceName"], url, str(circuit["circuitRef"]), str(row["date"])
+        id=int(race["round"]),
+        name=race["raceName"],
+        url=url,
+        circuit=str(circuit["circuitRef"]),
+        date=str(row["date"]),
     )
 
 

@@ -1,4 +1,4 @@
-"""A database that racedata has built, in a file or at a URL. It is taken as a whole."""
+"""A database that racedata has built, in a file or at a URL. It is copied as a whole."""
 
 import io
 import re
@@ -149,7 +149,7 @@ class DatabaseSource(Source):
             raise LoadError(f"{place}: a database is taken as a whole; expected no --season")
         try:
             with self.copied(task.progress, self.etags(task.history)) as copy:
-                task.take(copy)
+                task.replace_with(copy)
         except Unchanged as unchanged:
             if unchanged.etag and unchanged.etag == self.refused[0]:  # a 304 may have none
                 raise Refused(self.refused[1]) from None

@@ -68,7 +68,13 @@ def read(dump: Dump, stage: Stage) -> Origin:
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
-    return Origin(name, dump.address, licence, dump.checksum(files.values()), remarks)
+    return Origin(
+        name=name,
+        address=dump.address,
+        licence=licence,
+        checksum=dump.checksum(files.values()),
+        remarks=remarks,
+    )
 
 
 def make_uniform(stage: Stage) -> None:

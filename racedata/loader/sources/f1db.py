@@ -44,21 +44,21 @@ IDS = Path(__file__).with_name("f1db_ids.csv")
 KNOWN_UNTIL = 2025  # the last season whose ids were compared with Ergast's
 MAX_IDS = 50_000  # in a file; a limit of memory, far above what any release needs
 
-_ROW = """
+RACE_COLUMNS = """
     raceId INTEGER NOT NULL REFERENCES f1db_races, positionDisplayOrder INTEGER NOT NULL,
     positionNumber INTEGER,
     positionText TEXT NOT NULL"""
-_DRIVER = "driverId INTEGER NOT NULL REFERENCES f1db_drivers"
-_CONSTRUCTOR = (
+DRIVER_COLUMN = "driverId INTEGER NOT NULL REFERENCES f1db_drivers"
+CONSTRUCTOR_COLUMN = (
     "constructorId INTEGER NOT NULL REFERENCES f1db_constructors, engineManufacturerId TEXT"
 )
-_ENTRY = f"{_ROW}, driverNumber INTEGER, {_DRIVER}, {_CONSTRUCTOR}"
-_RESULTS = f"""
-    {_ENTRY}, sharedCar TEXT, laps INTEGER, timeMillis INTEGER, gapLaps INTEGER,
+ENTRY_COLUMNS = f"{RACE_COLUMNS}, driverNumber INTEGER, {DRIVER_COLUMN}, {CONSTRUCTOR_COLUMN}"
+RESULT_COLUMNS = f"""
+    {ENTRY_COLUMNS}, sharedCar TEXT, laps INTEGER, timeMillis INTEGER, gapLaps INTEGER,
     reasonRetired TEXT, points TEXT, gridPositionNumber INTEGER,
     UNIQUE (raceId, driverId, driverNumber)"""
-_QUALIFYING = f"{_ENTRY}, time TEXT, q1 TEXT, q2 TEXT, q3 TEXT"
-_PRACTICE = f"{_ENTRY}, laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)"
+QUALIFYING_COLUMNS = f"{ENTRY_COLUMNS}, time TEXT, q1 TEXT, q2 TEXT, q3 TEXT"
+PRACTICE_COLUMNS = f"{ENTRY_COLUMNS}, laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)"
 # The sessions of a race, and the names of their dates and times.
 SESSIONS = {
     "fp1": "freePractice1",
@@ -88,21 +88,23 @@ FILES = {
         circuitId INTEGER NOT NULL REFERENCES f1db_circuits,
         {"".join(f"{name}Date TEXT, {name}Time TEXT, " for name in SESSIONS.values())}
         UNIQUE (year, round)""",
-    "races_race_results": _RESULTS,
+    "races_race_results": RESULT_COLUMNS,
     "races_starting_grid_positions": f"""raceId INTEGER NOT NULL REFERENCES f1db_races,
-        positionNumber INTEGER, driverNumber INTEGER, {_DRIVER},
+        positionNumber INTEGER, driverNumber INTEGER, {DRIVER_COLUMN},
         UNIQUE (raceId, driverId, driverNumber)""",
-    "races_sprint_race_results": _RESULTS,
-    "races_qualifying_results": _QUALIFYING,
-    "races_sprint_qualifying_results": _QUALIFYING,
-    **{f"races_free_practice_{n}_results": _PRACTICE for n in (1, 2, 3, 4)},
-    "races_fastest_laps": f"""{_ROW}, driverNumber INTEGER, {_DRIVER}, lap INTEGER, time TEXT,
+    "races_sprint_race_results": RESULT_COLUMNS,
+    "races_qualifying_results": QUALIFYING_COLUMNS,
+    "races_sprint_qualifying_results": QUALIFYING_COLUMNS,
+    **{f"races_free_practice_{n}_results": PRACTICE_COLUMNS for n in (1, 2, 3, 4)},
+    "races_fastest_laps": f"""{RACE_COLUMNS}, driverNumber INTEGER, {DRIVER_COLUMN}, lap INTEGER,
+        time TEXT,
         UNIQUE (raceId, driverId)""",
-    "races_pit_stops": f"""{_ROW}, {_DRIVER}, stop INTEGER NOT NULL, lap INTEGER,
+    "races_pit_stops": f"""{RACE_COLUMNS}, {DRIVER_COLUMN}, stop INTEGER NOT NULL, lap INTEGER,
         timeMillis INTEGER,
         UNIQUE (raceId, driverId, stop)""",
-    "races_driver_standings": f"{_ROW}, {_DRIVER}, points TEXT, UNIQUE (raceId, driverId)",
-    "races_constructor_standings": f"""{_ROW}, {_CONSTRUCTOR}, points TEXT,
+    "races_driver_standings": f"""{RACE_COLUMNS}, {DRIVER_COLUMN}, points TEXT,
+        UNIQUE (raceId, driverId)""",
+    "races_constructor_standings": f"""{RACE_COLUMNS}, {CONSTRUCTOR_COLUMN}, points TEXT,
         UNIQUE (raceId, constructorId, engineManufacturerId)""",
 }
 # Without a row of each of these, a release would be of no use.
@@ -410,10 +412,10 @@ def read(dump: Dump, stage: Stage) -> Origin:
     for name, columns in FILES.items():
         table = f"f1db_{name}"
         db.execute(f"CREATE TEMP TABLE {table} ({columns})")
-        if columns is _QUALIFYING:
+        if columns is QUALIFYING_COLUMNS:
             db.execute(UNIQUE_IN_QUALIFYING.format(table))
         load(stage, table, files[name], needs_rows=name in LISTS)
-        if columns is _QUALIFYING:
+        if columns is QUALIFYING_COLUMNS:
             db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
     db.execute(STARTING_GRID)
@@ -441,7 +443,11 @@ def read(dump: Dump, stage: Stage) -> Origin:
             filled = db.execute(statement.format(of=of, id=id, counts=counts))
         stage.rows[f"{of}_standings"] = filled.rowcount  # of the last
     return Origin(
-        "f1db", dump.address, LICENCE, dump.checksum(files.values()), list(remarks(db, rules))
+        name="f1db",
+        address=dump.address,
+        licence=LICENCE,
+        checksum=dump.checksum(files.values()),
+        remarks=list(remarks(db, rules)),
     )
 
 

@@ -376,7 +376,11 @@ def read(dump: Dump, stage: Stage) -> Origin:
         if FILE_OF.get(table, "round") in files:
             stage.rows[table] = db.execute(statement).rowcount
     return Origin(
-        "jolpica", dump.address, LICENCE, dump.checksum(files.values()), [*remarks, *left_out(db)]
+        name="jolpica",
+        address=dump.address,
+        licence=LICENCE,
+        checksum=dump.checksum(files.values()),
+        remarks=[*remarks, *left_out(db)],
     )
 
 

@@ -212,7 +212,17 @@ class OpenF1(Source):
                     if is_wanted:
                         kinds.append(kind)
                 if kinds:
-                    races.append(Race(id, year, round, name, circuit, day, kinds))
+                    races.append(
+                        Race(
+                            id=id,
+                            year=year,
+                            round=round,
+                            name=name,
+                            circuit=circuit,
+                            date=day,
+                            kinds=kinds,
+                        )
+                    )
         return races
 
     def weekend(self, client: Client, race: Race) -> dict[str, Session]:
@@ -330,7 +340,14 @@ class OpenF1(Source):
         if not results:
             return {}
         rows_of = partial(self.rows_of, client, meeting)
-        work = Weekend(rows_of, client.url, race, weekend, results, entrants)
+        work = Weekend(
+            rows_of=rows_of,
+            url=client.url,
+            race=race,
+            sessions=weekend,
+            results=results,
+            entrants=entrants,
+        )
         found = work.fetch()
         remarks += [f"{NAME}: {remark}" for remark in work.remarks]
         for endpoint, session in work.published.items():

@@ -111,7 +111,7 @@ class Weekend:
             for kind in self.kinds_after(name):
                 label = f"{self.race.label}, {kind.replace('_', ' ')} ({name})"
                 try:
-                    if lacking := self.take(kind, name):
+                    if lacking := self.add_records(kind, name):
                         self.remarks.append(f"{label} without {lacking}")
                 except (Undecided, WrongValue) as why:
                     self.remarks.append(f"{label} left out: {why}")
@@ -126,7 +126,7 @@ class Weekend:
             wanted.discard("fastest_laps")  # they come with the laps
         return [kind for kind in KINDS if kind in wanted and name in KINDS[kind].sessions]
 
-    def take(self, kind: str, name: str) -> str:
+    def add_records(self, kind: str, name: str) -> str:
         """Adds the rows of a kind that a session has. Returns the omitted ones."""
         results = self.of_session(name)
         if not results:
@@ -136,15 +136,15 @@ class Weekend:
         )
         absent = self.absent(name, len(results), entries)
         if kind == "pit_stops":
-            self.take_stops(name, len(results), entries)
+            self.add_stops(name, len(results), entries)
             return ""
         if kind in ("lap_times", "fastest_laps"):
-            self.take_laps(name, results, entries)
+            self.add_laps(name, results, entries)
             return ""
-        remark = self.take_classification(kind, name, results, entries)
+        remark = self.add_classification(kind, name, results, entries)
         return " and without ".join(filter(None, [absent, remark]))
 
-    def take_classification(
+    def add_classification(
         self, kind: str, name: str, results: Sequence[Json], entries: Mapping[int, Entry]
     ) -> str:
         """Adds the rows of a session's result. Returns the omitted values."""
@@ -164,7 +164,7 @@ class Weekend:
             return remark
         return ""
 
-    def take_stops(self, name: str, drivers: int, entries: Mapping[int, Entry]) -> None:
+    def add_stops(self, name: str, drivers: int, entries: Mapping[int, Entry]) -> None:
         """Adds the pit stops of a race."""
         session = self.sessions[name]
         if stops := self.rows_of("pit", session.key):
@@ -234,7 +234,7 @@ class Weekend:
         for row in rows:
             row |= of_driver.get(int(str(row["driverId"])), {})
 
-    def take_laps(self, name: str, results: Sequence[Json], entries: Mapping[int, Entry]) -> None:
+    def add_laps(self, name: str, results: Sequence[Json], entries: Mapping[int, Entry]) -> None:
         """Adds the laps, and the fastest ones to the results."""
         key = self.sessions[name].key
         rows = self.rows_of("laps", key)

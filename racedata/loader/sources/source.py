@@ -1,4 +1,4 @@
-"""The interface of a source. Each sort of source is one file."""
+"""The interface of a source. Each type of source is one file."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
@@ -57,7 +57,7 @@ class Task(NamedTuple):
     progress: Progress
     say: Callable[[str], object]
     store: Callable[[Delivery], None]  # stores it at once. Raises one of FAULTS
-    take: Callable[[Copy], None]  # replaces the database at once. Raises one of FAULTS
+    replace_with: Callable[[Copy], None]  # replaces the database at once. Raises one of FAULTS
 
 
 class Source:
@@ -83,7 +83,7 @@ class Source:
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
-        """The source at an address; None if this sort of source cannot have such an address."""
+        """The source at an address; None if this type of source cannot have such an address."""
         raise NotImplementedError
 
     @cached_property
