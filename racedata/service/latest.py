@@ -53,7 +53,13 @@ def last_race(ask: Ask, base: str, pages: str) -> str:
     caption = f"Result, {time_element(race['date'])} {links_to_list(base + address)}"
     heads = ("Pos", "Driver", "Time", "Points")
     note = provisional_note(ask.provisional_source(race))
-    return heading("Last:", race, pages) + note + table(caption, heads, rows)
+    page = f"{pages}{race['season']}/{race['round']}"
+    return (
+        heading("Last:", race, pages)
+        + note
+        + table(caption, heads, rows)
+        + f'<p><a href="{page}">Full result</a></p>'
+    )
 
 
 def championships(ask: Ask, base: str) -> Iterator[str]:
