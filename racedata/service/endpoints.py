@@ -275,7 +275,7 @@ class Sprint(Classification):
 class SprintQualifying(Qualifying):
     """`/{season}/{round}/sprintqualifying`: results of sessions that set a sprint's grid."""
 
-    summary = "Sprint qualifying results (in 2023: sprint shootout)"
+    summary = "Sprint qualifying results"
     record_table = queries.SPRINT_QUALIFYING
 
 

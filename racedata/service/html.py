@@ -1,4 +1,4 @@
-"""HTML that several pages share: the layout, tables, links, times, and parts of a race.
+"""HTML that several pages share: the layout, tables, links, times, and parts of a race or season.
 
 The content of each page is in page.py and latest.py, season.py, or interface.py.
 """
@@ -6,7 +6,7 @@ The content of each page is in page.py and latest.py, season.py, or interface.py
 import hashlib
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import datetime
 from html import escape
 from importlib.resources import files
@@ -20,6 +20,12 @@ from racedata.service.sources import public_name
 # Names that begin with a dollar sign are filled in.
 LAYOUT = files(__package__).joinpath("layout.html").read_text(encoding="utf-8")
 CONTENT_TYPE = "text/html; charset=utf-8"
+# The endpoint of each championship: the key of its rows, and who is in it.
+CHAMPIONSHIPS = {
+    "driverstandings": ("DriverStandings", "Driver"),
+    "constructorstandings": ("ConstructorStandings", "Constructor"),
+}
+LEADERS = 5  # how many leaders of a championship a page shows before the folded rest
 
 
 def source_of(tag: str, html: str) -> str:
@@ -120,6 +126,32 @@ def time_or_status(result: Json, winner: Json | None) -> str:
     if "Time" not in result:
         return escape(result.get("status", ""))
     return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
+
+
+def standings_tables(endpoint: str, standings: Json, base: str) -> Iterator[str]:
+    """The leaders of a championship, and the others folded. `base` links to the base address."""
+    key, name = CHAMPIONSHIPS[endpoint]
+    season, round = standings["season"], standings["round"]
+    caption = f"{name}s after round {round} {links_to_list(f'{base}/{season}/{round}/{endpoint}')}"
+    heads = ("Pos", name, "Points", "Wins")
+    rows = [
+        (
+            position(each),
+            entrant(each),
+            escape(each.get("points", "")),
+            escape(each.get("wins", "")),
+        )
+        for each in standings[key]
+    ]
+    yield table(caption, heads, rows[:LEADERS])
+    if rest := rows[LEADERS:]:
+        yield f"<details><summary>All {len(rows)} {name.lower()}s</summary>"
+        yield table(f"{name}s from place {LEADERS + 1}", heads, rest) + "</details>"
+
+
+def links_to_list(link: str) -> str:
+    """Links to a whole list."""
+    return f'(all: <a href="{escape(link)}.json">JSON</a>, <a href="{escape(link)}.csv">CSV</a>)'
 
 
 def provisional_note(source: str | None) -> str:

@@ -10,10 +10,13 @@ from html import escape
 from racedata.service.ask import ALL, Ask
 from racedata.service.catalogue import place_of
 from racedata.service.html import (
+    CHAMPIONSHIPS,
     entrant,
+    links_to_list,
     position,
     provisional_note,
     sessions_table,
+    standings_tables,
     start_of,
     table,
     time_element,
@@ -22,7 +25,6 @@ from racedata.service.html import (
 from racedata.service.serializers import Json
 
 PLACES = 10  # how many places of the last result the page shows
-LEADERS = 5  # how many leaders of a championship it shows before the folded rest
 
 
 def next_race(ask: Ask, pages: str) -> str:
@@ -53,38 +55,20 @@ def last_race(ask: Ask, base: str, pages: str) -> str:
     caption = f"Result, {time_element(race['date'])} {links_to_list(base + address)}"
     heads = ("Pos", "Driver", "Time", "Points")
     note = provisional_note(ask.provisional_source(race))
-    return heading("Last:", race, pages) + note + table(caption, heads, rows)
+    page = f"{pages}{race['season']}/{race['round']}"
+    return (
+        heading("Last:", race, pages)
+        + note
+        + table(caption, heads, rows)
+        + f'<p><a href="{page}">Full result</a></p>'
+    )
 
 
 def championships(ask: Ask, base: str) -> Iterator[str]:
     """Each championship after the last race; if that has no standings yet, after an earlier one."""
-    for endpoint, objects, name in (
-        ("driverstandings", "DriverStandings", "Driver"),
-        ("constructorstandings", "ConstructorStandings", "Constructor"),
-    ):
+    for endpoint in CHAMPIONSHIPS:
         for standings in ask(f"/current/last/{endpoint}", ALL) or ask(f"/current/{endpoint}", ALL):
-            round = standings["round"]
-            links = links_to_list(f"{base}/{standings['season']}/{round}/{endpoint}")
-            caption = f"{name}s after round {round} {links}"
-            yield from standings_tables(caption, name, standings[objects])
-
-
-def standings_tables(caption: str, name: str, standings: list[Json]) -> Iterator[str]:
-    """The leaders of a championship, and the others folded."""
-    heads = ("Pos", name, "Points", "Wins")
-    rows = [
-        (
-            position(each),
-            entrant(each),
-            escape(each.get("points", "")),
-            escape(each.get("wins", "")),
-        )
-        for each in standings
-    ]
-    yield table(caption, heads, rows[:LEADERS])
-    if rest := rows[LEADERS:]:
-        yield f"<details><summary>All {len(rows)} {name.lower()}s</summary>"
-        yield table(f"{name}s from place {LEADERS + 1}", heads, rest) + "</details>"
+            yield from standings_tables(endpoint, standings, base)
 
 
 def heading(prefix: str, race: Json, pages: str) -> str:
@@ -96,8 +80,3 @@ def heading(prefix: str, race: Json, pages: str) -> str:
     return f"""<h2>{prefix} <a href="{page}">{escape(race["raceName"])}</a></h2>
 <p>Round {race["round"]} of {race["season"]}. {escape(place_of(race["Circuit"]))}.</p>
 """
-
-
-def links_to_list(link: str) -> str:
-    """Links to a whole list."""
-    return f'(all: <a href="{escape(link)}.json">JSON</a>, <a href="{escape(link)}.csv">CSV</a>)'

@@ -97,7 +97,7 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
     notice = data.sample_notice()
     body = Template(BODY).substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
-        data=f"Data updated {in_zone(data.build()['builtAt'])}.{LAST_CHECK}",
+        data=f"Database built {in_zone(data.build()['builtAt'])}.{LAST_CHECK}",
         next_race=latest.next_race(ask, settings.season_pages),
         last_race=latest.last_race(ask, settings.base_link, settings.season_pages),
         championships="\n".join(latest.championships(ask, settings.base_link)),
@@ -135,7 +135,7 @@ def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]
         link = f"{settings.base_link}/corrections.json"
         yield (
             "Corrections",
-            with_link(f"{counted(corrections, 'value')} corrected", link),
+            with_link(f"{counted(corrections, 'value')} corrected (JSON)", link),
         )
     yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
 

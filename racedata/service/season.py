@@ -1,4 +1,4 @@
-"""The HTML pages of a season, `/2023`, and of a race, `/2023/18`: the winners, and the result.
+"""The HTML pages of a season, `/2023`, and of a race, `/2023/18`: winners, champions, results.
 
 They are outside the base address and work without scripts. Their facts are answers of the endpoints
 (ask.py).
@@ -13,6 +13,7 @@ from racedata.service.ask import ALL, Ask
 from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, place_of
 from racedata.service.html import (
+    CHAMPIONSHIPS,
     CONTENT_TYPE,
     HEADERS,
     document,
@@ -21,6 +22,7 @@ from racedata.service.html import (
     position,
     provisional_note,
     sessions_table,
+    standings_tables,
     start_of,
     table,
     time_element,
@@ -121,6 +123,7 @@ class SeasonPages:
             f"""<nav aria-label="Seasons">
 {link(before, f"← {before}", "prev")}{link(after, f"{after} →", "next")}</nav>
 {table("Races and their winners", ("Round", "Race", "Winner"), rows)}
+{self.championships(front)}
 <p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the season</a>
 for a calendar program.</p>
 {self.records("season", front)}""",
@@ -138,7 +141,7 @@ for a calendar program.</p>
         start = show(start_of(race))
         if results:
             note = provisional_note(self.ask.provisional_source(race))
-            outcome = note + results_table(results[0]["Results"])
+            outcome = note + results_table("Result", results[0]["Results"])
         else:
             outcome = "<p>No results are loaded.</p>" + sessions_table(race)
         return self.page(
@@ -149,8 +152,37 @@ for a calendar program.</p>
 {link(before, f"← {names.get(before)}", "prev")}<a href="../{season}">Season {season}</a>
 {link(after, f"{names.get(after)} →", "next")}</nav>
 {outcome}
+{self.other_sessions(front)}
 {self.records("race", front)}""",
         )
+
+    def championships(self, front: str) -> str:
+        """The standings of a season after its latest race that has some."""
+        tables = [
+            html
+            for endpoint in CHAMPIONSHIPS
+            for standings in self.ask(f"{front}/{endpoint}", ALL)
+            for html in standings_tables(endpoint, standings, self.settings.base_link)
+        ]
+        return '<div class="standings">' + "\n".join(tables) + "</div>"
+
+    def other_sessions(self, front: str) -> str:
+        """The results of qualifying, the sprint and its qualifying, if they are loaded."""
+        tables = [
+            make(caption, race[key])
+            for endpoint, key, caption, make in (
+                ("qualifying", "QualifyingResults", "Qualifying", qualifying_table),
+                ("sprint", "SprintResults", "Sprint", results_table),
+                (
+                    "sprintqualifying",
+                    "SprintQualifyingResults",
+                    "Sprint qualifying",
+                    qualifying_table,
+                ),
+            )
+            for race in self.ask(f"{front}/{endpoint}", ALL)
+        ]
+        return "\n".join(tables)
 
     def records(self, what: str, front: str) -> str:
         """A table of all records of a season or race that are loaded, with links."""
@@ -184,8 +216,8 @@ for a calendar program.</p>
         )
 
 
-def results_table(results: list[Json]) -> str:
-    """The classification of a race, and what its letters mean."""
+def results_table(caption: str, results: list[Json]) -> str:
+    """The classification of a race or sprint, and what its letters mean."""
     winner = results[0].get("Time")
     rows = (
         (
@@ -201,7 +233,20 @@ def results_table(results: list[Json]) -> str:
     positions = {each.get("positionText") for each in results}
     letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions)
     note = f"<p>{letters}.</p>" if letters else ""
-    return f'<div id="race">{table("Result", heads, rows)}{note}</div>'
+    return f'<div class="race">{table(caption, heads, rows)}{note}</div>'
+
+
+def qualifying_table(caption: str, results: list[Json]) -> str:
+    """A classification with each driver's time in the last part with one: Q3, Q2 or Q1."""
+    rows = (
+        (
+            escape(each.get("position", "")),
+            entrant(each),
+            escape(next((each[part] for part in ("Q3", "Q2", "Q1") if part in each), "")),
+        )
+        for each in results
+    )
+    return '<div class="standings">' + table(caption, ("Pos", "Driver", "Time"), rows) + "</div>"
 
 
 def link_to_race(race: Json) -> str:

@@ -80,4 +80,7 @@ class Snapshot:
             "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
         )
         command = f"{hints.COMMAND} load tracinginsights f1db"
-        return f"Only a sample, with results up to {latest}. To load everything, run: {command}"
+        return (
+            f"Only a sample, with results up to {latest}. "
+            f"Unless everything is being loaded right now, run: {command}"
+        )

@@ -102,7 +102,10 @@ def started(**environ):
 
 
 TO_RUN = f"{COMMAND} load tracinginsights f1db"
-SAMPLE = f"Only a sample, with results up to 2023-10-22. To load everything, run: {TO_RUN}"
+SAMPLE = (
+    "Only a sample, with results up to 2023-10-22. "
+    f"Unless everything is being loaded right now, run: {TO_RUN}"
+)
 
 
 def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(

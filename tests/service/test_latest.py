@@ -70,7 +70,7 @@ def test_the_page_shows_the_first_places_of_the_last_race(sample_database):
         "Points 1 Max Verstappen Red Bull 1:35:21.362 25 2 Lando Norris McLaren +10.730 "
         "18 3 Carlos Sainz" in text
     )
-    assert "10 Logan Sargeant Williams +1:27.998 1 Championships" in text
+    assert "10 Logan Sargeant Williams +1:27.998 1 Full result Championships" in text
 
 
 @pytest.mark.parametrize(

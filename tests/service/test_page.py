@@ -107,7 +107,7 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     app, refreshes = webtest.TestApp(create_app(Settings(), data)), refreshes_path(database)
     built = datetime.fromisoformat(data.build()["builtAt"])
     before = app.get("/")
-    assert f"Data updated {built:%a} {built.day} {built:%b %Y, %H:%M} UTC . Seasons" in words_of(
+    assert f"Database built {built:%a} {built.day} {built:%b %Y, %H:%M} UTC . Seasons" in words_of(
         before.text
     )
 
@@ -194,14 +194,15 @@ def test_the_page_has_a_link_to_each_season_by_decade(sample):
 def test_the_page_says_how_many_values_were_corrected_and_links_to_them(sample, tmp_path):
     html = sample.get("/").text
     link = (
-        '<dt>Corrections</dt><dd><a href="/ergast/f1/corrections.json">11 values corrected</a></dd>'
+        "<dt>Corrections</dt>"
+        '<dd><a href="/ergast/f1/corrections.json">11 values corrected (JSON)</a></dd>'
     )
     assert link in html
     database = tmp_path / "racedata.db"
     corrections = tmp_path / "corrections.csv"
     for lines, said in [
         ([], None),
-        (["drivers,alonso,number,14,41,a test"], ">1 value corrected<"),
+        (["drivers,alonso,number,14,41,a test"], ">1 value corrected (JSON)<"),
     ]:
         header = "table,key,column,wrong,right,source"
         corrections.write_text("\n".join([header, *lines, ""]), encoding="utf-8")

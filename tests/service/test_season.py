@@ -61,6 +61,26 @@ def test_the_page_of_a_race_has_its_results_and_its_records_with_links(sample):
     assert "sprintqualifying" not in sample.get("/1957/5").text
 
 
+def test_the_page_of_a_season_has_both_championships(sample):
+    text = words_of(sample.get("/2023").text)
+    assert "Drivers after round 22 (all: JSON , CSV ) Pos Driver Points Wins 1 Max Verst" in text
+    assert (
+        "Constructors after round 22 (all: JSON , CSV ) Pos Constructor Points Wins 1 Red" in text
+    )
+    assert "Constructors after" not in words_of(sample.get("/1957").text)
+
+
+def test_the_page_of_a_race_has_each_drivers_last_time_in_qualifying_and_the_sprint(sample):
+    html = sample.get("/2023/9").text
+    text = words_of(html)
+    race = sample.get("/ergast/f1/2023/9/qualifying.json").json["MRData"]["RaceTable"]["Races"][0]
+    first, last = race["QualifyingResults"][0], race["QualifyingResults"][-1]
+    assert f"Qualifying Pos Driver Time 1 Max Verstappen Red Bull {first['Q3']} 2" in text
+    assert f"{last['Q1']} Sprint Pos Driver Grid Laps Time Points 1 Max Verstappen" in text
+    assert "Sprint qualifying Pos Driver Time 1 Max Verstappen Red Bull" in text
+    assert "Sprint" not in words_of(sample.get("/2005/1").text)
+
+
 def test_a_link_that_has_only_a_part_of_the_records_says_so(sample_database):
     html = client(sample_database, max_limit=150).get("/2023/18").text
     assert "Lap timings 1,014 JSON CSV (the first 150) " in words_of(html)

@@ -57,7 +57,7 @@ def luminance(browser, selector, colour):
         ("", "#loaded", "1957 to 2023"),
         ("docs", "#results", "Race results"),
         ("1957", "table", "British Grand Prix"),
-        ("2023/18", "#race", "Collision damage"),
+        ("2023/18", ".race", "Collision damage"),
         ("2023/19", "table", "Practice 1"),
     ],
 )
