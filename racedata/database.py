@@ -24,10 +24,10 @@ from racedata.hints import BUILD, CHECKOUT, MOVE, REBUILD, REPLACE, WAIT
 SCHEMA = Path(__file__).with_name("schema.sql").read_text(encoding="utf-8")
 PRAGMAS = dict(re.findall(r"^PRAGMA (\w+) = (\w+);", SCHEMA, re.MULTILINE))
 APPLICATION_ID, SCHEMA_VERSION = int(PRAGMAS["application_id"], 16), int(PRAGMAS["user_version"])
-OLDEST_VERSION = 6  # from this one on, a file is built again from its own tables
+OLDEST_VERSION = 6  # the oldest that can be built again from its own tables
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 REFRESHES_BYTES = 100_000
-HEADER_BYTES = 72  # as far as the application id
+HEADER_BYTES = 72  # up to the end of the application id
 
 
 class DatabaseError(Exception):
@@ -60,7 +60,7 @@ class OpenFile:
 
     @staticmethod
     def _stat(descriptor: int) -> tuple[int, int]:
-        # Not the time of the last change: that is also when another file has replaced this one.
+        # Not st_ctime: it also changes when another file replaces this one.
         status = os.fstat(descriptor)
         return status.st_size, status.st_mtime_ns
 

@@ -11,16 +11,17 @@ from typing import NamedTuple
 class Session(NamedTuple):
     """A session of a weekend."""
 
-    name: str  # in the table `sessions`; the race itself is not in it
-    key: str  # of its date and time in a race of an answer; the race's own are in the race itself
+    name: str  # in the table `sessions`, which lacks the race itself
+    # Its key in a race object; empty for the race, whose date and time are the object's own fields.
+    key: str
     label: str
     group: str  # the name by which calendars choose it
-    minutes: int  # that it usually takes
+    minutes: int  # its usual duration
 
 
 RACE = Session("race", "", "Race", "race", 120)
 SPRINT_QUALIFYING = Session("sq", "SprintQualifying", "Sprint Qualifying", "sprintqualifying", 45)
-# what it was called in 2023
+# its name in 2023
 SHOOTOUT = SPRINT_QUALIFYING._replace(key="SprintShootout", label="Sprint Shootout")
 SESSIONS = (
     Session("fp1", "FirstPractice", "Practice 1", "practice", 60),
@@ -32,7 +33,7 @@ SESSIONS = (
     Session("sprint", "Sprint", "Sprint", "sprint", 60),
     RACE,
 )
-# in the table `sessions`
+# the sessions in the table `sessions`
 WEEKEND = tuple(session for session in SESSIONS if session not in (SHOOTOUT, RACE))
 SESSION_GROUPS = tuple(dict.fromkeys(session.group for session in SESSIONS))
 
@@ -40,7 +41,7 @@ SESSION_GROUPS = tuple(dict.fromkeys(session.group for session in SESSIONS))
 class Kind(NamedTuple):
     """A kind of records. In one race, all records of a kind are from one source."""
 
-    name: str  # in the table `origins`, and of the table that has the records
+    name: str  # in the table `origins`; also the table that has the records
     label: str
     sessions: tuple[str, ...]  # names of the sessions after which sources publish it
     compared: tuple[str, ...]  # columns that `racedata check --against` compares
@@ -48,9 +49,9 @@ class Kind(NamedTuple):
     # the records. A kind without an endpoint is columns of another table.
     endpoint: str = ""
     lists: tuple[str, ...] = ()
-    table: str = ""  # that has the columns
+    table: str = ""  # the table that has the columns
     is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
-    is_fetched_by_season: bool = False  # from an API; else race by race
+    is_fetched_by_season: bool = False  # from an API; otherwise race by race
     is_numbered_by_race: bool = False  # whether the column `record` restarts at 1 in each race
     # whether a race without it lacks something; only some weekends have a sprint
     has_every_race: bool = True

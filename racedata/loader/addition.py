@@ -16,15 +16,15 @@ from racedata.loader.temporary import temporary_folder
 class Addition(NamedTuple):
     """What to merge, and how. It always fills gaps."""
 
-    fill: Callable[[Stage], list[str]]  # fills a Stage with it, and returns lines for the report
-    rule: Rule = only_adds  # which of its records replace records of the base
+    fill: Callable[[Stage], list[str]]  # fills a Stage, and returns lines for the report
+    rule: Rule = only_adds  # when its records replace records of the base
     years: Collection[int] | None = None  # the seasons to merge; None: all
     # whether its calendars may replace those of the stage, by the same rule
     has_calendars: bool = False
     # whether it may delete races that it lacks, and replace records of more drivers
     may_shrink: bool = True
-    # Whether races without results that its calendar of a season lacks are cancelled. Otherwise
-    # that calendar is not used.
+    # whether races without results are cancelled if its calendar of a season lacks them; otherwise
+    # that calendar is not used
     are_cancelled: Callable[[int, Sequence[str]], bool] = lambda year, races: False
     # whether its facts about drivers, constructors and circuits are used too
     updates_lists: bool = False

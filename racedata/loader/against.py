@@ -1,10 +1,10 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
 matching.py says which race, driver and constructor is which, differences.py what a difference can
-mean. Not compared are facts that came from this source; the results of a driver who has two in a
-race (shared cars); and ids, such as ids of statuses and constructors, which corrections.csv cannot
-change. A value that only one of the two has counts if the other one has such values of other
-drivers in the race.
+mean. It does not compare facts that came from this source; the results of a driver who has two in
+a race (shared cars); and ids, such as ids of statuses and constructors, which corrections.csv
+cannot change. A value that only one of the two has counts if the other one has such values of
+other drivers in the race.
 """
 
 import sqlite3
@@ -38,21 +38,21 @@ COMPARED = {
     ("races", "sessions"): ("date", "time"),
     **{(kind.name, kind.table or kind.name): kind.compared for kind in KINDS.values()},
 }
-# Of the lists.
+# The columns of the lists.
 COMPARED_LISTS = {
     "drivers": ("forename", "surname", "dob", "nationality"),
     "constructors": ("name", "nationality"),
     "circuits": ("name", "country"),
 }
-# Sources differ in whether equal points share a place, so places are compared only of points that
-# nobody shares.
+# Sources differ in whether equal points share a place, so only places with unique points are
+# compared.
 UNSHARED_PLACES = """
     CREATE TABLE ids.{table} AS
     SELECT raceId, {of}Id, points, wins,
         CASE count(*) OVER (PARTITION BY raceId, points) WHEN 1 THEN position END AS position
     FROM stage.{table}"""
 
-# What is compared: kinds of records that both have of a race, from different sources.
+# The parts that are compared: both have them, from different sources.
 COMPARED_RECORDS = """
     INSERT INTO ids.compared
     SELECT old.kind, races.added, races.id
@@ -60,7 +60,7 @@ COMPARED_RECORDS = """
         JOIN addition.origins AS new ON new.raceId = added
     WHERE new.kind = old.kind AND (SELECT name FROM stage.sources WHERE sourceId = old.sourceId)
         <> (SELECT name FROM addition.sources WHERE sourceId = new.sourceId)"""
-# Races that match none, but one at the same circuit in the same season.
+# Races without a match, although the season has another race at the same circuit.
 OTHER_DATES = """
     SELECT old.year || '/' || old.round || ' ' || old.name, old.year || '/' || old.round,
         old.date, new.date
@@ -85,7 +85,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Section],
     """
     other = second_opinion(source)
     ExistingDatabase(path).close()
-    # What is corrected in the database would be a difference if the source has the same error.
+    # A corrected value would be a difference if the source has the same error.
     with (
         other.opened(progress) as fill,
         filled_apart(corrected(fill, CORRECTIONS), progress) as (stage, _),

@@ -1,6 +1,6 @@
 """Builds a database: what a source fills into a Stage becomes the tables of schema.sql.
 
-A source (sources/) fills a Stage (stage.py), and merge.py adds further ones to it. load.py and
+A source (sources/) fills a Stage (stage.py), and merge.py adds further sources to it. load.py and
 refresh.py decide what to build from, and replacement.py puts the new file in place.
 """
 
@@ -119,7 +119,7 @@ def store_all(stage: Stage, progress: Progress) -> None:
 
 
 def check_required(db: sqlite3.Connection) -> None:
-    """Raises LoadError if a table is empty without which there is nothing to serve."""
+    """Raises LoadError if a required table is empty: there would be nothing to serve."""
     for table in TABLES:
         if table.required and db.execute(f"SELECT 1 FROM {table.name}").fetchone() is None:
             (source,) = db.execute("SELECT address FROM sources ORDER BY sourceId").fetchone()

@@ -16,7 +16,7 @@ from racedata.loader.sources import whole_database
 
 
 class ConfiguredSources:
-    """The sources in RACEDATA_SOURCE. `followed` has the names of the sources to follow then."""
+    """The sources in RACEDATA_SOURCE. `followed` has the names of the sources to follow next."""
 
     def __init__(
         self,
@@ -28,11 +28,11 @@ class ConfiguredSources:
         self.path, self.configured = path, configured
         self.corrections, self.followed = corrections, followed
         self.progress = progress_of_terminal()
-        # Whether a change of RACEDATA_SOURCE causes a load: only at the start. A whole database
-        # does not say where it was copied from.
+        # Whether a change of RACEDATA_SOURCE causes a load: true only at the start. A whole
+        # database does not say where it was copied from.
         self.compares = not whole_database(configured)
         self.checked: object = None  # the file that was checked, or loaded
-        self.is_noted = False  # that the sources are followed
+        self.is_noted = False  # whether the notes say that the sources are followed
 
     def load(self) -> str:
         """Loads the sources if necessary. Returns a line that says so.
@@ -55,7 +55,7 @@ class ConfiguredSources:
         return line
 
     def are_optional(self) -> bool:
-        """Whether the others can be followed although these sources cannot be loaded."""
+        """Whether the other sources can be followed even if these cannot be loaded."""
         return not self.configured or has_more_than_the_sample(Path(self.path))
 
     def remark(self) -> str | None:

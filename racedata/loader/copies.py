@@ -1,6 +1,6 @@
 """Copies a whole database as it is, byte for byte: then both give the same answers.
 
-Which one may replace ours is decided here. Whether its content is right is in foreign.py.
+It decides which one may replace ours. foreign.py checks the content.
 """
 
 import os
@@ -17,10 +17,10 @@ from racedata.loader.values import utc_now
 
 
 class Copy(NamedTuple):
-    """A copy of another database, which was checked."""
+    """A checked copy of another database."""
 
     path: Path
-    address: str  # of the other database
+    address: str  # the other database's
     etag: str  # its entity tag there; empty if it has none
 
 

@@ -37,8 +37,8 @@ FIELDS = [
 ]
 HEADER = ",".join(field.name for field in FIELDS)
 
-# Ids differ between dumps, so the file has a text instead: in which column the id is, which table
-# has the ids, and which column of that table has the text.
+# Ids differ between dumps, so the file has a text instead. By the name in the file: the column with
+# the id, the table that it refers to, and the column of that table with the text.
 REFERENCES = {
     "constructor": ("constructorId", "constructors", "constructorRef"),
     "status": ("statusId", "status", "status"),
@@ -48,7 +48,7 @@ KIND = f"""
     CASE WHEN tableName = 'entries' THEN 'results'
     WHEN tableName = 'results' AND columnName IN {FASTEST_LAP} THEN 'fastest_laps'
     ELSE tableName END"""
-# The columns of the table `corrections` that other tables have too.
+# The columns that the table `corrections` shares with other tables.
 ABOUT = ("year", "raceId", "driverId", "constructorId")
 FACTS = "tableName, key, columnName, sourceValue, value, witnesses"
 COLUMNS = f"{FACTS}, {', '.join(ABOUT)}"
@@ -138,7 +138,7 @@ def note_corrections(stage: Stage, path: AnyPath) -> None:
 
 
 def corrections_in(path: AnyPath, progress: Progress) -> Iterator[Correction]:
-    """The corrections in a file. Raises LoadError if it has two of one value."""
+    """The corrections in a file. Raises LoadError if two correct the same value."""
     file = CsvFile(path, FIELDS, progress)
     found: set[tuple[str, str, str]] = set()
     for batch in file.batches():
@@ -159,7 +159,7 @@ def apply(stage: Stage, file: str, correction: Correction) -> tuple[int, str]:
     """
     row = RowToCorrect(stage.db, file, correction)
     if not row.is_wrong:
-        if row.is_right or row.found is None:  # the dump has it right, or does not have it
+        if row.is_right or row.found is None:  # the dump has the right value, or none
             return 0, ""
         what = f"{correction} is {row.found}, not {in_file(correction.wrong)}"
         return 0, f"obsolete correction, not applied: {what}"
@@ -199,7 +199,7 @@ class RowToCorrect:
             )
             expected = self.column.parse.expected
             raise LoadError(f"{self.place}: {values}; expected {expected}") from None
-        # without such a row, it is neither wrong nor right
+        # without such a row, the value is neither wrong nor right
         row: Sequence[Any] = db.execute(
             f"""SELECT {self.column.same}, {self.column.same}, {self.column.shown},
                     {", ".join(of_row_in(table, name) for name in ABOUT)}
@@ -223,7 +223,7 @@ class RowToCorrect:
             raise LoadError(f"{self.place}: {right!r}; expected {expected}") from None
 
     def note(self, wrong: str | None, right: str | None) -> None:
-        """Adds it to the table of corrections."""
+        """Adds the correction to the table of corrections."""
         self.db.execute(
             f"""INSERT INTO stage.corrections ({COLUMNS})
                 VALUES ({", ".join("?" * (6 + len(ABOUT)))})

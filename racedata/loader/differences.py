@@ -22,7 +22,7 @@ class Group(NamedTuple):
     meaning: str  # what a difference can mean
     tables: tuple[str, ...]
     columns: tuple[str, ...]
-    # Whether a difference fits: a column, and the two rows that have different values in it.
+    # whether a difference fits, given the column and the two rows
     fits: Callable[[str, Row, Row], bool] = lambda column, ours, theirs: True
 
 
@@ -56,8 +56,8 @@ def is_another(column: str, ours: Row, theirs: Row) -> bool:
     return first not in second and second not in first
 
 
-# The most doubtful first. A difference is in the first group that it fits, of CONVENTIONS and then
-# of these. One that fits none follows from another.
+# The most doubtful first. A difference is in the first group that it fits: CONVENTIONS are tried
+# first, then these. A difference that fits none follows from another.
 DOUBTS = (
     Group(
         "A driver has another surname or birth date.",
@@ -162,7 +162,7 @@ DOUBTS = (
         ("number",),
     ),
 )
-# Values that only one of the two has, in any table of a race.
+# Groups for values that only one of the two has, in any table of a race.
 LACKED_BY_OURS = Group(
     "The database lacks a value of a driver that it has of others in the race.",
     "The value is missing, or the other source has one too many.",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 Progress = Callable[[str], None]  # called with what is being done, such as `results.csv: 400 rows`
 
-SHOWN = 5  # names in one line
+SHOWN = 5  # maximum names in one line
 
 
 class LoadError(Exception):
@@ -14,10 +14,10 @@ class LoadError(Exception):
 
 
 class NotYet(LoadError):
-    """A source has not failed, but refuses for now. It is asked again within half an hour."""
+    """A source refuses for now, without having failed. It is asked again within half an hour."""
 
 
-# what work on a database may raise
+# the exceptions that work on a database may raise
 FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)
 
 

@@ -1,6 +1,6 @@
 """The database that exists: opened and checked once, asked what it has, and read into a Stage.
 
-It may be of an older schema version, from OLDEST_VERSION on: then only `fill`, `fill_with` and the
+Its schema version may be older, from OLDEST_VERSION on: then only `fill`, `fill_with` and the
 attributes work. Columns that it lacks are unknown, and tables that it lacks are empty.
 """
 
@@ -19,10 +19,11 @@ from racedata.loader.stage import Stage
 from racedata.loader.tables import TABLES, Table
 from racedata.loader.values import Value
 
-LAST_SEASON = 9999  # that a date can have
+LAST_SEASON = 9999  # the last year that a date can have
 RACES = 22  # assumed for a missing season, to estimate requests
 
-LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"  # season with results
+# the latest season with results
+LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"
 # Earlier seasons with races that have no results, unless their calendar was fetched long after the
 # last race: then, the API has no more of them.
 UNFINISHED = f"""
@@ -31,12 +32,12 @@ UNFINISHED = f"""
     HAVING sum(races.raceId NOT IN (SELECT raceId FROM results)) > 0
         AND min(ifnull(fetchedAt, '')) < date(max(date), '+30 days')"""
 
-# Staged are only the entries without a result: results may change, and build.py adds them.
+# A stage has only the entries without a result: results may change, and build.py adds the others.
 RESULTS_ARE_ENTRIES = """
     DELETE FROM stage.entries WHERE (raceId, driverId, constructorId) IN (
         SELECT raceId, driverId, constructorId FROM stage.results)"""
 
-# The kinds of races whose records only count until another source has them.
+# The parts that only count until another source has them.
 PROVISIONAL = """
     SELECT raceId, kind FROM origins JOIN sources USING (sourceId)
     WHERE isProvisional AND kind NOT IN ('races', 'sessions')"""
@@ -154,7 +155,7 @@ class ExistingDatabase:
         return min([int(latest), *self.unfinished(), *missing])
 
     def races_to_fetch(self, season: int) -> int:
-        """How many races of a season are fetched with their details, at most."""
+        """The maximum number of races of a season that are fetched with their details."""
         races, run = self.db.execute(
             """SELECT count(*), count(raceId IN (SELECT raceId FROM results) OR NULL)
                FROM races WHERE year = ?""",
@@ -217,7 +218,7 @@ class ExistingDatabase:
         return dict(found.fetchall())
 
     def provisional(self, kinds: Collection[str]) -> set[int]:
-        """The races of which records of one of these kinds are provisional."""
+        """The races that have provisional records of one of these kinds."""
         return {race for race, kind in self.db.execute(PROVISIONAL) if kind in kinds}
 
     def statuses(self) -> set[Value]:
@@ -246,14 +247,14 @@ def difference(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> 
 
 
 def checksum_at_end(path: Path) -> str:
-    """The checksum of a database, which its file ends with."""
+    """The checksum at the end of a database file."""
     with path.open("rb") as file:
         file.seek(-database.CHECKSUM_BYTES, os.SEEK_END)
         return file.read().hex()
 
 
 def correct_future_times(db: sqlite3.Connection) -> None:
-    """Corrects times in the future, from a clock that was ahead: else no dump would be newer.
+    """Corrects times in the future, from a clock that was ahead: otherwise no dump would be newer.
 
     Records that were fetched at such a time count as fetched on the day of the race.
     """

@@ -62,7 +62,7 @@ def export_zip(db: sqlite3.Connection, new: Path, progress: Progress) -> list[st
         with zipfile.ZipFile(file, "w") as archive:
 
             def add(name: str, parts: Iterable[str]) -> None:
-                info = zipfile.ZipInfo(name)  # of 1 January 1980
+                info = zipfile.ZipInfo(name)  # dated 1 January 1980
                 info.compress_type, info.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
                 with archive.open(info, "w") as member:
                     for part in parts:

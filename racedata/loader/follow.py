@@ -51,8 +51,8 @@ class FollowedSource:
     refresh: Callable[[], str]
     due: datetime = LONG_AGO  # the next check
     refreshed: datetime = LONG_AGO
-    failures: int = 0  # in a row
-    is_refused: bool = False  # at the last check
+    failures: int = 0  # consecutive
+    is_refused: bool = False  # whether the last check was refused
 
 
 class CheckLoop:

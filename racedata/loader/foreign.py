@@ -1,7 +1,7 @@
 """Checks a database that somebody else has built, before it replaces ours.
 
-What a load would refuse is refused here too, and everything in the file that could act: a trigger,
-a view or an index of its own. https://www.sqlite.org/security.html says how to open such a file.
+It refuses what a load would refuse, and everything in the file that could act: a trigger, a view
+or an index of its own. https://www.sqlite.org/security.html says how to open such a file.
 """
 
 import re
@@ -56,7 +56,7 @@ class Refused(LoadError):
 
 
 def check_foreign(path: Path, place: str) -> None:
-    """Raises Refused, which names the place that the file is from, unless all of it is as
+    """Raises Refused, which names the place that the file is from, unless the whole file is as
     racedata builds it.
     """
     try:
@@ -112,7 +112,7 @@ def tokens(sql: str) -> list[str]:
 
 def faults_of_rows(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterator[str]:
     """Yields rows and values that no load stores."""
-    # Of SQLite's pages, and of every NOT NULL, UNIQUE and type.
+    # Checks SQLite's pages, and every NOT NULL, UNIQUE and type.
     (found,) = db.execute("PRAGMA integrity_check(1)").fetchone()
     if found != "ok":
         yield " ".join(found.split())

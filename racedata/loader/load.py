@@ -115,7 +115,7 @@ def recorded_sources(existing: ExistingDatabase | None) -> list[str]:
     """The sources that a database was built from; the sample if it is missing."""
     if not existing:
         return [SAMPLE]
-    if existing.is_sample:  # which may be in another folder now
+    if existing.is_sample:  # the sample may be in another folder now
         return [SAMPLE, *existing.loaded_sources[1:]]
     return existing.loaded_sources
 
@@ -174,7 +174,8 @@ def provide(database: str) -> None:
             else:
                 with source_at(SAMPLE).opened(progress) as fill:
                     build(new, fill, [], CORRECTIONS, True, progress)
-            if replaced_file(database) == before:  # else a load has ended, whose data is better
+            # If the file has changed, a load has ended, and its data is better.
+            if replaced_file(database) == before:
                 os.replace(new, path)
         return []
 

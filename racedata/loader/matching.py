@@ -1,7 +1,7 @@
 """Matches the races, drivers and constructors of two databases that are merged or compared.
 
 Drivers and the like are matched by reference, races by circuit and date, and never by an id or a
-round. What is done with the matches does not belong here.
+round. What follows from a match does not belong here.
 """
 
 import re
@@ -78,7 +78,7 @@ def calendar(db: sqlite3.Connection, schema: str, year: int) -> list[CalendarRac
 def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
     """The ids in `stage` of the races of a season, by their ids in `addition`.
 
-    A race that matches several, or of which several match one, is left out.
+    A race with several matches on either side is left out.
     """
     pairs = db.execute(SAME_RACES, (year,)).fetchall()
     new, old = ([pair[side] for pair in pairs] for side in (0, 1))

@@ -16,7 +16,8 @@ from racedata.loader.existing import checksum_at_end
 from racedata.loader.replacement import copy_attributes, locked
 from racedata.loader.values import fetch_time, utc_now
 
-KEPT = ("refreshedAt", "followedSince")  # when a refresh notes other facts about a source
+# facts about a source that stay when a refresh notes others
+KEPT = ("refreshedAt", "followedSince")
 
 
 def facts_noted(database: Path, name: str) -> Mapping[str, Any] | None:
@@ -64,7 +65,7 @@ def note_copied(database: Path, name: str, etag: str) -> None:
 
 
 def copied_from(database: Path) -> list[str]:
-    """The address of the database that this one is a copy of; none if it is not, or no longer."""
+    """The address of the database that this one is a copy of; empty if it is not, or no longer."""
     with suppress(OSError):  # there may be no database
         checksum = checksum_at_end(database)
         noted = read_refreshes(database).items()
@@ -83,7 +84,7 @@ def note_asked(database: Path, name: str) -> None:
 def note_followed(database: Path, names: Collection[str]) -> bool:
     """Notes for monitors which sources are followed, and since when.
 
-    Returns whether it could: the database exists, and no other program has the lock.
+    Returns false if the database is missing or another program has the lock.
     """
     now = utc_now()
     with suppress(OSError, LoadError), locked(Path(os.path.realpath(database)).parent, wait=False):

@@ -1,6 +1,6 @@
 """Processes of one program: each is restarted if it ends, and all end with the program.
 
-What they do does not belong here.
+The work of the processes does not belong here.
 """
 
 import math
@@ -63,7 +63,7 @@ class Child:
     work: Callable[[Sleep], object]
     pid: int = 0  # 0 if it does not run
     start: float = 0.0  # when it was started, or is due
-    failures: int = 0  # in a row
+    failures: int = 0  # consecutive
 
 
 class Children:

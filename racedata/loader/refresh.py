@@ -1,9 +1,9 @@
 """Brings the database up to date from its sources: `racedata refresh`.
 
-It updates every season from the first unfinished one to the latest. A new database,
-built from the old one's own tables and what a source brings, replaces the old one. If nothing has
-changed, the old one stays. The order of the sources is decided here, what to ask each one for in
-sources/, and which record wins in rules.py.
+It updates every season from the first unfinished one to the latest. A new database, built from the
+old one's own tables and the source's records, replaces the old one. If nothing has changed, the old
+one stays. This module decides the order of the sources; sources/ decides what to ask each one for,
+and rules.py which record wins.
 """
 
 import argparse
@@ -76,7 +76,7 @@ class Refresh:
         self.sources = [source_at(address, new_pace()) for address in addresses]
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.waits = progress, say, waits
-        self.order = [source.name for source in self.sources]  # now: a folder may vanish
+        self.order = [source.name for source in self.sources]  # at the start: a folder may vanish
         # the first season to bring; `run` sets it before any source has changed the database
         self.first = LAST_SEASON
         # Races that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and since
@@ -220,7 +220,7 @@ class Refresh:
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
         """Whether the source has lacked all these races for so long that they are cancelled.
 
-        Else, it notes since when the source lacks them.
+        Otherwise, notes since when the source lacks them.
         """
         now = timestamp(self.now())
         since = {f"{year} {race}": self.lacked_before.get(f"{year} {race}", now) for race in races}
@@ -342,7 +342,8 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
             say=lambda line: faults.append(say(line)),
         )
         refresh.run()
-        if fault := "".join(faults):  # of stdout: after the first, nothing more is written
+        # `say` returns errors of stdout. After the first, it writes nothing more.
+        if fault := "".join(faults):
             raise LoadError(fault)
         return []
 

@@ -1,6 +1,6 @@
 """Replaces the database: at the very end, with a whole new file, or not at all.
 
-The lock of its folder belongs here. What the new file has does not.
+The lock of its folder belongs here. The content of the new file does not.
 """
 
 import fcntl
@@ -32,7 +32,7 @@ def replacement(path: str, wait: bool = False) -> Iterator[Path]:
     with locked(old.parent, wait) as folder:
         new = old.with_name(f".{old.name}.loading")
         new.unlink(missing_ok=True)  # left by a loader that was killed
-        remove_left(f".{old.name}.", old.name, old.parent)  # by a conversion in load.py
+        remove_left(f".{old.name}.", old.name, old.parent)  # by `provide` in load.py
         try:
             new.touch()  # its error names the missing permission; SQLite's does not
             yield new

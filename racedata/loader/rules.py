@@ -12,9 +12,9 @@ from typing import NamedTuple
 class Part(NamedTuple):
     """A kind of records of a race: where it is from."""
 
-    source: str  # its name
-    is_fetched: bool  # whether a refresh fetched it; else a load read it
-    # the day of the refresh; for a load, of the source's latest race with results
+    source: str  # the name of the source
+    is_fetched: bool  # whether a refresh fetched it; otherwise a load read it
+    # the day of the refresh; for a load, the day of the source's latest race with results
     as_of: str
     is_provisional: bool = False  # whether it only counts until another source has it
 

@@ -1,6 +1,6 @@
 """When to check a source again, and what to ask it: rules without a clock or requests.
 
-Reading the calendar from a database belongs here too. What a check does is in follow.py.
+Reading the calendar from a database belongs here too. follow.py does the checks.
 """
 
 import sqlite3
@@ -11,15 +11,15 @@ from typing import NamedTuple
 from racedata.kinds import KINDS, RACE, SESSIONS
 from racedata.loader.tables import RECORDS
 
-# after the start of a session. The times below count from the first check.
+# How long after the start of a session the first check is. The times below count from it.
 FIRST_CHECK = timedelta(minutes=90)
-# while records are missing; then hourly
+# How often to check while records are missing, and for how long. Then hourly.
 OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)
-# while they are still missing; then daily
+# How long to check hourly while they are still missing. Then daily.
 HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)
 DAY = timedelta(days=1)
 FIRST_RETRY = timedelta(minutes=5)
-# after a refusal that is no failure
+# How long to wait after a refusal that is no failure.
 LATER = timedelta(minutes=15)
 MINUTES = {session.name: timedelta(minutes=session.minutes) for session in SESSIONS}
 
@@ -79,7 +79,7 @@ def soon_after(expected: Sequence[Expected], wait: timedelta) -> list[Expected]:
 
 
 def as_stored(expected: Sequence[Expected], is_provisional: bool) -> list[Expected]:
-    """The same records, with `is_stored` as it counts for a source, which may be provisional.
+    """The same records, with `is_stored` from the view of one source.
 
     Provisional records do not count for other sources. A provisional source is not asked for
     records of another source.

@@ -47,7 +47,7 @@ class Origin(NamedTuple):
 class Stage:
     """The tables of a source, in a temporary database `stage`, on disk if they are large.
 
-    They have the names and columns of schema.sql, without those that are computed. Tables with an
+    They have the names and columns of schema.sql, without the computed columns. Tables with an
     `id` in tables.py also have the dump's id of a row (`resultId`, …), which orders rows that are
     otherwise equal.
     """
@@ -58,8 +58,8 @@ class Stage:
         `path` is a file for the stage.
         """
         self.db, self.progress = db, progress
-        # where the rows are from, for errors; empty for an existing database, whose dates were
-        # checked when it was built
+        # the source of the rows, for errors; empty for an existing database: its dates were checked
+        # when it was built
         self.place = ""
         # how many rows were inserted, by table; without tables that the dump lacks
         self.rows: dict[str, int] = {}
@@ -76,7 +76,7 @@ class Stage:
                     f"""CREATE TABLE stage.{table.name} ({columns}, PRIMARY KEY ({key}))
                         WITHOUT ROWID"""
                 )
-                if table.id:  # also for corrections, which name a row by its key
+                if table.id:  # corrections too name a row by its key
                     unique = ", ".join(table.unique)
                     db.execute(
                         f"CREATE UNIQUE INDEX stage.{table.name}_key ON {table.name} ({unique})"
@@ -126,7 +126,7 @@ class Stage:
         if self.place and (found := self.db.execute(RACES_GIVEN_TWICE).fetchone()):
             year, first, last, what = found
             races = f"{year}/{first} and {year}/{last}"
-            raise LoadError(f"{self.place}: {races} have the same {what}; expected no two")
+            raise LoadError(f"{self.place}: {races} have the same {what}; expected different ones")
 
     def insert(self, table: str, names: Sequence[str], columns: Sequence[Sequence[Value]]) -> None:
         """Inserts rows, given as columns of values. Columns that `names` omits are unknown.

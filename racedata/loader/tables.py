@@ -31,8 +31,8 @@ from racedata.loader.values import (
     year,
 )
 
-# Columns of the database that no dump has, and the SQL that computes them; see build.py. `record`
-# is one more.
+# Columns of the database that no dump has, and the SQL that computes them; see build.py. No dump
+# has `record` either.
 COMPUTED = {
     "final": "round = (SELECT max(round) FROM races WHERE races.year = race.year)",
     "constructors": """
@@ -64,10 +64,10 @@ class Column(NamedTuple):
 class ApiEndpoint(NamedTuple):
     """An endpoint of an API in the format that the service answers in."""
 
-    name: str  # as in addresses
+    name: str  # in addresses
     # the key of its table in MRData, and the keys of the lists inside, down to the rows
     lists: tuple[str, ...]
-    of_season: bool = True  # whether it is fetched for a season; else for each race
+    of_season: bool = True  # whether it is fetched for a season; otherwise for each race
     optional: bool = False  # whether an API may lack it
 
 
@@ -79,12 +79,13 @@ class Table(NamedTuple):
     key: tuple[str, ...] = ()
     parse: Mapping[str, Parser] = {}  # columns that are not just whole numbers or plain text
     parse_api: Mapping[str, Parser] = {}  # columns that an API writes in another way
-    usually_known: tuple[str, ...] = ()  # columns: the report counts the rows in which they are not
+    usually_known: tuple[str, ...] = ()  # columns whose unknown values the report counts
     required: bool = False  # a database without rows of it would be of no use
     id: str = ""  # the dump's id of a row, if `record` replaces it in the database
-    # of `record`: SQL with the columns of the row and, if not per race, the race's year and round
+    # the order of `record`: SQL with the columns of the row and, if not per race, the race's year
+    # and round
     order: str = ""
-    paths: Mapping[str, str] = {}  # where an object of an API has the value of a column
+    paths: Mapping[str, str] = {}  # by column, the path of its value in an object of an API
 
     @property
     def is_numbered(self) -> bool:
@@ -234,7 +235,7 @@ TABLES = (
         order="year, round, positionOrder, resultId",
         paths={**RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
     ),
-    Table("entries", key=("raceId", "driverId")),  # staged are only those without a result
+    Table("entries", key=("raceId", "driverId")),  # the stage has only those without a result
     Table(
         "sessions",
         key=("raceId", "session"),
@@ -338,7 +339,7 @@ TABLES = (
     ),
 )
 BY_NAME = {table.name: table for table in TABLES}
-# The tables with records of races: one per kind that is not only columns of another table.
+# The tables with records of races: one per kind, except kinds that are columns of another table.
 RECORDS = tuple(kind.name for kind in KINDS.values() if not kind.table)
 FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime", "fastestLapSpeed")  # columns of results
 ENDPOINTS = {

@@ -34,7 +34,7 @@ def create_ids(db: sqlite3.Connection) -> None:
                 raceId, driverId, car, place, {", ".join(FASTEST_LAP)},
                 PRIMARY KEY (raceId, driverId))"""
     )
-    # Cars that have another constructor in the results of the stage, which stay.
+    # Cars that have another constructor in the stage's results, if these stay.
     db.execute("CREATE TABLE ids.cars (race, driver, added, id, PRIMARY KEY (race, driver, added))")
 
 
@@ -44,9 +44,7 @@ def next_id(db: sqlite3.Connection, table: str, id: str) -> int:
 
 
 def ids_in_parts(name: str) -> str:
-    """SQL for the ids of the drivers, for example, whom the records and entries that are copied
-    name.
-    """
+    """SQL for the ids in a list, such as drivers, that the copied records and entries name."""
     id = BY_NAME[name].names[0]
     rows = [(kind, f"addition.{kind}") for kind in RECORDS if id in BY_NAME[kind].names]
     if id in BY_NAME["entries"].names:
@@ -60,13 +58,13 @@ def ids_in_parts(name: str) -> str:
 
 
 def add_to_list(db: sqlite3.Connection, name: str, needed: str, updates: bool) -> None:
-    """Finds the drivers, for example, in the stage, and adds those that are missing.
+    """Finds the rows of a list, such as drivers, in the stage, and adds the missing ones.
 
     `needed` is the SQL of their ids in the addition. `updates` says whether its facts replace those
     of the stage.
     """
     table = BY_NAME[name]
-    id, *names = table.names  # the second is the reference or text, which stays
+    id, *names = table.names  # the first of `names` is the reference or text, which stays
     rows = db.execute(
         f"""SELECT {", ".join(table.names)} FROM addition.{name}
             WHERE {id} IN ({needed}) AND {id} NOT IN (SELECT added FROM ids.{name})
@@ -168,7 +166,7 @@ def in_the_stage(table: Table, kind: str) -> tuple[dict[str, str], list[str]]:
 
 
 def note_cars(db: sqlite3.Connection) -> None:
-    """Notes the cars for which results of the stage, which stay, name another constructor.
+    """Notes the cars that have another constructor in results of the stage that stay.
 
     That constructor then counts in the other sessions of the race too. Sources differ in the names
     of cars, and in facts.

@@ -88,7 +88,7 @@ PLAIN_TEXT = rf"{NO_SPACE}([^\x00-\x1f\x7f\ud800-\udfff]{{0,998}}{NO_SPACE})?"
 whole_number = Parser("a whole number such as 25", DIGITS, int, repeats=True)
 from_one = Parser("a whole number from 1", f"(?!0+$){DIGITS}", int, repeats=True)
 round_number = Parser("a whole number from 1 to 99", "0{0,9}[1-9][0-9]?", int, repeats=True)
-row_id = Parser("a whole number such as 25", DIGITS, int)  # of a long file, each once
+row_id = Parser("a whole number such as 25", DIGITS, int)  # in long files, each appears once
 # Formula One began in 1950
 year = Parser("a year from 1950 to 2999", "19[5-9][0-9]|2[0-9]{3}", int, repeats=True)
 number = Parser("a number such as 25 or 8.14", NUMBER)
@@ -97,7 +97,7 @@ day = Parser("a date such as 2023-07-02", "[0-9]{4}-[0-9]{2}-[0-9]{2}", existing
 time_of_day = Parser("a time of day such as 13:00:00", TIME_OF_DAY)
 lap_time = Parser("a time such as 1:07.012", LAP_TIME)
 plain_text = Parser("text of at most 1,000 characters, without control characters", PLAIN_TEXT)
-# What an address can name; see racedata/service/addresses.py.
+# Values that an address can name; see racedata/service/addresses.py.
 reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 
 # In dumps of a database.

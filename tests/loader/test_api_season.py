@@ -248,9 +248,14 @@ def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_pat
             1,
             b'"Austrian Grand Prix"',
             b'"British Grand Prix"',
-            "two races have the same raceName; expected no two",
+            "two races have the same raceName; expected different ones",
         ),
-        (1, b'"round":"9"', b'"round":"10"', "two races have the same round; expected no two"),
+        (
+            1,
+            b'"round":"9"',
+            b'"round":"10"',
+            "two races have the same round; expected different ones",
+        ),
         (
             1,
             b'"round":"9"',

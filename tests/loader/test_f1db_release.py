@@ -57,7 +57,7 @@ HOSTILE = {
     "column year, round: '2025, 20' appears twice": LAS_VEGAS.replace(",22,", ",20,"),
     "column id: '1145' appears twice": LAS_VEGAS.replace("1147", "1145"),
     "column id: '1147' appears twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
-    "2025/22 and 2025/23 have the same name; expected no two": f"{LAS_VEGAS}{EMPTY}\n"
+    "2025/22 and 2025/23 have the same name; expected different ones": f"{LAS_VEGAS}{EMPTY}\n"
     + LAS_VEGAS.replace("1147,2025,22", "1148,2025,23"),
     "2025/20 and 2025/22 have the same circuit and date; expected": LAS_VEGAS.replace(
         '"2025-11-23","04:00","las-vegas","las-vegas"', '"2025-10-26",,"las-vegas","mexico-city"'

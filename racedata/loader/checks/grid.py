@@ -2,7 +2,7 @@
 
 from racedata.loader.checks.check import Check
 
-# The last of adjacent empty places.
+# The last empty place of each gap.
 EMPTY_PLACES = """
     SELECT raceId, session, group_concat(grid - 1, ', ') AS places FROM (
         SELECT *, lag(grid, 1, 0) OVER (PARTITION BY raceId, session ORDER BY grid) AS previous
@@ -32,8 +32,8 @@ CHECKS = (
         "Each has the place of the other in the qualifying: the dump has exchanged their rows.",
         """named JOIN qualifying USING (raceId, driverId)
             WHERE session = 'race' AND place IS NULL AND grid > 0""",
-        # From a driver to the one whose place in the qualifying this driver has on the grid, until
-        # that is the first one again.
+        # Each step goes from a driver to the one who qualified for that place on the grid, until
+        # it is the first driver again.
         """
         WITH RECURSIVE moved AS (
             SELECT raceId, race, year, round, driver, named.laps, grid, position FROM named

@@ -7,8 +7,8 @@ BOTH = """
     UNION ALL
     SELECT 'sprint qualifying', raceId, driverId, position, q1, q2, q3 FROM sprint_qualifying"""
 
-# Each of the two parts after which drivers go on to the next: since 2006. `places` is how many
-# go on, at most, in that season.
+# Q1 and Q2, since 2006: the parts after which drivers go on to the next. `places` is the maximum
+# number of drivers who go on in that season.
 PARTS = f"""
 CREATE TEMP TABLE part AS
     SELECT *, milliseconds(time) AS duration,

@@ -8,7 +8,7 @@ import sqlite3
 
 from racedata.loader.checks.check import Check
 
-TO_THE_LAST = 99  # round
+TO_THE_LAST = 99  # the number of a round that no season reaches
 
 # Seasons (first, last), rounds of them (first, last), and how many results of those rounds count.
 # Drivers until 1990, and constructors until 1978. Since then, all results count.
@@ -49,7 +49,7 @@ BEST_RESULTS = (
     (1980, 1980, 8, TO_THE_LAST, 5),
     (1981, 1990, 1, TO_THE_LAST, 11),
 )
-# Of a constructor, only the best car in a race counted until then.
+# Until this season, only a constructor's best car in a race counted.
 LAST_SEASON_OF_THE_BEST_CAR = 1978
 # Seasons (first, last) in which a constructor's points for a place were not the driver's: the
 # driver's point for the fastest lap did not count, and in 1961 only drivers had 9 for a win.
@@ -130,7 +130,7 @@ WINS = """
     WHERE wins <> won ORDER BY year, round, {of}
 """
 
-# Places of those who are in the standings with more and with fewer points.
+# Pairs of neighbours in the standings in which the one behind has more points.
 PLACES = """
     SELECT race, {of}, position, points, next AS "next {of}", next_points AS points FROM (
         SELECT *, lead({of}) OVER places AS next, lead(points) OVER places AS next_points

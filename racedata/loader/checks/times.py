@@ -11,7 +11,7 @@ LAP_SUMS = f"""
         named.milliseconds - total AS difference
     FROM {COMPLETELY_TIMED}"""
 
-# Race times, with the one that the laps would take at the pace of the fastest lap of the race.
+# Race times, and the time of the same laps at the pace of the race's fastest lap.
 PACES = """named
     JOIN (SELECT raceId, min(duration) AS best FROM fastest GROUP BY raceId) USING (raceId)
     WHERE session = 'race' AND milliseconds NOT NULL AND laps > 0"""
@@ -168,8 +168,8 @@ CHECKS = (
     ),
     Check(
         "The winner took more than one and a half times as long as at the pace of the fastest lap.",
-        "In milliseconds. History, most likely: the race was interrupted, or it rained. Else the "
-        "time has a wrong hour, or the laps are wrong.",
+        "In milliseconds. History, most likely: the race was interrupted, or it rained. "
+        "Otherwise the time has a wrong hour, or the laps are wrong.",
         f"{PACES} AND place = 1",
         f"""
         SELECT race, driver, laps, milliseconds AS "race time", laps * best AS "at that pace"

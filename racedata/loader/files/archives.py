@@ -18,14 +18,14 @@ from racedata.loader.files.download import HTTP, download, without_query
 
 # Limits of memory, far above what any dump needs.
 UNPACKED_BYTES = 2_000_000_000
-DIRECTORY_BYTES = 1_000_000  # of a zip
+DIRECTORY_BYTES = 1_000_000  # maximum size of a zip's list of files
 
 
 class Dump(NamedTuple):
     """An opened dump."""
 
     address: str  # folder, zip or URL, as given to the loader
-    folder: AnyPath  # of the CSV files; a zipfile.Path is used like a pathlib.Path
+    folder: AnyPath  # has the CSV files; a zipfile.Path is used like a pathlib.Path
     zip_checksum: str | None  # SHA-256, in hexadecimal; None if it is a folder
 
     def checksum(self, files: Iterable[AnyPath]) -> str:

@@ -1,6 +1,6 @@
 """Reads a CSV file row by row, and checks each field. Errors name file, line and column.
 
-What the fields mean does not belong here; how a text becomes a value is in values.py.
+values.py turns a text into a value. The meaning of the fields does not belong here.
 """
 
 import codecs
@@ -28,13 +28,13 @@ AnyPath = Path | zipfile.Path
 Insert = Callable[[list[Sequence[Value]]], object]  # gets rows, column by column
 
 MISSING = frozenset(["", r"\N"])  # fields without a value
-BATCH = 400  # rows that are read together, column by column: much faster than row by row
+BATCH = 400  # rows read together, column by column: much faster than row by row
 
 # Limits of memory, far above what any dump needs.
 LINE_BYTES = 1_000_000
 BATCH_BYTES = 5_000_000
 COLUMNS = 1_000
-BLANK_LINES = 1_000  # in a row
+BLANK_LINES = 1_000  # maximum in a row
 
 
 class TooMuch(Exception):
@@ -133,7 +133,7 @@ class Field(NamedTuple):
 
 
 class CsvFile:
-    """A CSV file of which some columns are read. `rows_read` counts its rows, without the header
+    """A CSV file, and the columns to read. `rows_read` counts its rows, without the header
     and blank lines.
     """
 

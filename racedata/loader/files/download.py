@@ -41,8 +41,9 @@ def is_address(url: str) -> bool:
 
 
 def check_address(url: str, name: str) -> None:
-    """Raises LoadError, in which no password appears, if `url` is no such address. `name` says what
-    it is used for.
+    """Raises LoadError, without any password, if `url` is not such an address.
+
+    `name` says what it is used for.
     """
     if CREDENTIALS.match(url):
         raise LoadError(f"{name} has a user or password in it; expected one without")
@@ -52,7 +53,7 @@ def check_address(url: str, name: str) -> None:
 
 
 def without_query(url: str) -> str:
-    """An address for an error, without what may contain a key."""
+    """An address for an error, without the parts that may contain a key."""
     return url.partition("?")[0]
 
 
@@ -161,6 +162,6 @@ def download(
             error.close()
         if getattr(error, "errno", None) == errno.ENOSPC:
             raise no_space_for_temporary_files() from None
-        # of a redirect loop: several lines
+        # a redirect loop gives several lines
         reason = " ".join(str(getattr(error, "reason", error)).split()) or status
         raise NotDownloaded(f"{place}: {reason}; expected {expected}") from None

@@ -49,7 +49,7 @@ SOURCE_TYPES: tuple[type[Source], ...] = (
     DumpSource,
 )
 
-NAMES = (*PUBLISHED, OPENF1)  # of sources, which no file can have as its address
+NAMES = (*PUBLISHED, OPENF1)  # no file has one as its address, which is a path
 
 # The default sources of a refresh, the preferred one first; and the help text of `--from`.
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)
@@ -82,8 +82,9 @@ def source_at(address: str, pace: Pace | None = None) -> Source:
 
 
 def whole_database(addresses: Sequence[str]) -> Source | None:
-    """The database that replaces ours, if one of these addresses is that of one. Raises LoadError
-    if there are others.
+    """The whole database at one of these addresses; None if all are other sources.
+
+    Raises LoadError if there are further addresses.
     """
     sources = [source for source in map(source_at, addresses) if source.is_whole]
     if sources and len(addresses) > 1:

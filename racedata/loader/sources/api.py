@@ -1,5 +1,5 @@
-"""An API in Ergast's format as a source, such as Jolpica-F1 or racedata itself: which seasons are
-asked for.
+"""An API in Ergast's format as a source, such as Jolpica-F1 or racedata itself: which seasons to
+ask for.
 """
 
 import math
@@ -36,8 +36,8 @@ DETAILS = {
 class ApiSource(Source):
     """An API. Each season is stored before the next is fetched."""
 
-    # Not those that APIs need not have: from one that has them, they are fetched with the results
-    # of the race.
+    # Without the kinds that an API may lack: if it has them, they are fetched with the results of
+    # the race.
     kinds = tuple(kind for kind in RECORDS if KINDS[kind].is_in_every_api)
     publishes_after_race = False
     is_fresher_than_loads = True

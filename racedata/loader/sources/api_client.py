@@ -1,7 +1,8 @@
 """A client of an API in Ergast's format, such as Jolpica-F1 or racedata itself. It obeys the limits
 of the API.
 
-Requests, their pace, pages and the check of each page belong here. What the records mean does not.
+Requests, their pace, pages and the check of each page belong here. The meaning of the records does
+not.
 """
 
 import json
@@ -33,7 +34,7 @@ TOTAL_BYTES = 20_000_000
 MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
-# What identifies a record, in it or in the objects around it.
+# The fields that identify a record, in it or in the objects around it.
 KEYS = (
     "season",
     "round",
@@ -69,7 +70,7 @@ class WrongStatus(LoadError):
 
 
 class NotServed(WrongStatus):
-    """An address for which the answer is 404."""
+    """The answer to an address is 404."""
 
 
 class Client:
@@ -208,8 +209,8 @@ class PacedRedirects(Redirects):
 
 
 def record_key(record: Record) -> str:
-    """What no two records share, and no correction between two requests changes. A driver may have
-    had two cars.
+    """The values that identify a record, and that no correction between two requests changes. A
+    driver may have had two cars.
     """
     return json.dumps([[found.get(name) for name in KEYS] for found in record])
 

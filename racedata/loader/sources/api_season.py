@@ -1,7 +1,7 @@
 """Fetches a season from an API in Ergast's format: its calendar, its lists, and the details of
 races with news.
 
-What to fetch is decided here, by what the database has; and how what was fetched becomes a Stage.
+It decides what to fetch, by what the database has, and puts what was fetched into a Stage.
 """
 
 import hashlib
@@ -24,9 +24,9 @@ from racedata.loader.stage import Origin, Stage
 from racedata.loader.tables import BY_NAME, RACE_TABLES
 from racedata.loader.values import Value, plain_text, timestamp
 
-LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # of the data, by host
+LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
 LATE = 3  # how many of the latest races may still get laps
-SHOWN = 80  # characters of a wrong value in an error
+SHOWN = 80  # maximum characters of a wrong value in an error
 
 
 @dataclass(eq=False)
@@ -47,7 +47,7 @@ class FetchedRace:
 
 
 class SeasonFetch:
-    """Fetches a season: with `all_details` of each race, else only of new and changed races."""
+    """Fetches a season. Details of races are fetched for all, or only for new and changed ones."""
 
     def __init__(
         self,
@@ -70,7 +70,7 @@ class SeasonFetch:
         ]
         ids = match_calendars(fetched, calendar(old.db, "main", self.year))
         self.races = [FetchedRace(race, ids.get(int(race["round"]))) for race in races]
-        # What another source has filled in, and what only counts until this one has it.
+        # Records that another source has filled in, or that only count until this one has them.
         self.provisional = old.provisional([kind for kind in KINDS if KINDS[kind].is_in_every_api])
         self.filled_in = {*old.without_laps(also_from_apis=False), *self.provisional}
         self.by_name = {race.name: race for race in self.races}
@@ -299,7 +299,7 @@ def fetch_calendar(api: Api, year: int) -> list[Json]:
             )
     for key in ("raceName", "round"):
         if len({race[key] for race in races}) < len(races):
-            raise LoadError(f"{place}: two races have the same {key}; expected no two")
+            raise LoadError(f"{place}: two races have the same {key}; expected different ones")
     return sorted(races, key=lambda race: int(race["round"]))
 
 

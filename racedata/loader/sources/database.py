@@ -50,7 +50,7 @@ class DatabaseSource(Source):
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address, pace)
-        self.etag = ""  # of the latest answer
+        self.etag = ""  # the entity tag of the latest answer
         self.refused = "", ""  # the entity tag of a database that cannot be used, and why
         self.not_before = pace.clock()  # as Retry-After said
 
@@ -126,7 +126,7 @@ class DatabaseSource(Source):
                 shutil.copyfileobj(source, file)
 
     def etags(self, history: History) -> list[str]:
-        """The entity tags of what is not to be sent: our database, and one that cannot be used.
+        """The entity tags of databases that are not to be sent: ours, and one that cannot be used.
 
         racedata's own is the checksum. Another server may have its own for the same file.
         """
@@ -170,7 +170,7 @@ def entity_tag(headers: HTTPMessage) -> str:
 
 
 class Conditional(urllib.request.BaseHandler):
-    """Asks only for what has none of some entity tags, and reads what a server says about that."""
+    """Sends the entity tags that are known, and reads the entity tag of the answer."""
 
     def __init__(self, source: DatabaseSource, etags: Sequence[str]) -> None:
         self.source, self.etags = source, etags

@@ -24,7 +24,7 @@ class Layout(NamedTuple):
 
     recognised_by: str  # a file that only this layout has
     read: Callable[[Dump, Stage], Origin]  # fills the Stage
-    name: str = ""  # of the source of every dump in this layout; empty if there are several
+    name: str = ""  # the source of every dump in this layout; empty if there are several
 
 
 LAYOUTS = (
@@ -34,7 +34,7 @@ LAYOUTS = (
 )
 RECOGNISED_BY = [layout.recognised_by for layout in LAYOUTS]
 
-# Sources that a name is enough for, and where they are published. `jolpica` is found in an index.
+# The sources that have a name, and where they are published. `jolpica` is found in an index.
 PUBLISHED = {
     "tracinginsights": f"{ergast.TRACINGINSIGHTS}releases/latest/download/data.zip",
     "f1db": "https://github.com/f1db/f1db/releases/latest/download/f1db-csv.zip",
@@ -45,7 +45,7 @@ PUBLISHED = {
 class DumpSource(Source):
     """A dump at an address. Only reading it tells what it has, so it is asked once a day."""
 
-    # a dump that is refreshed from has no laps
+    # a dump that serves a refresh has no laps
     kinds = tuple(kind for kind in RECORDS if kind != "lap_times")
 
     @classmethod
@@ -113,11 +113,13 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
         origin = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
     except LoadError as error:
         raise LoadError(f"{dump.address}: {error}") from None
-    # of rows that several files make: `UNIQUE constraint failed: qualifying.…`
+    # for rows that several files make: `UNIQUE constraint failed: qualifying.…`
     except sqlite3.IntegrityError as error:
         what, _, columns = str(error).partition(" constraint failed: ")
         fault = (
-            f"two rows have the same {columns}; expected no two" if what == "UNIQUE" else str(error)
+            f"two rows have the same {columns}; expected different ones"
+            if what == "UNIQUE"
+            else str(error)
         )
         raise LoadError(f"{dump.address}: {fault}") from None
     stage.place = dump.address

@@ -1,6 +1,6 @@
 """Writes a database as a dump in the layout of the Ergast database image: `racedata export`.
 
-What the columns of its files are in the database is here. ergast.py reads them back.
+It maps the tables of the database to files and columns. ergast.py reads them back.
 """
 
 import sqlite3
@@ -12,7 +12,7 @@ from racedata.loader.files.csvfile import BATCH
 from racedata.loader.files.download import HTTP, without_query
 from racedata.loader.sql import add_milliseconds
 
-LAYOUT = "a dump in Ergast's CSV layout"  # what it is, for the help
+LAYOUT = "a dump in Ergast's CSV layout"  # for the help
 TITLE = "Formula One data in the CSV layout of Ergast, exported by racedata"
 README = f"""{TITLE}
 
@@ -56,7 +56,7 @@ Each licence applies to the records of its source.
 
 {sources}"""
 
-# Texts of the database that are numbers in Ergast's schema, so without quotes.
+# Columns with texts that are numbers in Ergast's schema, and so need no quotes.
 NUMBERS = ("points", "lat", "lng", "alt")
 # A classification: its rows, and the time of the first of them that has one. With min(record),
 # SQLite takes the time from its row.
@@ -174,8 +174,8 @@ def clock(milliseconds: int | None) -> str | None:
 
 
 def finish_time(own: int | None, first: int | None) -> str | None:
-    """The time of a result: the winner's own, even for a second driver of the same car; else the
-    gap to it.
+    """The time of a result: the winner's own, even for a second driver of the same car;
+    otherwise the gap to it.
     """
     if own is None or first is None:
         return None

@@ -107,7 +107,7 @@ FILES = {
     "races_constructor_standings": f"""{RACE_COLUMNS}, {CONSTRUCTOR_COLUMN}, points TEXT,
         UNIQUE (raceId, constructorId, engineManufacturerId)""",
 }
-# Without a row of each of these, a release would be of no use.
+# Files that need at least one row: without it, a release would be of no use.
 LISTS = (
     "countries",
     "grands_prix",
@@ -152,7 +152,7 @@ SECOND_ROWS = """
         WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId
             AND other.positionText <> 'DSQ')"""
 
-# What Ergast calls them.
+# Ergast's statuses for them.
 ERGASTS_NAMES = {
     "name": {
         "South Korea": "Korea",
@@ -258,7 +258,7 @@ STATUS_TEXTS = f"""
     SELECT {STATUS}, rowid FROM f1db_races_race_results UNION ALL
     SELECT {STATUS}, 1000000 + rowid FROM f1db_races_sprint_race_results"""
 
-# Who did not take part drove no laps; of others without laps it is not known.
+# A driver who did not take part drove no laps. For others without laps, the number is unknown.
 RESULTS = f"""
     INSERT INTO stage.{{table}} (
         resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
@@ -331,8 +331,9 @@ FILL_STANDINGS = (
                         count(*) AS rows
                     FROM f1db_races_{{of}}_standings AS f1db JOIN stage.races USING (raceId)
                     GROUP BY raceId, 2))""",
-    # f1db lists who scored, and since 2000 also who was classified. Ergast lists all with a result
-    # in the season so far. They share a place if they were classified; else they have none.
+    # f1db lists the drivers with points, and since 2000 also those who were classified. Ergast
+    # lists all with a result in the season so far. They share a place if they were classified;
+    # otherwise they have none.
     """INSERT OR IGNORE INTO f1db_{of}_listed
            SELECT raceId, {of}Id, year, round, '0', next,
                CASE WHEN classified <= round THEN next END,
@@ -391,8 +392,7 @@ CONSTRUCTORS = """
 INSERT_CONSTRUCTOR = """
     INSERT INTO stage.constructors (constructorId, constructorRef, name, nationality)
     VALUES (?, ?, ?, ?)"""
-# Circuits, constructors and drivers that were first seen after the seasons that f1db_ids.csv is
-# for.
+# Circuits, constructors and drivers that first appear after the seasons of f1db_ids.csv.
 NEW = """
     SELECT {of}Ref FROM stage.{of}s WHERE {of}Id IN (
         SELECT id FROM ({seen}) JOIN stage.races USING (raceId) GROUP BY id HAVING min(year) > ?)
@@ -441,7 +441,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
     for of, (id, counts) in STANDINGS_OF.items():
         for statement in FILL_STANDINGS:
             filled = db.execute(statement.format(of=of, id=id, counts=counts))
-        stage.rows[f"{of}_standings"] = filled.rowcount  # of the last
+        stage.rows[f"{of}_standings"] = filled.rowcount  # the last statement's
     return Origin(
         name="f1db",
         address=dump.address,

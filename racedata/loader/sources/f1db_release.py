@@ -20,7 +20,7 @@ from racedata.loader.sources.source import History, Task
 FILE = "f1db-csv.zip"
 CHECKSUMS = "checksums_sha256.txt"
 CHECKSUMS_BYTES, CHECKSUMS_SECONDS = 100_000, 30
-# before an unusable release is downloaded again
+# how long to wait before an unusable release is downloaded again
 FIRST_WAIT, LONGEST_WAIT = timedelta(hours=1), timedelta(hours=8)
 
 

@@ -214,8 +214,8 @@ CREATE_VIEWS = (
         JOIN stage.drivers ON driverId = driver_id
         JOIN stage.constructors ON constructorId = team_id
         LEFT JOIN status_name ON status_name.status = sessionentry.status""",
-    # An entry should have only one. Of several, SQLite takes all columns from the one with the
-    # minimum.
+    # An entry should have only one fastest lap. If it has several, SQLite reads all columns from
+    # the one with the minimum.
     """CREATE TEMP VIEW fastest AS
         SELECT session_entry_id, number AS fastest_lap, time AS fastest_time,
             average_speed, is_deleted, min((is_deleted IS 1) || printf('%12s', time))
@@ -308,7 +308,7 @@ FILE_OF = {
     "constructor_standings": "teamchampionship",
 }
 
-# Rows that are left out: what the report says about them, and how many there are.
+# Omitted rows: the report's words for them, and the query that counts them.
 LEFT_OUT = {
     "drivers without a reference, and all records of them": """
         SELECT count(*) FROM driver WHERE reference IS NULL""",

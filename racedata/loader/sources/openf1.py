@@ -1,6 +1,6 @@
 """OpenF1 as a source: the records of a session within the hour, until another source has them.
 
-When and what to ask it is decided here; what its rows mean, in openf1_rows.py.
+It decides when to ask, and what for. openf1_rows.py knows the meaning of the rows.
 """
 
 import hashlib
@@ -42,17 +42,17 @@ LIMITS = ((3, 1), (30, 60))  # requests, and in how many seconds
 
 CLASSIFIED = ("practice", "qualifying", "sprint_qualifying", "sprint_results", "results")
 OF_LAPS = ("lap_times", "fastest_laps")
-# For how long its records are fetched again: OpenF1 repairs laps and stops late.
+# How long its records are fetched again: OpenF1 repairs laps and stops late.
 REPAIRED = {kind: timedelta(days=7) for kind in CLASSIFIED} | {
     kind: timedelta(days=31) for kind in (*OF_LAPS, "pit_stops")
 }
 LONGEST_REPAIR = max(REPAIRED.values())
-AGAIN = timedelta(days=30)  # after that, everything is asked for once in this time
+AGAIN = timedelta(days=30)  # after the repairs, everything is asked for once in this time
 WEEKEND = timedelta(days=4)
-SESSIONS_HOLD = timedelta(hours=12)  # the list of the sessions of a season
+SESSIONS_HOLD = timedelta(hours=12)  # how long a season's list of sessions is used
 
 FIRST = 2023  # the first season that OpenF1 has
-OF_WEEKEND = 8  # requests, at most: see Weekend
+OF_WEEKEND = 8  # maximum requests for a weekend: see Weekend
 
 
 class OpenF1(Source):
@@ -70,9 +70,9 @@ class OpenF1(Source):
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.partition(":")[2].rstrip("/") or OPENF1, pace)
         pace.limits = LIMITS
-        # The sessions by season, and since when.
+        # The sessions by season, and when they were fetched.
         self.meetings: dict[int, tuple[float, list[Json]]] = {}
-        # What was found at the last refresh: digests of results, by meeting; sessions with laps or
+        # The findings of the last refresh: digests of results, by meeting; sessions with laps or
         # stops, by endpoint.
         self.seen: dict[int, str] = {}
         self.found: dict[str, set[int]] = {"laps": set(), "pit": set()}
@@ -174,8 +174,8 @@ class OpenF1(Source):
         return not isinstance(day, str) or day <= f"{self.now() - AGAIN:%Y-%m-%d}"
 
     def races_to_ask(self, history: History, task: Task | None = None) -> list[Race]:
-        """The races of which a kind is wanted that OpenF1 may have: one that is missing, or that
-        only OpenF1 has.
+        """The races with a wanted kind that OpenF1 may have: a missing one, or one that only OpenF1
+        has.
         """
         season = task.season if task else None
         last_asked = asked_before(history)

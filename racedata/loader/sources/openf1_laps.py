@@ -20,9 +20,9 @@ from racedata.loader.sources.openf1_rows import (
 )
 from racedata.loader.values import Value
 
-# Milliseconds that the sum of a driver's laps may exceed the total time: lap 1 is inferred.
+# By how many milliseconds the sum of a driver's laps may exceed the total time: lap 1 is inferred.
 LONGEST_SUM = 1500
-ROUNDING = 50  # milliseconds that the sum may fall short of the time
+ROUNDING = 50  # milliseconds by which the sum may be shorter than the time
 PENALTY = 5000  # milliseconds: penalties are multiples of it
 AFTER_LINE = timedelta(seconds=1)  # a change of places is published when the line has been crossed
 SHORTEST_STOP = 2000  # milliseconds
@@ -91,8 +91,9 @@ def usual_fastest_lap(times: Mapping[int, Mapping[int, int]]) -> int:
 
 
 def first_lap(number: int, inferred: int, others: int, total: int) -> int:
-    """The time of lap 1. OpenF1 infers it, up to a second too long: exact is the total without the
-    other laps, and without penalties, which the total has.
+    """The time of lap 1. OpenF1 infers it, up to a second too long.
+
+    The exact time is the total without the other laps and without penalties.
     """
     excess = others + inferred - total
     penalty = PENALTY * round((LONGEST_SUM / 2 - excess) / PENALTY)

@@ -1,6 +1,6 @@
 """Rows of OpenF1 as rows of a Stage: which driver and constructor they mean, and what can be known.
 
-What cannot be known beyond doubt is left out. Requests do not belong here.
+Doubtful values are left out. Requests do not belong here.
 """
 
 import re
@@ -66,8 +66,8 @@ POINTS = (25, 18, 15, 12, 10, 8, 6, 4, 2, 1)
 SPRINT_POINTS = (8, 7, 6, 5, 4, 3, 2, 1)
 LAST_FASTEST_LAP_POINT = 2024  # the last season with a point for the fastest lap
 
-CARS = 2  # of a team
-ACTIVE = 5  # seasons since a driver's last race, at most: a namesake has his acronym too
+CARS = 2  # per team
+ACTIVE = 5  # maximum seasons since a driver's last race: a namesake may have the same acronym
 SHORTEST_RACE = 20 * 60_000  # milliseconds; OpenF1 has had half a second
 
 
@@ -84,7 +84,7 @@ class Driver(NamedTuple):
 
     id: int
     surname: str
-    number: int | None  # the permanent one
+    number: int | None  # the permanent number
 
 
 class Entrants:
@@ -199,7 +199,7 @@ def needed(row: Json, name: str, place: str) -> int:
 
 
 def thousandths(value: object, place: str) -> int | None:
-    """Milliseconds, of seconds."""
+    """Seconds as milliseconds."""
     if value is None:
         return None
     if type(value) not in (int, float) or not 0 < value < 100_000:  # type: ignore[operator]
@@ -439,7 +439,7 @@ def are_times_right(rows: Sequence[Json], place: str) -> bool:
 
 
 def are_laps_right(rows: Sequence[Json], place: str) -> bool:
-    """Whether nobody has more laps than the one in front, and everybody as many as the gap says."""
+    """Whether nobody has more laps than the driver in front, and all have the laps of their gap."""
     classified = [row for row in in_order(rows, place) if row.get("position")]
     laps = [n for row in classified if (n := whole(row, "number_of_laps", place)) is not None]
     most = max((whole(row, "number_of_laps", place) or 0 for row in rows), default=0)
@@ -481,5 +481,5 @@ def grid_of(
     return {number: n for number, n in known.items() if n <= last}
 
 
-PIT_LANE = 3  # how many have started from there in a race, and looked as if they had qualified last
-SHIFTED_SINCE = 2025  # the season
+PIT_LANE = 3  # the most starts from there in a race that looked like the last places
+SHIFTED_SINCE = 2025  # the first season in which such a start shifts others

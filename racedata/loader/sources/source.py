@@ -39,7 +39,7 @@ class Delivery(NamedTuple):
     """What a source brings, to be stored as one change of the database: such as a season."""
 
     fill: Fill
-    years: Collection[int] | None = None  # the seasons of which it is stored; None: all that it has
+    years: Collection[int] | None = None  # the seasons to store; None: all that it has
     notes: Mapping[str, object] = {}  # facts that the source wants to find in History.notes
     # whether its facts about drivers, constructors and circuits are stored too
     updates_lists: bool = False
@@ -49,23 +49,23 @@ class Task(NamedTuple):
     """What a refresh wants of a source, and what it does for the source."""
 
     history: History
-    # only this one, and whole; None: every season from the first that is unfinished
+    # the only season to bring, whole; None: every season from the first that is unfinished
     season: int | None
-    first: int  # that season, before any source changed the database
+    first: int  # the first unfinished season, before any source changed the database
     lacks_cancelled: bool  # whether the source lacked a race that now counts as cancelled
-    may_replace: Callable[[str], bool]  # whether the source is preferred to the one with this name
+    may_replace: Callable[[str], bool]  # whether the source is preferred to another, by its name
     progress: Progress
     say: Callable[[str], object]
-    store: Callable[[Delivery], None]  # stores it at once. Raises one of FAULTS
-    replace_with: Callable[[Copy], None]  # replaces the database at once. Raises one of FAULTS
+    store: Callable[[Delivery], None]  # stores a delivery at once; raises one of FAULTS
+    replace_with: Callable[[Copy], None]  # replaces the database at once; raises one of FAULTS
 
 
 class Source:
     """A source. Its functions raise one of FAULTS if they fail."""
 
-    # that it may publish for a refresh: names in kinds.py
+    # kinds that it may publish for a refresh: names in kinds.py
     kinds: ClassVar[Collection[str]] = RECORDS
-    # all sessions of a weekend together; else after each session
+    # whether it publishes all sessions of a weekend together; otherwise after each session
     publishes_after_race: ClassVar[bool] = True
     # how long after the planned end of a session it may have records; None: FIRST_CHECK counts
     after_end: ClassVar[timedelta | None] = None
@@ -88,7 +88,7 @@ class Source:
 
     @cached_property
     def name(self) -> str:
-        """As in the table `sources`, as far as the address shows."""
+        """Its name in the table `sources`, as far as the address shows."""
         return self.address
 
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
@@ -96,7 +96,7 @@ class Source:
         raise NotImplementedError
 
     def copied(self, progress: Progress) -> AbstractContextManager[Copy]:
-        """If it is a whole database: a copy of it, which was checked."""
+        """A checked copy of the source, if it is a whole database."""
         raise NotImplementedError
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:
