@@ -420,7 +420,7 @@ class Merge:
             # the newest first
             ("match no race of the database, or two; not added", self.unmatched[::-1]),
             ("fewer records than the database has; not used", self.smaller),
-            ("missing from the calendar; it is not used unless they stay missing", self.missing),
+            ("missing from the calendar, which is not used unless they stay missing", self.missing),
         ):
             if names:
                 lines.append(f"{listed(names)}: {what}")
