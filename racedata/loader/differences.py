@@ -236,7 +236,8 @@ CONVENTIONS = (
     ),
     Group(
         "A driver has a different first name, or a constructor or circuit a different name.",
-        "Sources differ in nicknames and in the names of sponsors. Otherwise, one of the two is wrong.",
+        "Sources differ in nicknames and in the names of sponsors. Otherwise, one of the two is "
+        "wrong.",
         ("drivers", "constructors", "circuits"),
         ("forename", "name"),
     ),
