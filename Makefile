@@ -156,6 +156,6 @@ audit: python  ## look up known vulnerabilities of what the image installs (need
 	@build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement deploy/requirements.lock 2>build/audit.log \
 		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
 
-clean:  ## remove .venv and everything that was built, also the database
+clean:  ## remove .venv and everything that was built, including the database
 	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.refreshed.json
 	find . -name __pycache__ -prune -exec rm -r {} +

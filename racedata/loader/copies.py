@@ -44,7 +44,7 @@ def check_age(copy: Copy, existing: ExistingDatabase) -> None:
         fault = "is only the sample; expected the data itself"
     # If our clock was ahead, every database would be older for a long time.
     elif built_at < existing.built_at <= utc_now():
-        fault = f"was built at {built_at}; expected a time from {existing.built_at} on, as ours"
+        fault = f"was built at {built_at}; expected {existing.built_at}, as ours, or later"
     else:
         return
     what_to_do = f"to take it all the same: {COMMAND} load {without_query(copy.address)} --replace"

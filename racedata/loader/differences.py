@@ -60,7 +60,7 @@ def is_another(column: str, ours: Row, theirs: Row) -> bool:
 # first, then these. A difference that fits none follows from another.
 DOUBTS = (
     Group(
-        "A driver has another surname or birth date.",
+        "A driver has a different surname or birth date.",
         "One of the two is wrong, or it is another person.",
         ("drivers",),
         ("surname", "dob"),
@@ -72,13 +72,13 @@ DOUBTS = (
         ("nationality", "country"),
     ),
     Group(
-        "A race or session has another date or time.",
+        "A race or session has a different date or time.",
         "One of the two is wrong. Dates are in UTC. If one is a day off, it may be the local date.",
         ("races", "sessions"),
         ("date", "time"),
     ),
     Group(
-        "A driver has another place.",
+        "A driver has a different place.",
         "One of the two is wrong, "
         "or does not know of a penalty or disqualification after the race.",
         RESULTS,
@@ -87,7 +87,7 @@ DOUBTS = (
             are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
         ),
     ),
-    Group("A driver has other points.", "One of the two is wrong.", RESULTS, ("points",)),
+    Group("A driver has different points.", "One of the two is wrong.", RESULTS, ("points",)),
     Group(
         "A race time differs by whole minutes.",
         "In milliseconds. A wrong digit, most likely; "
@@ -102,27 +102,29 @@ DOUBTS = (
         RESULTS,
         ("milliseconds",),
     ),
-    Group("A driver has another number of laps.", "One of the two is wrong.", RESULTS, ("laps",)),
     Group(
-        "A driver has another fastest lap.",
+        "A driver has a different number of laps.", "One of the two is wrong.", RESULTS, ("laps",)
+    ),
+    Group(
+        "A driver has a different fastest lap.",
         "If the laps of several drivers in a race differ, one of the two has mixed them up.",
         RESULTS,
         KINDS["fastest_laps"].compared,
     ),
     Group(
-        "A driver has another place on the grid.",
+        "A driver has a different place on the grid.",
         "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
         RESULTS,
         ("grid",),
     ),
     Group(
-        "A time of the qualifying differs.",
+        "A qualifying time differs.",
         "One of the two is wrong, or does not know that the time was deleted.",
         QUALIFYING,
         ("q1", "q2", "q3"),
     ),
     Group(
-        "A driver has another place in the qualifying.",
+        "A driver has a different place in qualifying.",
         "In one of the two, grid penalties or exclusions have changed the places. "
         "The times tell in which.",
         QUALIFYING,
@@ -142,21 +144,21 @@ DOUBTS = (
         ("position", "laps", "milliseconds"),
     ),
     Group(
-        "A driver or constructor has other points or wins in the standings.",
+        "A driver or constructor has different points or wins in the standings.",
         "One of the two is wrong, "
         "or knows of an exclusion or of dropped points that the other does not have.",
         STANDINGS,
         ("points", "wins"),
     ),
     Group(
-        "A driver or constructor has another place in the standings, "
+        "A driver or constructor has a different place in the standings, "
         "without sharing its points with others.",
         "The place is wrong in one of the two, or follows from wrong points of others.",
         STANDINGS,
         ("position",),
     ),
     Group(
-        "A driver has another car number.",
+        "A driver has a different car number.",
         "One of the two is wrong. The driver's other races and sessions tell which.",
         (*RESULTS, *QUALIFYING, "practice"),
         ("number",),
@@ -164,13 +166,13 @@ DOUBTS = (
 )
 # Groups for values that only one of the two has, in any table of a race.
 LACKED_BY_OURS = Group(
-    "The database lacks a value of a driver that it has of others in the race.",
+    "The database lacks a value for a driver that it has for others in the race.",
     "The value is missing, or the other source has one too many.",
     (),
     (),
 )
 LACKED_BY_THEIRS = Group(
-    "The other source lacks a value of a driver that it has of others in the race.",
+    "The other source lacks a value for a driver that it has for others in the race.",
     "The value is missing in the other source, or the database has one too many.",
     (),
     (),
@@ -179,7 +181,7 @@ CONVENTIONS = (
     Group(
         "A race time differs by less than a second.",
         "In milliseconds. "
-        "Most likely, one of the two has rounded times, or times of another clock.",
+        "Most likely, one of the two has rounded times, or times of a different clock.",
         RESULTS,
         ("milliseconds",),
         lambda *facts: distance(*facts) < 1000,
@@ -193,7 +195,7 @@ CONVENTIONS = (
         lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
     ),
     Group(
-        "A driver has no place, or another letter as place.",
+        "A driver has no place, or a different letter as place.",
         "Sources differ in who is classified, and in who retired, withdrew, "
         "did not start or did not qualify.",
         RESULTS,
@@ -202,13 +204,13 @@ CONVENTIONS = (
     ),
     Group(
         "A driver who retired has one lap more, or one fewer.",
-        "Sources differ in whether the last lap counts, on which the driver retired.",
+        "Sources differ on whether the lap on which the driver retired counts.",
         RESULTS,
         ("laps",),
         lambda *facts: is_retired(*facts) and distance(*facts) == 1,
     ),
     Group(
-        "The same fastest lap has another number, up to three laps away.",
+        "The same fastest lap has a different number, up to three laps away.",
         "Some sources count the laps of the leader, even for drivers who are lapped.",
         RESULTS,
         ("fastestLap",),
@@ -218,7 +220,7 @@ CONVENTIONS = (
         ),
     ),
     Group(
-        "A time of the qualifying differs by more than a minute.",
+        "A qualifying time differs by more than a minute.",
         "In the first six races of 2005, the times of two laps were added. "
         "Some sources have only the sum.",
         ("qualifying",),
@@ -233,8 +235,9 @@ CONVENTIONS = (
         lambda *facts: not is_another(*facts),
     ),
     Group(
-        "A driver has another first name, or a constructor or circuit another name.",
-        "Sources differ in nicknames and in the names of sponsors. Else one of the two is wrong.",
+        "A driver has a different first name, or a constructor or circuit a different name.",
+        "Sources differ in nicknames and in the names of sponsors. Otherwise, one of the two is "
+        "wrong.",
         ("drivers", "constructors", "circuits"),
         ("forename", "name"),
     ),

@@ -95,7 +95,7 @@ def faults_of_schema(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterato
         yield f"has {type} {name!r} of {table!r}" if name != table else f"has {type} {name!r}"
     for key, statement in ours.items():
         if theirs.get(key) != statement:
-            yield f"{key[0]} {key[1]!r} is missing or another one"
+            yield f"{key[0]} {key[1]!r} is missing or different"
 
 
 def objects(db: sqlite3.Connection) -> dict[tuple[str, str, str], list[str]]:
@@ -150,7 +150,7 @@ def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:
     if table.required and not rows:
         yield f"no {name} that can be served"
     if db.execute("SELECT rows FROM row_counts WHERE name = ?", (name,)).fetchall() != [(rows,)]:
-        yield f"row_counts: another number of {name} than {rows:,}"
+        yield f"row_counts: a number of {name} other than {rows:,}"
     if table.is_numbered:
         group = "raceId" if KINDS[name].is_numbered_by_race else "NULL"
         if db.execute(

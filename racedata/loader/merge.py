@@ -124,7 +124,7 @@ def report(calendars: Calendars, parts: Parts) -> list[str]:
         # the newest first
         ("match no race of the database, or two; not added", calendars.unmatched[::-1]),
         ("fewer records than the database has; not used", [*calendars.smaller, *parts.smaller]),
-        ("missing from the calendar; it is not used unless they stay missing", calendars.missing),
+        ("missing from the calendar, which is not used unless they stay missing", calendars.missing),
     ):
         if names:
             lines.append(f"{listed(names)}: {what}")

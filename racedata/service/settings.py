@@ -360,8 +360,8 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     parser = argparse.ArgumentParser(
         prog="racedata serve",
         usage="racedata serve [--follow] [SETTING …] [-- OPTION-OF-GUNICORN …]",
-        description="Serve the database over HTTP. Without a database at the default place, "
-        "build one from the sample.",
+        description="Serve the database over HTTP. If the default database does not exist, "
+        "build it from the sample.",
         epilog="Each setting can also be an environment variable; options take precedence. "
         f"Exit status {CANNOT_START}: a setting or the database is wrong.",
         allow_abbrev=False,

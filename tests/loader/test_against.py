@@ -99,11 +99,11 @@ def test_what_the_database_has_from_the_source_is_not_compared(copy, merged):
 def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
     """f1db has its own ids, and here only some races: wins counted from them are fewer."""
     found, remarks = compared(sample_database, F1DB)
-    wins = found.pop("A driver or constructor has other points or wins in the standings.")
+    wins = found.pop("A driver or constructor has different points or wins in the standings.")
     assert wins[0].endswith(" constructor_standings,2023/18/red_bull,wins,17,2,") and all(
         "wins" in row for row in wins
     )
-    birth_dates = found.pop("A driver has another surname or birth date.")
+    birth_dates = found.pop("A driver has a different surname or birth date.")
     assert birth_dates == ["- drivers,gould,dob,1918-09-20,1921-09-20,"]
     countries = found.pop("A driver, constructor or circuit is from another country.")
     assert "- constructors,alfa,nationality,Swiss,Italian," in countries
@@ -112,16 +112,16 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
     )
     assert "- drivers,menditeguy,surname,Menditeguy,Menditéguy," in spellings
     other_names = found.pop(
-        "A driver has another first name, or a constructor or circuit another name."
+        "A driver has a different first name, or a constructor or circuit a different name."
     )
     assert "- drivers,fangio,forename,Juan,Juan Manuel," in other_names
     # Leclerc's fastest lap, unless it is corrected
-    found.pop("The database lacks a value of a driver that it has of others in the race.", None)
+    found.pop("The database lacks a value for a driver that it has for others in the race.", None)
     assert found == {
         "A driver has place 0 on the grid in only one of the two.": [
             "2023/9 Austrian Grand Prix results,2023/9/bottas,grid,14,0,"
         ],
-        "A driver has no place, or another letter as place.": [
+        "A driver has no place, or a different letter as place.": [
             "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
         ],
     }
@@ -165,7 +165,7 @@ def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(
     )
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.startswith(
-        "20: A driver has other points.\n"
+        "20: A driver has different points.\n"
         "  One of the two is wrong.\n"
         f"  race                              {HEADER}\n"
         "  2023/18 United States Grand Prix  results,2023/18/"

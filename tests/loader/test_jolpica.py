@@ -85,7 +85,7 @@ def test_what_no_address_can_name_is_left_out_and_counted(source):
         "left out: 1 drivers without a reference, and all records of them",
         "left out: 1 teams without a reference, and all records of them",
         "left out: 3 rounds that are cancelled, or have no number or no date of their race",
-        "left out: 3 results of races and sprints without a position, or of what is left out",
+        "left out: 3 race and sprint results that have no position, or belong to rows left out",
     ]
     assert select(source.database, "SELECT driverRef FROM drivers WHERE driverId = 44") == []
     assert (
@@ -97,7 +97,7 @@ def test_what_no_address_can_name_is_left_out_and_counted(source):
 def test_an_entry_without_a_position_is_no_result(source):
     source.change("sessionentry", 211, position="")
     assert (
-        "left out: 4 results of races and sprints without a position, or of what is left out"
+        "left out: 4 race and sprint results that have no position, or belong to rows left out"
         in source.load()
     )
     assert select(source.database, "SELECT count(*) FROM results WHERE raceId = 50") == [(3,)]

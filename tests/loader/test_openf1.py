@@ -762,7 +762,7 @@ def test_a_weekend_with_the_drivers_of_another_series_is_left_out(openf1, rows, 
         row |= {"name_acronym": "ARO", "full_name": "Paul ARON"}
     said = refresh(lacking, openf1)
     numbers = "1, 2, 3, 4, 10, 11, 14, 16, 18, 20, 22, 23, 24, 27, 31, 44, 55, 63, 77, 81"
-    line = f"results (race) left out: no driver here for number {numbers}"
+    line = f"results (race) left out: no driver for number {numbers}"
     assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
     assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
 
@@ -775,7 +775,7 @@ def test_numbers_of_another_season_are_left_out(openf1, rows, database):
             row["name_acronym"], row["full_name"] = other[row["driver_number"]]
     lacking = without(database, *RECORDS, rounds=(18,))
     said = refresh(lacking, openf1)
-    line = "results (race) left out: no driver here for number 1, 4"
+    line = "results (race) left out: no driver for number 1, 4"
     assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
     assert 18 not in rounds_with(lacking, "results")
 
@@ -1012,7 +1012,7 @@ def of_an_unknown_driver(results):
         (with_a_hole, "places 2, 3"),
         (half, "only 11 of 20 drivers"),
         (disqualified_at_a_place, "number 1 was disqualified, but has place 1"),
-        (of_an_unknown_driver, "no driver here for number 98"),
+        (of_an_unknown_driver, "no driver for number 98"),
     ],
 )
 def test_a_classification_that_contradicts_itself_is_left_out(openf1, rows, lacking, change, why):

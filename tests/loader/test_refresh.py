@@ -192,7 +192,7 @@ def test_records_of_the_other_races_are_taken_from_an_api_whose_calendar_lacks_o
     )
     with served(answers_of(client(incomplete))) as server:
         said, _ = refreshed(behind, server.url)
-    why = "missing from the calendar; it is not used unless they stay missing"
+    why = "missing from the calendar, which is not used unless they stay missing"
     assert f"2023 British Grand Prix: {why}" in said
     assert rows_of(behind) == rows_of(complete)
 

@@ -26,7 +26,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "The qualifying of a weekend without a sprint is more than 30 hours before the race.",
+        "Qualifying on a weekend without a sprint is more than 30 hours before the race.",
         "Times are in UTC. One of the two may have the local date.",
         QUALIFYING,
         f"""

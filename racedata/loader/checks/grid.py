@@ -1,4 +1,4 @@
-"""Checks of the grid, against itself and against the qualifying."""
+"""Checks of the grid, against itself and against qualifying."""
 
 from racedata.loader.checks.check import Check
 
@@ -29,7 +29,7 @@ CHECKS = (
     ),
     Check(
         "Drivers who retired on the same lap have each other's places on the grid.",
-        "Each has the place of the other in the qualifying: the dump has exchanged their rows.",
+        "Each has the place of the other in qualifying: the dump has exchanged their rows.",
         """named JOIN qualifying USING (raceId, driverId)
             WHERE session = 'race' AND place IS NULL AND grid > 0""",
         # Each step goes from a driver to the one who qualified for that place on the grid, until
@@ -55,7 +55,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A driver starts further ahead than the qualifying allows.",
+        "A driver starts further ahead than qualifying allows.",
         "To gain a place on the grid, a driver needs another who had qualified ahead and starts "
         "behind, or not at all. Weekends of 2021 and 2022 with a sprint do not count: there the "
         "sprint made the grid.",

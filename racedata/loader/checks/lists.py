@@ -19,7 +19,7 @@ CHECKS = (
         "A driver's permanent number is not the number of the car in most races of the latest "
         "season.",
         "The dump has the number of an earlier drive, or of a stand-in. The champion's number 1 "
-        "is not reported. Permanent numbers exist since 2014.",
+        "is not reported. Permanent numbers began in 2014.",
         "drivers WHERE number NOT NULL",
         """
         WITH cars AS (
@@ -53,7 +53,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A nationality that only one driver or constructor has begins like a common one.",
+        "Only one driver or constructor has a nationality, and it begins like a common one.",
         "It is another word for the same nationality.",
         "drivers WHERE nationality NOT NULL",
         f"""

@@ -98,8 +98,8 @@ CHECKS = (
         """,
     ),
     Check(
-        "A driver has another car number or constructor in the qualifying or sprint than in the "
-        "race.",
+        "A driver has a different car number or constructor in qualifying or the sprint than in "
+        "the race.",
         "One of the two is wrong; the driver's other races tell which. Before 1979 drivers had "
         "spare cars.",
         "qualifying JOIN race USING (raceId) WHERE year > 1978",

@@ -1,4 +1,4 @@
-"""Checks of the qualifying and of the sprint qualifying."""
+"""Checks of qualifying and of sprint qualifying."""
 
 from racedata.loader.checks.check import Check
 
@@ -24,7 +24,7 @@ CREATE INDEX temp.part_raceId ON part (raceId, session, part);
 
 CHECKS = (
     Check(
-        "Two drivers have the same place in the qualifying.",
+        "Two drivers have the same place in qualifying.",
         "One of the two is wrong: most likely, a driver was disqualified and the others moved up.",
         f"({BOTH}) WHERE position NOT NULL",
         f"""
@@ -35,8 +35,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A driver went on to the next part of the qualifying with a slower time than one who did "
-        "not.",
+        "A driver went on to the next part of qualifying with a slower time than one who did not.",
         "The time is wrong, or belongs to another part; or the faster driver's time was deleted.",
         "part WHERE time NOT NULL",
         """
@@ -51,7 +50,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A driver has a time in a part of the qualifying, but none in the part before.",
+        "A driver has a time in a part of qualifying, but none in the part before.",
         "The time of the part before is missing, or this one belongs there.",
         "part WHERE next NOT NULL",
         """
@@ -72,7 +71,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A driver with a faster time in Q3 is further behind in the qualifying.",
+        "A driver with a faster time in Q3 is further behind in qualifying.",
         "The place has a grid penalty in it, or the time was taken away, or one of the two is "
         "wrong.",
         "qualifying WHERE q3 NOT NULL AND position NOT NULL",
@@ -90,7 +89,7 @@ CHECKS = (
     ),
     Check(
         "A driver has a qualifying result, but none in the race.",
-        "History, most likely: the driver withdrew after the qualifying.",
+        "History, most likely: the driver withdrew after qualifying.",
         "qualifying WHERE raceId IN (SELECT raceId FROM results)",
         """
         SELECT race, driverRef AS driver, position AS qualified FROM qualifying

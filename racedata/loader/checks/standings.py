@@ -194,7 +194,7 @@ CHECKS = (
     ),
     Check(
         "A race was run, but there are no constructor standings after it.",
-        "The dump lacks a round. The constructors' championship exists since 1958.",
+        "The dump lacks a round. The constructors' championship began in 1958.",
         "(SELECT DISTINCT raceId FROM results JOIN races USING (raceId) WHERE year >= 1958)",
         LACKS_ROUND.format(of="constructor", since=1958),
     ),

@@ -18,7 +18,7 @@ PACES = """named
 
 CHECKS = (
     Check(
-        "A driver's laps are not as many as the lap timings.",
+        "A driver's number of laps differs from that of the lap timings.",
         "A timing is missing or there is one too many, or the laps are wrong.",
         "named WHERE session = 'race' AND raceId IN (SELECT raceId FROM timed)",
         """
@@ -52,7 +52,7 @@ CHECKS = (
     ),
     Check(
         "The winner's time is cut to a tenth of a second, and others have thousandths.",
-        "In milliseconds. The time is rounded, and the gaps were added to it; or, in one race of a "
+        "In milliseconds. The time is rounded, and the gaps were added to it; or, in one race in a "
         "hundred, chance.",
         """named WHERE session = 'race' AND place = 1 AND raceId IN (
             SELECT raceId FROM results WHERE milliseconds % 10 <> 0)""",
@@ -113,7 +113,7 @@ CHECKS = (
     ),
     Check(
         "Two drivers have the same rank of their fastest laps, or the slower one the better rank.",
-        "A rank is wrong, or the fastest lap is another driver's. Ranks are known since 2004.",
+        "A rank is wrong, or the fastest lap is another driver's. Ranks are known from 2004 on.",
         "fastest WHERE rank > 0 AND year >= 2004",
         """
         SELECT race, driver, rank, fastestLapTime AS time, next AS "next driver",
@@ -128,7 +128,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "The speed and the time of a fastest lap give another lap length than the others' do.",
+        "The speed and the time of a fastest lap give a different lap length from the others.",
         "In metres. The speed or the time is wrong. A wrong speed or time changes the length by "
         "far more than rounding.",
         "fastest WHERE metres NOT NULL",

@@ -75,9 +75,7 @@ class Redirects(urllib.request.HTTPRedirectHandler):
             scheme = ""
         if scheme not in ("http", "https"):
             fp.close()
-            raise urllib.error.URLError(
-                f"redirects to {scheme[:20]!r}; followed are http and https"
-            )
+            raise urllib.error.URLError(f"redirects to {scheme[:20]!r}; expected http or https")
         return super().http_error_302(req, fp, code, msg, headers)
 
     http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302

@@ -56,7 +56,8 @@ FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)
 FROM = (
     "base address of an API in Ergast's format, f1db, openf1, or a dump such as a zip of f1db; "
     f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db, then openf1). "
-    "Or a database, such as https://f1.example.org/racedata.db: it replaces this one as it is"
+    "Or a database, such as https://f1.example.org/racedata.db, which is copied as it is and "
+    "replaces yours"
 )
 
 

@@ -316,7 +316,7 @@ LEFT_OUT = {
         SELECT count(*) FROM team WHERE reference IS NULL""",
     "rounds that are cancelled, or have no number or no date of their race": """
         SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races)""",
-    "results of races and sprints without a position, or of what is left out": """
+    "race and sprint results that have no position, or belong to rows left out": """
         SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
         WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM stage.results)
             OR type = 'SR' AND

@@ -161,7 +161,7 @@ def stop_rows(
         if lap is None or duration is None or left is None:
             continue
         if number not in entries:
-            raise Undecided(f"no driver here for number {number}")
+            raise Undecided(f"no driver for number {number}")
         if lap in (stop[0] for stop in found[number]):
             raise Undecided(f"two stops of number {number} in lap {lap}")
         found[number].append((lap, duration, left))

@@ -282,7 +282,7 @@ def entrants_of(
     numbers = Counter(needed(row, "driver_number", place) for row in rows)
     unknown = sorted(number for number in numbers if number not in entries)
     if unknown:
-        raise Undecided(f"no driver here for number {', '.join(map(str, unknown))}")
+        raise Undecided(f"no driver for number {', '.join(map(str, unknown))}")
     drivers = {entries[number].driver for number in numbers}
     if len(drivers) < len(rows):
         raise Undecided("a driver twice")
