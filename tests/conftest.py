@@ -12,16 +12,16 @@ import hypothesis
 import pytest
 from support import SAMPLE
 
-# As in test modules, a failed assertion shows its values.
+# A failed assertion shows its values, as in test modules: to be said before these are imported.
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
 from support.loads import built, built_with_corrections, changed, edit  # noqa: E402
+from support.network import isolated  # noqa: E402
 
 from racedata.service.reload import return_large_blocks  # noqa: E402
 
 return_large_blocks()  # as the service does at its start: a test counts on it
-from support.network import isolated  # noqa: E402
 
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("racedata", deadline=None)

@@ -119,13 +119,11 @@ def add_sources(db: sqlite3.Connection) -> None:
 
 
 def report(calendars: Calendars, parts: Parts) -> list[str]:
-    lines = []
-    for what, names in (
-        # the newest first
-        ("match no race of the database, or two; not added", calendars.unmatched[::-1]),
-        ("fewer records than the database has; not used", [*calendars.smaller, *parts.smaller]),
-        ("missing from the calendar, which is not used unless they stay missing", calendars.missing),
-    ):
-        if names:
-            lines.append(f"{listed(names)}: {what}")
-    return lines
+    unmatched = calendars.unmatched[::-1]  # the newest first
+    smaller, missing = [*calendars.smaller, *parts.smaller], calendars.missing
+    remarks = (
+        (unmatched, "match no race of the database, or two; not added"),
+        (smaller, "fewer records than the database has; not used"),
+        (missing, "missing from the calendar, which is not used unless they stay missing"),
+    )
+    return [f"{listed(names)}: {what}" for names, what in remarks if names]

@@ -1,5 +1,4 @@
-"""racedata.service.resources: the whole answer of each endpoint, pages of it, and what is not
-there.
+"""racedata.service.endpoints: the whole answer of each endpoint, pages of it, and what is missing.
 
 tests/expected has answers of every endpoint over the sample, laid out to be read and compared with
 the CSV files.
