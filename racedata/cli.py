@@ -24,9 +24,9 @@ def load(arguments: Sequence[str]) -> None:
 
 
 def refresh(arguments: Sequence[str]) -> None:
-    from racedata.loader import refresh
+    from racedata.loader import refresh_command
 
-    refresh.main(arguments)
+    refresh_command.main(arguments)
 
 
 def check(arguments: Sequence[str]) -> None:
@@ -90,9 +90,9 @@ def start_follower(database: str) -> None:
     try:
         os.close(own)
         os.setsid()  # a terminal sends Ctrl-C only to the service
-        from racedata.loader import refresh
+        from racedata.loader import refresh_command
 
-        refresh.main(
+        refresh_command.main(
             ["--follow", "--from", os.environ.get("FROM", ""), "--database", database], alive
         )
     finally:

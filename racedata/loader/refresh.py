@@ -1,4 +1,4 @@
-"""Brings the database up to date from its sources: `racedata refresh`.
+"""Brings the database up to date from its sources.
 
 It updates every season from the first unfinished one to the latest. A new database, built from the
 old one's own tables and the source's records, replaces the old one. If nothing has changed, the old
@@ -6,9 +6,6 @@ one stays. This module decides the order of the sources; sources/ decides what t
 and rules.py which record wins.
 """
 
-import argparse
-import os
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
@@ -16,34 +13,25 @@ from functools import partial
 from pathlib import Path
 
 from racedata.database import is_older
-from racedata.loader import values
 from racedata.loader.addition import Addition
 from racedata.loader.build import build
-from racedata.loader.configured import ConfiguredSources
 from racedata.loader.copies import Copy, install_copy
-from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
-from racedata.loader.files.download import without_query
-from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
+from racedata.loader.follow import FollowedSource
 from racedata.loader.load import load_or_rebuild
 from racedata.loader.notes import lacked_races, note_asked, note_copied, note_facts
-from racedata.loader.processes import Sleep
-from racedata.loader.program import add_database_argument, fault_text, run, say
+from racedata.loader.program import fault_text
 from racedata.loader.replacement import replacement
 from racedata.loader.rules import by_preference, is_preferred
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import (
-    FROM,
-    FROM_DEFAULT,
     Delivery,
     History,
     Pace,
     Source,
     Task,
-    addresses_in,
     source_at,
-    whole_database,
 )
 from racedata.loader.values import timestamp
 
@@ -245,106 +233,3 @@ def followed_source(source: Source, refresh: Refresh, lines: list[str]) -> Follo
         return "; ".join(" ".join(line.split()) for line in lines) if changes else ""
 
     return FollowedSource(source, partial(refresh.has_news, source), bring)
-
-
-def follow_sources(
-    path: str, addresses: Sequence[str], corrections: Path | None, parent: int | None
-) -> None:
-    """Follows sources until a signal, or until the pipe `parent` closes."""
-
-    def make(number: int, sleep: Sleep) -> FollowedSource:
-        lines: list[str] = []
-        refresh = Refresh(
-            path=path,
-            addresses=addresses,
-            season=None,
-            corrections=corrections,
-            progress=lambda text: None,
-            say=lines.append,
-            new_pace=partial(Pace, sleep=sleep),
-            waits=True,
-        )
-        return followed_source(refresh.sources[number], refresh, lines)
-
-    # A whole database replaces whatever was loaded.
-    configured = (
-        addresses
-        if whole_database(addresses)
-        else list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
-    )
-    # As in Refresh.run, the preferred source comes last: at first, all are due at once.
-    numbered = reversed(list(enumerate(addresses)))
-    sources = [(without_query(address), partial(make, number)) for number, address in numbered]
-    names = [source_at(address).name for address in addresses]
-    loads = ConfiguredSources(path, configured, corrections, names)
-    follow_in_processes(path, sources, Preparation(loads.load, loads.are_optional), parent)
-
-
-def season(text: str) -> int | None:
-    """The value of `--season`. `make` passes an empty one."""
-    if text and not values.year.fullmatch(text):
-        raise argparse.ArgumentTypeError(f"{text!r}; expected {values.year.expected}")
-    return int(text) if text else None
-
-
-def main(arguments: Sequence[str], parent: int | None = None) -> None:
-    """Runs the command. `--follow` ends when the pipe whose reading end is `parent` closes."""
-    parser = argparse.ArgumentParser(
-        prog="racedata refresh",
-        description="Bring the database up to date: "
-        "every season from the first that is unfinished.",
-    )
-    parser.add_argument(
-        "--from",
-        dest="addresses",
-        action="append",
-        metavar="SOURCE",
-        help=FROM,
-    )
-    parser.add_argument(
-        "--season",
-        type=season,
-        metavar="YEAR",
-        help="fetch only this season, with all details",
-    )
-    parser.add_argument(
-        "--follow",
-        action="store_true",
-        help="keep running: check again whenever the calendar suggests news, "
-        "and at least daily; if the database is missing, is the sample, or was built from other "
-        "sources than RACEDATA_SOURCE names, load those first",
-    )
-    add_database_argument(parser)
-    add_corrections_argument(parser)
-    parsed = parser.parse_args(arguments)
-    if parsed.follow and parsed.season:
-        parser.error("--follow and --season: expected one of them")
-    addresses = [
-        address for text in parsed.addresses or [] for address in addresses_in(text)
-    ] or FROM_DEFAULT
-
-    if parsed.follow:
-        try:
-            follow_sources(parsed.database, addresses, parsed.corrections, parent)
-        except LoadError as error:
-            sys.exit(f"racedata refresh: {error}")
-        return
-
-    def work(progress: Progress) -> list[str]:
-        faults: list[str] = []
-        whole_database(addresses)
-        refresh = Refresh(
-            path=parsed.database,
-            addresses=addresses,
-            season=parsed.season,
-            corrections=parsed.corrections,
-            progress=progress,
-            say=lambda line: faults.append(say(line)),
-        )
-        refresh.run()
-        # `say` returns errors of stdout. After the first, it writes nothing more.
-        if fault := "".join(faults):
-            raise LoadError(fault)
-        return []
-
-    run("refresh", parsed.database, work)

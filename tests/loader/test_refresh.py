@@ -1,4 +1,6 @@
-"""racedata.loader.refresh: the command, the order of the sources, and calendars that lack races."""
+"""racedata.loader.refresh and refresh_command: the command, the order of the sources, and calendars
+that lack races.
+"""
 
 import json
 import shutil
@@ -34,7 +36,7 @@ from support.refreshes import (
 
 from racedata.database import SCHEMA_VERSION, read_refreshes, refreshes_path
 from racedata.hints import COMMAND
-from racedata.loader import refresh
+from racedata.loader import refresh_command
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.load import load
@@ -490,8 +492,8 @@ def followed(monkeypatch):
         def follow_in_processes(path, sources, preparation, parent):
             found[:] = [make(lambda seconds: None) for _, make in sources], preparation.prepare
 
-        monkeypatch.setattr(refresh, "follow_in_processes", follow_in_processes)
-        refresh.main(["--follow", "--database", str(database), *arguments])
+        monkeypatch.setattr(refresh_command, "follow_in_processes", follow_in_processes)
+        refresh_command.main(["--follow", "--database", str(database), *arguments])
         return tuple(found)
 
     return followed
@@ -531,5 +533,5 @@ def test_a_release_has_news_if_its_checksum_is_new(release, behind, followed):
 
 def test_follow_and_one_season_do_not_go_together(behind, capsys):
     with pytest.raises(SystemExit):
-        refresh.main(["--follow", "--season", "2023", "--database", str(behind)])
+        refresh_command.main(["--follow", "--season", "2023", "--database", str(behind)])
     assert capsys.readouterr().err.endswith("--follow and --season: expected one of them\n")

@@ -163,9 +163,10 @@ def run_for(seconds, database, url):
     status, or None.
     """
     imports = (
-        "import sys; from racedata.loader import refresh; from racedata.loader.sources import pace"
+        "import sys; from racedata.loader.refresh_command import main; "
+        "from racedata.loader.sources import pace"
     )
-    program = f"{imports}; pace.PACE = [(1, 0)]; refresh.main(sys.argv[1:])"
+    program = f"{imports}; pace.PACE = [(1, 0)]; main(sys.argv[1:])"
     command = [sys.executable, "-c", program, "--from", url, "--database", database]
     with suppress(subprocess.TimeoutExpired):
         return subprocess.run(command, capture_output=True, timeout=seconds).returncode

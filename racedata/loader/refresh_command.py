@@ -1,0 +1,132 @@
+"""The command `racedata refresh`: its arguments, and whether it refreshes once or follows.
+
+refresh.py has what a refresh does, follow.py when to check a source.
+"""
+
+import argparse
+import os
+import sys
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+
+from racedata.loader import values
+from racedata.loader.configured import ConfiguredSources
+from racedata.loader.corrections import add_corrections_argument
+from racedata.loader.errors import LoadError, Progress
+from racedata.loader.files.download import without_query
+from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
+from racedata.loader.processes import Sleep
+from racedata.loader.program import add_database_argument, run, say
+from racedata.loader.refresh import Refresh, followed_source
+from racedata.loader.sources import (
+    FROM,
+    FROM_DEFAULT,
+    Pace,
+    addresses_in,
+    source_at,
+    whole_database,
+)
+
+
+def follow_sources(
+    path: str, addresses: Sequence[str], corrections: Path | None, parent: int | None
+) -> None:
+    """Follows sources until a signal, or until the pipe `parent` closes."""
+
+    def make(number: int, sleep: Sleep) -> FollowedSource:
+        lines: list[str] = []
+        refresh = Refresh(
+            path=path,
+            addresses=addresses,
+            season=None,
+            corrections=corrections,
+            progress=lambda text: None,
+            say=lines.append,
+            new_pace=partial(Pace, sleep=sleep),
+            waits=True,
+        )
+        return followed_source(refresh.sources[number], refresh, lines)
+
+    # A whole database replaces whatever was loaded.
+    configured = (
+        addresses
+        if whole_database(addresses)
+        else list(dict.fromkeys(addresses_in(os.environ.get("RACEDATA_SOURCE", ""))))
+    )
+    # As in Refresh.run, the preferred source comes last: at first, all are due at once.
+    numbered = reversed(list(enumerate(addresses)))
+    sources = [(without_query(address), partial(make, number)) for number, address in numbered]
+    names = [source_at(address).name for address in addresses]
+    loads = ConfiguredSources(path, configured, corrections, names)
+    follow_in_processes(path, sources, Preparation(loads.load, loads.are_optional), parent)
+
+
+def season(text: str) -> int | None:
+    """The value of `--season`. `make` passes an empty one."""
+    if text and not values.year.fullmatch(text):
+        raise argparse.ArgumentTypeError(f"{text!r}; expected {values.year.expected}")
+    return int(text) if text else None
+
+
+def main(arguments: Sequence[str], parent: int | None = None) -> None:
+    """Runs the command. `--follow` ends when the pipe whose reading end is `parent` closes."""
+    parser = argparse.ArgumentParser(
+        prog="racedata refresh",
+        description="Bring the database up to date: "
+        "every season from the first that is unfinished.",
+    )
+    parser.add_argument(
+        "--from",
+        dest="addresses",
+        action="append",
+        metavar="SOURCE",
+        help=FROM,
+    )
+    parser.add_argument(
+        "--season",
+        type=season,
+        metavar="YEAR",
+        help="fetch only this season, with all details",
+    )
+    parser.add_argument(
+        "--follow",
+        action="store_true",
+        help="keep running: check again whenever the calendar suggests news, "
+        "and at least daily; if the database is missing, is the sample, or was built from other "
+        "sources than RACEDATA_SOURCE names, load those first",
+    )
+    add_database_argument(parser)
+    add_corrections_argument(parser)
+    parsed = parser.parse_args(arguments)
+    if parsed.follow and parsed.season:
+        parser.error("--follow and --season: expected one of them")
+    addresses = [
+        address for text in parsed.addresses or [] for address in addresses_in(text)
+    ] or FROM_DEFAULT
+
+    if parsed.follow:
+        try:
+            follow_sources(parsed.database, addresses, parsed.corrections, parent)
+        except LoadError as error:
+            sys.exit(f"racedata refresh: {error}")
+        return
+
+    def work(progress: Progress) -> list[str]:
+        faults: list[str] = []
+        whole_database(addresses)
+        refresh = Refresh(
+            path=parsed.database,
+            addresses=addresses,
+            season=parsed.season,
+            corrections=parsed.corrections,
+            progress=progress,
+            say=lambda line: faults.append(say(line)),
+        )
+        refresh.run()
+        # `say` returns errors of stdout. After the first, it writes nothing more.
+        if fault := "".join(faults):
+            raise LoadError(fault)
+        return []
+
+    run("refresh", parsed.database, work)
