@@ -1,4 +1,4 @@
-"""Loads the sources in RACEDATA_SOURCE before others are followed, if the database needs them."""
+"""Loads the sources in RACEDATA_SOURCE, if the database needs them, before others are followed."""
 
 import os
 from collections.abc import Collection, Sequence

@@ -83,7 +83,7 @@ DOUBTS = (
         "or does not know of a penalty or disqualification after the race.",
         RESULTS,
         ("positionText", "positionOrder"),
-        lambda column, ours, theirs: (
+        fits=lambda column, ours, theirs: (
             are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
         ),
     ),
@@ -94,7 +94,7 @@ DOUBTS = (
         "or one of the two does not count an interruption of the race.",
         RESULTS,
         ("milliseconds",),
-        lambda *facts: distance(*facts) % 60_000 == 0,
+        fits=lambda *facts: distance(*facts) % 60_000 == 0,
     ),
     Group(
         "A race time differs by a second or more.",
@@ -184,7 +184,7 @@ CONVENTIONS = (
         "Most likely, one of the two has rounded times, or times of a different clock.",
         RESULTS,
         ("milliseconds",),
-        lambda *facts: distance(*facts) < 1000,
+        fits=lambda *facts: distance(*facts) < 1000,
     ),
     Group(
         "A driver has place 0 on the grid in only one of the two.",
@@ -192,7 +192,7 @@ CONVENTIONS = (
         "others the last or an empty place.",
         RESULTS,
         ("grid",),
-        lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
+        fits=lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
     ),
     Group(
         "A driver has no place, or a different letter as place.",
@@ -200,21 +200,21 @@ CONVENTIONS = (
         "did not start or did not qualify.",
         RESULTS,
         ("positionText",),
-        lambda *facts: not are_placed(*facts),
+        fits=lambda *facts: not are_placed(*facts),
     ),
     Group(
         "A driver who retired has one lap more, or one fewer.",
         "Sources differ on whether the lap on which the driver retired counts.",
         RESULTS,
         ("laps",),
-        lambda *facts: is_retired(*facts) and distance(*facts) == 1,
+        fits=lambda *facts: is_retired(*facts) and distance(*facts) == 1,
     ),
     Group(
         "The same fastest lap has a different number, up to three laps away.",
         "Some sources count the laps of the leader, even for drivers who are lapped.",
         RESULTS,
         ("fastestLap",),
-        lambda column, ours, theirs: (
+        fits=lambda column, ours, theirs: (
             ours["fastestLapTime"] == theirs["fastestLapTime"]
             and distance(column, ours, theirs) <= 3
         ),
@@ -225,14 +225,14 @@ CONVENTIONS = (
         "Some sources have only the sum.",
         ("qualifying",),
         ("q1",),
-        lambda *facts: distance(*facts) > 60_000,
+        fits=lambda *facts: distance(*facts) > 60_000,
     ),
     Group(
         "A surname or the name of a constructor is longer or shorter, or spelled differently.",
         "One of the two has a part of the name, or no accents.",
         ("drivers", "constructors"),
         ("surname", "name"),
-        lambda *facts: not is_another(*facts),
+        fits=lambda *facts: not is_another(*facts),
     ),
     Group(
         "A driver has a different first name, or a constructor or circuit a different name.",

@@ -4,7 +4,7 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Sequence
 
-Progress = Callable[[str], None]  # called with what is being done, such as `results.csv: 400 rows`
+Progress = Callable[[str], None]  # shows the current step, such as `results.csv: 400 rows`
 
 SHOWN = 5  # maximum names in one line
 

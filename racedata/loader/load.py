@@ -75,7 +75,9 @@ def load(
             refreshed = partial(existing.fill_with, None)
             additions.append(Addition(refreshed, is_fresher, has_calendars=True))
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
-        report = build(new, fill_base, additions, corrections, is_sample, progress)
+        report = build(
+            new, fill_base, additions, corrections, is_sample=is_sample, progress=progress
+        )
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*lines, *report.lines, *report.merged, last]
 
@@ -144,7 +146,9 @@ def rebuild(database: str, corrections: Path | None, progress: Progress, reason:
 def build_again(old: Path, new: Path, corrections: Path | None, progress: Progress) -> Report:
     """Builds a database at `new` from the tables of the one at `old`."""
     with closing(ExistingDatabase(old, OLDEST_VERSION)) as existing:
-        return build(new, existing.fill, [], corrections, existing.is_sample, progress)
+        return build(
+            new, existing.fill, [], corrections, is_sample=existing.is_sample, progress=progress
+        )
 
 
 def make_default_folder(database: str) -> None:
@@ -173,7 +177,7 @@ def provide(database: str) -> None:
                 copy_attributes(path, new)
             else:
                 with source_at(SAMPLE).opened(progress) as fill:
-                    build(new, fill, [], CORRECTIONS, True, progress)
+                    build(new, fill, [], CORRECTIONS, is_sample=True, progress=progress)
             # If the file has changed, a load has ended, and its data is better.
             if replaced_file(database) == before:
                 os.replace(new, path)

@@ -98,7 +98,7 @@ class Children:
             os.close(self.own)
             waiter = Waiter(self.alive)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, END_SIGNALS)
-            child.work(waiter.sleep)  # which does not return
+            child.work(waiter.sleep)  # never returns
         except KeyboardInterrupt:
             status = 0
         except BaseException:

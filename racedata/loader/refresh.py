@@ -176,8 +176,8 @@ class Refresh:
                     existing.fill,
                     [addition],
                     self.corrections,
-                    existing.is_sample,
-                    self.progress,
+                    is_sample=existing.is_sample,
+                    progress=self.progress,
                 )
                 changes = existing.differences(new)
             for line in (*built.merged, *changes):

@@ -37,7 +37,7 @@ class Origin(NamedTuple):
 
     name: str  # see schema.sql
     address: str  # folder, zip or URL, as given to the loader; the base address of an API
-    licence: str | None  # of the data; None if the source does not say
+    licence: str | None  # the data's; None if the source does not say
     # SHA-256, in hexadecimal, of the zip, or of the files of a folder; None for an API
     checksum: str | None
     remarks: Sequence[str] = ()  # lines for the report

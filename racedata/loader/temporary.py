@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-RANDOM = "[a-z0-9_]{8}"  # what mkdtemp appends to a prefix
+RANDOM = "[a-z0-9_]{8}"  # the text that mkdtemp appends to a prefix
 
 
 @contextmanager

@@ -117,7 +117,7 @@ class DatabaseSource(Source):
             raise LoadError(f"{path} {what}; expected {EXPECTED}")
         if path.stat().st_size > DOWNLOAD_BYTES:
             raise LoadError(f"{path}: more than {DOWNLOAD_BYTES:,} bytes; expected {EXPECTED}")
-        with suppress(OSError):  # of a file that is too short
+        with suppress(OSError):  # the file may be too short
             self.etag = quoted(checksum_at_end(path))
         if self.etag in etags:
             raise Unchanged(self.etag)

@@ -61,10 +61,10 @@ class Session(NamedTuple):
     key: int
     meeting: int
     name: str  # as in the table `sessions`, or `race`
-    offset: object  # of the local clock, as OpenF1 has it
+    offset: object  # the local clock's, as OpenF1 has it
 
 
-Rows = dict[str, list[dict[str, Value]]]  # of a Stage, by table; `status` is a text, not an id
+Rows = dict[str, list[dict[str, Value]]]  # rows of a Stage by table; `status` is a text, not an id
 
 # The rows of an endpoint that a weekend has, or one session of it.
 RowsOf = Callable[[str, int | None], list[Json]]
