@@ -7,18 +7,15 @@ import json
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from dataclasses import fields
-from datetime import UTC, datetime, timedelta
 from functools import cache
 
 import pytest
 from falcon.inspect import inspect_routes
 from support import PACKAGE, ROOT
 from support.answers import is_part
-from support.apis import served
 
 from racedata import __version__
 from racedata.cli import COMMANDS
@@ -198,53 +195,6 @@ def test_every_endpoint_has_an_example_of_its_own(sample):
     for endpoint in ENDPOINTS:
         (example,) = in_code(ENDPOINTS[endpoint][2])
         assert f"/{endpoint}" in example
-
-
-@pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
-# How many days ago the database was built, and each source was followed first and refreshed last;
-# None: never.
-@pytest.mark.parametrize(
-    ("built", "sources", "warned"),
-    [
-        (0, [], False),
-        (3, [], True),
-        (0, [(0, None)], False),
-        (9, [(1.9, None), (300, 0.1)], False),
-        (0, [(2.1, None), (300, 0.1)], True),
-        (0, [(300, 2.1), (300, 0.1)], True),
-        (0, [(0, 300), (300, 1.9)], False),
-        (9, [(None, 300), (300, 0.1)], False),
-        (None, [], True),
-    ],
-)
-@pytest.mark.skipif(not shutil.which("jq"), reason="needs jq")
-def test_the_line_for_a_monitor_warns_if_a_followed_source_was_not_refreshed_for_two_days(
-    built, sources, warned
-):
-    (line,) = re.findall(r"^    (curl .*healthz \| jq .*)$", RUN, re.M)
-
-    def time(days):
-        return (datetime.now(UTC) - timedelta(days)).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-    listed = [
-        {
-            key: time(days)
-            for key, days in zip(("followedSince", "refreshedAt"), each)
-            if days is not None
-        }
-        for each in sources
-    ]
-    health = {"builtAt": time(built or 0), "sources": [{"name": "dump"}, *listed]}
-    with served(
-        lambda path: (500 if built is None else 200, {}, json.dumps(health).encode())
-    ) as server:
-        command = line.replace("http://127.0.0.1/healthz", server.url)
-        ended = subprocess.run(command, shell=True, capture_output=True, text=True)
-    assert (
-        ended.stdout
-        == "racedata: no answer, or a source that has not been refreshed for two days\n" * warned
-    )
-    assert ended.stderr.startswith("curl: ") == (built is None)
 
 
 COMMAND = re.compile(r"^ +(?:sudo (?:--\S+ )?)?(?:\.venv/bin/)?racedata (\w+)([^#\n]*)", re.M)

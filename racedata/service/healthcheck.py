@@ -1,4 +1,7 @@
-"""`racedata healthcheck`: asks a running service whether it answers. Needs only Python."""
+"""`racedata healthcheck`: asks a running service whether it answers, and whether its data is fresh.
+
+Needs only Python.
+"""
 
 import argparse
 import json
@@ -6,29 +9,39 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
 from http.client import HTTPException
 from types import FrameType
-from typing import Never
+from typing import Any, Never
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
-from racedata.service.settings import SettingError, Settings
+from racedata.service.settings import SettingError, Settings, whole_number
 
 SECONDS = 5
 
 
 def health_line(arguments: Sequence[str]) -> str:
-    """The line to print if the service answers; else, exits with 1 and a line that says why."""
+    """The line to print if the service is healthy; else, exits with 1 and a line that says why."""
     parser = argparse.ArgumentParser(
         prog="racedata healthcheck",
         description="Ask a running service whether it answers, and which data it has.",
-        epilog="Exit status: 0 if it answers, else 1. A service that rejected a new database file "
-        "still serves the old data, and counts as healthy: a restart would not help.",
+        epilog="Exit status: 0 if it answers and its data is not too old, else 1. A service that "
+        "refused a new database file still serves the old data, and counts as healthy: a restart "
+        "would not help.",
     )
     parser.add_argument(
         "--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)"
     )
-    url = parser.parse_args(arguments).url
+    parser.add_argument(
+        "--max-age",
+        type=days,
+        metavar="DAYS",
+        help="also fail if a source that is followed has not been refreshed for this long; if none "
+        "is followed, if the database is older",
+    )
+    parsed = parser.parse_args(arguments)
+    url = parsed.url
     try:
         url = url or Settings.read(os.environ).health_url
         if not url.lower().startswith(("http://", "https://")):
@@ -36,7 +49,9 @@ def health_line(arguments: Sequence[str]) -> str:
                 f"racedata healthcheck: {url}: expected an address that begins with "
                 "http:// or https://"
             )
-        line = described(answer_of(url))
+        health = json.loads(answer_of(url))
+        line = described(health)
+        stale = parsed.max_age and staleness(health, parsed.max_age)
     except SettingError as error:
         sys.exit(f"racedata healthcheck: {error}")
     except HTTPError as error:
@@ -46,7 +61,16 @@ def health_line(arguments: Sequence[str]) -> str:
         sys.exit(f"racedata healthcheck: {url}: {getattr(cause, 'strerror', None) or cause}")
     except (KeyError, TypeError, ValueError, RecursionError, HTTPException):
         sys.exit(f"racedata healthcheck: {url}: expected the answer of racedata's /healthz")
-    return "".join(character if character.isprintable() else " " for character in line) + "\n"
+    if stale:
+        sys.exit(f"racedata healthcheck: {url}: {printable(stale)}")
+    return printable(line) + "\n"
+
+
+def days(text: str) -> timedelta:
+    try:
+        return timedelta(whole_number(1, 999)(text))
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r}; expected {error}") from None
 
 
 def answer_of(url: str) -> bytes:
@@ -62,11 +86,31 @@ def end_of_time(number: int, frame: FrameType | None) -> Never:
     raise TimeoutError(f"no complete answer in {SECONDS} seconds")
 
 
-def described(answer: bytes) -> str:
+def described(health: Any) -> str:
     """The answer in one line. Raises an error if it is not the one of a healthy service."""
-    health = json.loads(answer)
     if health["status"] != "ok":
         raise ValueError
     sources = " and ".join(source["name"] for source in health["sources"])
     line = f"{health['status']}: {sources}, built at {health['builtAt']}"
     return line + (f"; a new file was refused: {health['refused']}" if "refused" in health else "")
+
+
+def staleness(health: Any, max_age: timedelta) -> str | None:
+    """What has not been refreshed for longer than `max_age`; None if all is fresh.
+
+    Only sources that are followed count or, without one, the database.
+    """
+    refreshed = [
+        # a source that was followed again may have been refreshed long ago
+        (max(source["followedSince"], source.get("refreshedAt", "")), source["name"])
+        for source in health["sources"]
+        if "followedSince" in source
+    ]
+    time, name = min(refreshed, default=(health["builtAt"], "the database"))
+    if time >= f"{datetime.now(UTC) - max_age:%Y-%m-%dT%H:%M:%SZ}":
+        return None
+    return f"{name} has not been refreshed since {time}; expected within {max_age.days} days"
+
+
+def printable(line: str) -> str:
+    return "".join(character if character.isprintable() else " " for character in line)

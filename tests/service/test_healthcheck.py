@@ -1,6 +1,7 @@
 """racedata.service.healthcheck: one line says whether a service answers, and whether it is ours."""
 
 import json
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from support.apis import served
@@ -66,6 +67,53 @@ def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, b
         checked = run_racedata("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stdout) == (1, "")
     assert checked.stderr == f"racedata healthcheck: {server.url}: {line}\n"
+
+
+# How many days ago the database was built, and each source was followed first and refreshed last;
+# None: never.
+@pytest.mark.parametrize(
+    ("built", "sources", "stale"),
+    [
+        (0, {}, None),
+        (3, {}, "the database"),
+        (0, {"f1db": (0, None)}, None),
+        (9, {"f1db": (1.9, None), "openf1": (300, 0.1)}, None),
+        (0, {"f1db": (2.1, None), "openf1": (300, 0.1)}, "f1db"),
+        (0, {"f1db": (300, 0.1), "openf1": (300, 2.1)}, "openf1"),
+        (0, {"f1db": (0, 300), "openf1": (300, 1.9)}, None),
+        (9, {"f1db": (None, 300), "openf1": (300, 0.1)}, None),
+    ],
+)
+def test_max_age_fails_if_a_followed_source_was_not_refreshed_for_so_many_days(
+    built, sources, stale
+):
+    def ago(days):
+        return f"{datetime.now(UTC) - timedelta(days):%Y-%m-%dT%H:%M:%SZ}"
+
+    listed = [
+        {
+            "name": name,
+            **{
+                key: ago(days)
+                for key, days in zip(("followedSince", "refreshedAt"), times)
+                if days is not None
+            },
+        }
+        for name, times in sources.items()
+    ]
+    health = {"status": "ok", "builtAt": ago(built), "sources": [{"name": "dump"}, *listed]}
+    with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
+        checked = run_racedata("healthcheck", "--max-age", "2", "--url", server.url)
+    assert checked.returncode == (stale is not None)
+    assert checked.stdout.startswith("ok: dump") == (stale is None)
+    assert (f"{stale} has not been refreshed since 2" in checked.stderr) == (stale is not None)
+
+
+@pytest.mark.parametrize("days", ["0", "1000", "two", "-1", "nan"])
+def test_max_age_is_a_whole_number_of_days(days):
+    checked = run_racedata("healthcheck", f"--max-age={days}")
+    assert (checked.returncode, checked.stdout) == (2, "")
+    assert f"{days!r}; expected a whole number from 1 to 999" in checked.stderr
 
 
 @pytest.mark.parametrize(
