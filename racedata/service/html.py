@@ -122,9 +122,13 @@ def entrant(record: Json) -> str:
 
 
 def time_or_status(result: Json, winner: Json | None) -> str:
-    """The winner's time, the gap to it, or the status of a driver without a time."""
-    if "Time" not in result:
-        return escape(result.get("status", ""))
+    """The winner's time, the gap to it, or the status of a driver who was lapped or did not finish.
+
+    Some sources have total times of these drivers too, but a gap says nothing about them.
+    """
+    status = result.get("status", "")
+    if "Time" not in result or status not in ("Finished", ""):
+        return escape(status)
     return gap_time(int(result["Time"]["millis"]), int(winner["millis"]) if winner else None)
 
 

@@ -78,6 +78,7 @@ def test_the_page_shows_the_first_places_of_the_last_race(sample_database):
     [
         ("milliseconds = NULL", "2 Lando Norris McLaren Finished 18 3"),
         ("milliseconds = NULL, statusId = NULL, points = NULL", "2 Lando Norris McLaren 3"),
+        ("statusId = (SELECT statusId FROM status WHERE status = '+1 Lap')", "McLaren +1 Lap 18 3"),
         ("positionText = NULL", "25 Lando Norris McLaren +10.730 18 3"),
         ("positionText = '<b>'", "25 <b> Lando Norris McLaren"),
     ],
