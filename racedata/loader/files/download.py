@@ -160,6 +160,11 @@ def download(
             error.close()
         if getattr(error, "errno", None) == errno.ENOSPC:
             raise no_space_for_temporary_files() from None
-        # a redirect loop gives several lines
-        reason = " ".join(str(getattr(error, "reason", error)).split()) or status
-        raise NotDownloaded(f"{place}: {reason}; expected {expected}") from None
+        raise NotDownloaded(f"{place}: {reason_of(error) or status}; expected {expected}") from None
+
+
+def reason_of(error: Exception) -> str:
+    """Why a request failed, in one line and without `[Errno 111]`."""
+    reason = getattr(error, "reason", error)
+    # a redirect loop gives several lines
+    return " ".join(str(getattr(reason, "strerror", None) or reason).split())

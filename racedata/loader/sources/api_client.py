@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from racedata import __version__
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.files.download import Redirects, check_address, time_limit
+from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
 from racedata.loader.sources.api_rows import Json
 from racedata.loader.sources.pace import Pace, retry_after
 from racedata.loader.tables import API_ENDPOINTS
@@ -226,9 +226,7 @@ def errors_named(url: str) -> Iterator[None]:
         what = f"no complete answer in {ANSWER_SECONDS} seconds, or no data for 30"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
-        reason = getattr(error, "reason", error)
-        text = getattr(reason, "strerror", None) or reason  # without `[Errno 111]`
-        raise LoadError(f"{url}: {text}; expected an answer of an API") from None
+        raise LoadError(f"{url}: {reason_of(error)}; expected an answer of an API") from None
 
 
 def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
