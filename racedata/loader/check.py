@@ -98,6 +98,9 @@ def report_against(
     Raises what `compare` does.
     """
     found, remarks = compare(path, source, progress)
+    if found:
+        yield "Each row ends with a line for corrections.csv. Add it if a second witness agrees."
+        yield ""
     for group, rows in found:
         headline = f"{len(rows):,}: {group.title}"
         yield from paragraph(headline, group.meaning, ("race", HEADER), rows, rows_shown)
