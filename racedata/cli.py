@@ -9,6 +9,7 @@ import io
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -59,7 +60,13 @@ def serve(arguments: Sequence[str]) -> None:
             sys.exit(CANNOT_START)
         end_at_signals()  # the loader ignores them when it has ended
     if follow:
-        start_follower(settings.database)
+        from racedata.loader.errors import LoadError
+
+        try:
+            start_follower(settings.database)
+        except LoadError as error:
+            print(f"racedata serve --follow: {error}", file=sys.stderr)
+            sys.exit(CANNOT_START)
     try:
         # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY
         # without checking it.
@@ -82,7 +89,14 @@ def needed_at(path: str) -> str:
 
 
 def start_follower(database: str) -> None:
-    """Starts `racedata refresh --follow`, which ends with the last process of this service."""
+    """Starts `racedata refresh --follow`, which ends with the last process of this service.
+
+    Raises LoadError if the sources that FROM and RACEDATA_SOURCE name are wrong.
+    """
+    from racedata.loader import refresh_command
+
+    arguments = ["--follow", "--from", os.environ.get("FROM", ""), "--database", database]
+    follow = refresh_command.follower(refresh_command.parse(arguments))
     alive, own = os.pipe()  # nothing is written; all processes of the service keep `own` open
     if os.fork():
         os.close(alive)
@@ -90,11 +104,9 @@ def start_follower(database: str) -> None:
     try:
         os.close(own)
         os.setsid()  # a terminal sends Ctrl-C only to the service
-        from racedata.loader import refresh_command
-
-        refresh_command.main(
-            ["--follow", "--from", os.environ.get("FROM", ""), "--database", database], alive
-        )
+        follow(alive)
+    except Exception:
+        traceback.print_exc()
     finally:
         os._exit(0)
 

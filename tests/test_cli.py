@@ -333,6 +333,19 @@ def test_a_service_that_follows_serves_what_its_sources_have(sample_database, da
             until(lambda: any("results" in path for path in api.paths) and results() == "20", 60)
 
 
+@pytest.mark.parametrize("variable", ["FROM", "RACEDATA_SOURCE"])
+def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database, variable):
+    port, sources = str(free_port()), "http://127.0.0.1:9/racedata.db http://127.0.0.1:9/f1"
+    ended = run_racedata(
+        "serve", "--follow", "--database", database, **{variable: sources, "PORT": port}
+    )
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert ended.stderr == (
+        "racedata serve --follow: http://127.0.0.1:9/racedata.db is a whole database, which "
+        "replaces ours; expected no other source\n"
+    )
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_the_follower_ends_with_the_service_however_that_ends(database, number):
     names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}

@@ -6,9 +6,8 @@ refresh.py has what a refresh does, follow.py when to check a source.
 import argparse
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
-from pathlib import Path
 
 from racedata.loader import values
 from racedata.loader.configured import ConfiguredSources
@@ -29,10 +28,13 @@ from racedata.loader.sources import (
 )
 
 
-def follow_sources(
-    path: str, addresses: Sequence[str], corrections: Path | None, parent: int | None
-) -> None:
-    """Follows sources until a signal, or until the pipe `parent` closes."""
+def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
+    """A function that follows sources until a signal, or until a pipe closes.
+
+    The function gets the reading end of this pipe, or None. Raises LoadError if the sources are
+    wrong.
+    """
+    path, addresses, corrections = parsed.database, parsed.addresses, parsed.corrections
 
     def make(number: int, sleep: Sleep) -> FollowedSource:
         lines: list[str] = []
@@ -59,7 +61,7 @@ def follow_sources(
     sources = [(without_query(address), partial(make, number)) for number, address in numbered]
     names = [source_at(address).name for address in addresses]
     loads = ConfiguredSources(path, configured, corrections, names)
-    follow_in_processes(path, sources, Preparation(loads.load, loads.are_optional), parent)
+    return partial(follow_in_processes, path, sources, Preparation(loads.load, loads.are_optional))
 
 
 def season(text: str) -> int | None:
@@ -69,8 +71,36 @@ def season(text: str) -> int | None:
     return int(text) if text else None
 
 
-def main(arguments: Sequence[str], parent: int | None = None) -> None:
-    """Runs the command. `--follow` ends when the pipe whose reading end is `parent` closes."""
+def main(arguments: Sequence[str]) -> None:
+    parsed = parse(arguments)
+    if parsed.follow:
+        try:
+            follower(parsed)(None)
+        except LoadError as error:
+            sys.exit(f"racedata refresh: {error}")
+        return
+
+    def work(progress: Progress) -> list[str]:
+        faults: list[str] = []
+        whole_database(parsed.addresses)
+        refresh = Refresh(
+            path=parsed.database,
+            addresses=parsed.addresses,
+            season=parsed.season,
+            corrections=parsed.corrections,
+            progress=progress,
+            say=lambda line: faults.append(say(line)),
+        )
+        refresh.run()
+        # `say` returns errors of stdout. After the first, it writes nothing more.
+        if fault := "".join(faults):
+            raise LoadError(fault)
+        return []
+
+    run("refresh", parsed.database, work)
+
+
+def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="racedata refresh",
         description="Bring the database up to date: "
@@ -101,32 +131,7 @@ def main(arguments: Sequence[str], parent: int | None = None) -> None:
     parsed = parser.parse_args(arguments)
     if parsed.follow and parsed.season:
         parser.error("--follow and --season: expected one of them")
-    addresses = [
+    parsed.addresses = [
         address for text in parsed.addresses or [] for address in addresses_in(text)
     ] or FROM_DEFAULT
-
-    if parsed.follow:
-        try:
-            follow_sources(parsed.database, addresses, parsed.corrections, parent)
-        except LoadError as error:
-            sys.exit(f"racedata refresh: {error}")
-        return
-
-    def work(progress: Progress) -> list[str]:
-        faults: list[str] = []
-        whole_database(addresses)
-        refresh = Refresh(
-            path=parsed.database,
-            addresses=addresses,
-            season=parsed.season,
-            corrections=parsed.corrections,
-            progress=progress,
-            say=lambda line: faults.append(say(line)),
-        )
-        refresh.run()
-        # `say` returns errors of stdout. After the first, it writes nothing more.
-        if fault := "".join(faults):
-            raise LoadError(fault)
-        return []
-
-    run("refresh", parsed.database, work)
+    return parsed
