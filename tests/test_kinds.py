@@ -8,8 +8,10 @@ import pytest
 from racedata.database import SCHEMA
 from racedata.kinds import KINDS, SESSION_GROUPS, SESSIONS
 from racedata.loader.against import COMPARED
+from racedata.loader.differences import groups_of
 from racedata.loader.existing import open_read_only
 from racedata.loader.schedule import expected_records
+from racedata.loader.sources import EXPORT_FILES
 from racedata.loader.tables import API_ENDPOINTS, BY_NAME, RECORDS
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.page import coverage_rows
@@ -39,6 +41,16 @@ def test_the_table_of_a_kind_has_the_columns_that_a_second_opinion_compares(kind
     table = kind.table or kind.name
     assert {*kind.compared} <= {*columns[table]}
     assert COMPARED[kind.name, table] == kind.compared
+
+
+@pytest.mark.parametrize(("table", "columns"), [(key[1], COMPARED[key]) for key in COMPARED])
+def test_each_column_that_a_second_opinion_compares_has_a_group_in_its_report(table, columns):
+    assert [column for column in columns if not groups_of(table, column)] == []
+
+
+@pytest.mark.parametrize("table", BY_NAME)
+def test_an_export_has_a_file_for_each_table_that_a_source_fills(table):
+    assert f"{table}.csv" in EXPORT_FILES
 
 
 @pytest.mark.parametrize("kind", WITH_ENDPOINT, ids=lambda kind: kind.name)
