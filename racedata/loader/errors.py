@@ -14,7 +14,7 @@ class LoadError(Exception):
 
 
 class NotYet(LoadError):
-    """A source refuses for now, without having failed. It is asked again within half an hour."""
+    """A source refuses for now, without having failed. A follower soon asks it again."""
 
 
 # the exceptions that work on a database may raise

@@ -23,7 +23,8 @@ DEFAULT_LIMIT = 100  # records
 # either, so gunicorn stops.
 CANNOT_START = 3
 
-# A variable of `refresh --follow`, which shares a file of settings with the service.
+# A variable of `refresh --follow`, which shares a file of settings with the service. Every other
+# unknown variable that begins with RACEDATA_ is an error.
 SOURCE_OF_A_LOAD = "RACEDATA_SOURCE"
 
 # Parses the text of a setting. If it is wrong, raises a ValueError that says what was expected.

@@ -152,7 +152,7 @@ SECOND_ROWS = """
         WHERE other.raceId = f1db.raceId AND other.driverId = f1db.driverId
             AND other.positionText <> 'DSQ')"""
 
-# Ergast's statuses for them.
+# Ergast's names of countries and nationalities.
 ERGASTS_NAMES = {
     "name": {
         "South Korea": "Korea",
