@@ -1,15 +1,22 @@
-"""OpenF1 as a server answers: rows of recorded sessions, its filters, its 404s and 401s."""
+"""OpenF1 as a server answers: rows of recorded sessions, its filters, its 404s and 401s.
+
+Also what tests of it read from a database and change in the rows.
+"""
 
 import json
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from racedata.kinds import KINDS
 from support import EXPECTED
-from support.apis import Answer
+from support.apis import Answer, Server, refreshed
+from support.loads import changed, select
 
 Json = dict[str, Any]
+Rows = dict[str, list[Json]]  # by endpoint
 ENDPOINTS = (
     "sessions",
     "drivers",
@@ -19,10 +26,15 @@ ENDPOINTS = (
     "laps",
     "position",
 )
+RACE = 9213  # session_key of the race in Austin
+SUNDAY = 1698019200  # 23 October 2023, 0:00 UTC: after the race in Austin
+RECORDS = [kind for kind in KINDS if not KINDS[kind].table]
+GIVEN = [kind for kind in RECORDS if "standings" not in kind]
+RESULT = "classified.number, constructorRef, positionText, positionOrder, laps, milliseconds"
 LIVE = {"detail": "Live F1 session in progress. Access is limited."}
 
 
-def recorded_rows(folder: Path) -> dict[str, list[Json]]:
+def recorded_rows(folder: Path) -> Rows:
     """The rows of a season that was recorded, by endpoint."""
     return {
         name: json.loads(path.read_text(encoding="utf-8")) if path.exists() else []
@@ -31,7 +43,7 @@ def recorded_rows(folder: Path) -> dict[str, list[Json]]:
     }
 
 
-def excerpt() -> dict[str, list[Json]]:
+def excerpt() -> Rows:
     """The rows of two weekends, by endpoint: Austria and Austin in 2023, and the laps of Austin."""
     found = json.loads((EXPECTED / "openf1" / "2023.json").read_text(encoding="utf-8"))
     laps = found.pop("laps")
@@ -88,3 +100,91 @@ class OpenF1Server:
 
 def json_answer(status: int, found: object) -> Answer:
     return status, {"Content-Type": "application/json"}, json.dumps(found).encode()
+
+
+def without_records(database: Path, *kinds: str, rounds: tuple[int, ...] = (9, 18)) -> Path:
+    """A database without these records of the two weekends, or of one."""
+    numbers = ", ".join(map(str, rounds))
+    ids = f"SELECT raceId FROM races WHERE year = 2023 AND round IN ({numbers})"
+    for kind in kinds:
+        changed(database, f"DELETE FROM {kind} WHERE raceId IN ({ids})")
+        changed(database, f"DELETE FROM origins WHERE kind = '{kind}' AND raceId IN ({ids})")
+    if "results" in kinds:
+        changed(database, f"DELETE FROM origins WHERE kind = 'fastest_laps' AND raceId IN ({ids})")
+        changed(database, f"DELETE FROM entries WHERE raceId IN ({ids})")
+    return database
+
+
+def refresh(database: Path, server: Server, now: float = SUNDAY) -> list[str]:
+    """Refreshes 2023 from OpenF1. Returns the messages about the two weekends."""
+    said, _ = refreshed(database, f"openf1:{server.url}", season=2023, now=now)
+    return [line for line in said if "is left out: no race of OpenF1" not in line]
+
+
+def facts(
+    database: Path, kind: str, columns: str, round: int, year: int = 2023
+) -> list[tuple[Any, ...]]:
+    """The rows of a kind of a race, with the drivers' ids."""
+    joins = "JOIN constructors USING (constructorId) JOIN status USING (statusId)"
+    return select(
+        database,
+        f"""SELECT driverRef, {columns} FROM {kind} AS classified JOIN races USING (raceId)
+            JOIN drivers USING (driverId) {joins * kind.endswith("results")}
+            WHERE races.year = {year} AND races.round = {round} ORDER BY record""",
+    )
+
+
+def provisional(database: Path) -> dict[str, str]:
+    """Which records are provisional: the races' rounds, by kind."""
+    return dict(
+        select(
+            database,
+            """SELECT kind, group_concat(round) FROM origins JOIN sources USING (sourceId)
+               JOIN races USING (raceId) WHERE isProvisional GROUP BY kind""",
+        )
+    )
+
+
+def rounds_with(database: Path, kind: str) -> set[int]:
+    """The rounds of 2023 that have records of a kind."""
+    found = select(
+        database,
+        f"SELECT DISTINCT round FROM {kind} JOIN races USING (raceId) WHERE year = 2023",
+    )
+    return {round for (round,) in found}
+
+
+def in_austin(rows: Rows, endpoint: str) -> list[Json]:
+    """The rows of the weekend in Austin."""
+    return [row for row in rows[endpoint] if row["meeting_key"] == 1222]
+
+
+def of_race(rows: Rows, endpoint: str) -> Json:
+    """The first row of the race in Austin."""
+    return next(row for row in rows[endpoint] if row["session_key"] == RACE)
+
+
+def repair_laps(rows: Rows, sample_database: Path) -> None:
+    """Adds the two laps that OpenF1 lacks, and when each lap began, and the places at its end."""
+    keys = {"session_key": RACE, "meeting_key": 1222}
+    for number, lap, duration in ((4, 41, 100.733), (20, 7, 103.874)):
+        lap_row = {"driver_number": number, "lap_number": lap, "lap_duration": duration}
+        rows["laps"].append({**keys, **lap_row})
+    numbers = dict(facts(sample_database, "results", "classified.number", 18))
+    now = {number: datetime(2023, 10, 22, 19, 3, tzinfo=UTC) for number in numbers.values()}
+    for driver, lap, position, time in facts(
+        sample_database, "lap_times", "lap, position, classified.time", 18
+    ):
+        number, (minutes, seconds) = numbers[driver], time.split(":")
+        for row in rows["laps"]:
+            if (row["driver_number"], row["lap_number"]) == (number, lap):
+                row["date_start"] = now[number].isoformat()
+        now[number] += timedelta(minutes=int(minutes), seconds=float(seconds))
+        change = {"driver_number": number, "date": now[number].isoformat(), "position": position}
+        rows["position"].append({**keys, **change})
+
+
+def halve(results: list[Json]) -> None:
+    """Leaves only the first eleven results in their session."""
+    for row in results[11:]:
+        row["session_key"] = row["meeting_key"] = 0

@@ -1,0 +1,242 @@
+"""racedata.loader.sources.openf1: when it asks, what for, and when another source replaces it."""
+
+import shutil
+from collections import Counter
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from support import SAMPLE
+from support.answers import client
+from support.apis import FAULTS, answers_of, refreshed, served
+from support.loads import changed, rows_of
+from support.openf1 import (
+    GIVEN,
+    RACE,
+    SUNDAY,
+    OpenF1Server,
+    facts,
+    halve,
+    in_austin,
+    provisional,
+    refresh,
+    rounds_with,
+)
+
+from racedata.loader.corrections import CORRECTIONS
+from racedata.loader.errors import LoadError
+from racedata.loader.load import load
+from racedata.loader.refresh import Refresh
+from racedata.loader.schedule import Expected
+from racedata.loader.sources import History, Pace, source_at
+
+
+def test_a_weekend_takes_at_most_ten_requests(filled):
+    assert Counter(request.partition("?")[0] for request in filled.requests) == {
+        "sessions": 1,
+        **dict.fromkeys(("session_result", "drivers", "starting_grid", "pit"), 2),
+        "laps": 4,  # of the races, and of their sprints
+    }
+
+
+def test_what_another_source_has_replaces_it_even_if_it_is_the_same(
+    copied, sample_api, openf1, sample_database
+):
+    assert {*provisional(copied)} == {*GIVEN} - {"lap_times"}
+    later = SUNDAY + 40 * 86400
+    refreshed(copied, sample_api.url, f"openf1:{openf1.url}", now=later)
+    assert provisional(copied) == {}
+    for kind in GIVEN:
+        for round in (9, 18):
+            columns = "*" if kind == "practice" else "classified.raceId"
+            new, old = (facts(each, kind, columns, round) for each in (copied, sample_database))
+            assert len(new) == len(old)
+    assert facts(copied, "results", "status, points, grid", 18) == facts(
+        sample_database, "results", "status, points, grid", 18
+    )
+
+
+def test_another_source_replaces_it_even_with_fewer_drivers(copied, sample_database, tmp_path):
+    smaller = shutil.copy(sample_database, tmp_path / "smaller.db")
+    changed(smaller, "DELETE FROM qualifying WHERE RACE(2023/18) AND DRIVER(alonso)")
+    with served(answers_of(client(smaller))) as server:
+        refreshed(copied, server.url, now=SUNDAY)
+    assert provisional(copied) == {}
+    assert len(facts(copied, "qualifying", "position", 18)) == 19
+
+
+def test_it_replaces_nothing_that_another_source_gave(database, openf1, rows):
+    before = rows_of(database)
+    for row in rows["session_result"]:
+        row["number_of_laps"] = 7
+    refreshed(database, f"openf1:{openf1.url}", season=2023, now=SUNDAY)
+    assert rows_of(database) == before
+    assert provisional(database) == {}
+
+
+def test_a_load_of_another_source_replaces_it(copied, sample_database):
+    load([str(SAMPLE)], str(copied), CORRECTIONS, lambda text: None)
+    assert provisional(copied) == {}
+    assert rows_of(copied) == rows_of(sample_database)
+
+
+def test_what_it_gave_is_asked_again_for_a_week_and_stops_for_a_month(copied, openf1, rows):
+    for row in rows["session_result"]:
+        if row["session_key"] == RACE and row["driver_number"] == 1:
+            row["points"] = 25.0
+    url, asked = f"openf1:{openf1.url}", []
+    for days in (3, 20, 40):
+        openf1.paths.clear()
+        refreshed(copied, url, now=SUNDAY + days * 86400)
+        asked.append({path.partition("?")[0] for path in openf1.paths})
+    assert asked[0] == {"sessions", "session_result", "drivers", "starting_grid", "pit", "laps"}
+    assert "pit" in asked[1]
+    # Nothing is final: later, everything is asked for again once in a month.
+    assert asked[2] == {"sessions", "session_result", "drivers", "starting_grid", "pit", "laps"}
+    openf1.paths.clear()
+    refreshed(copied, url, now=SUNDAY + 41 * 86400)
+    assert {path for path in openf1.paths if "sessions" not in path} == set()
+
+
+@pytest.mark.parametrize("fault", ["html", "broken off", "an error", "nothing"])
+def test_a_broken_answer_is_one_line_and_what_came_before_is_stored(openf1, lacking, fault):
+    openf1.faults = {8: FAULTS[fault]}  # the drivers of the second weekend
+    with pytest.raises(LoadError) as error:
+        refresh(lacking, openf1)
+    assert "\n" not in str(error.value)
+    assert "/drivers?meeting_key=1222: " in str(error.value)
+    assert rounds_with(lacking, "results") == {9}
+    openf1.faults = {}
+    refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {9, 18}
+
+
+def test_an_answer_that_stays_broken_keeps_only_its_own_race_from_being_stored(openf1, lacking):
+    openf1.faults = {2: FAULTS["html"]}  # the drivers of the first weekend
+    with pytest.raises(LoadError, match=r"/drivers\?meeting_key=1213: .*expected JSON"):
+        refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {18}
+
+
+@pytest.mark.parametrize("header", [{}, {"Retry-After": "7"}], ids=["alone", "Retry-After"])
+def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
+    openf1.faults = {1: lambda body: (429, header, b""), 2: lambda body: (429, header, b"")}
+    slept: list[float] = []
+    pace = Pace(clock=lambda: 0, sleep=slept.append, now=lambda: SUNDAY)
+    url = f"openf1:{openf1.url}"
+    Refresh(
+        str(lacking), [url], 2023, None, lambda text: None, lambda line: None, lambda: pace
+    ).run()
+    assert slept.count(7 if header else 30) >= 2
+    assert rounds_with(lacking, "results") == {9, 18}
+
+
+@pytest.mark.parametrize("status", [404, 200], ids=["404", "an empty list"])
+def test_what_it_does_not_have_yet_is_no_fault(lacking, rows, status):
+    found = OpenF1Server({"sessions": rows["sessions"]})
+
+    def answer(path):
+        answered = found.answer(path)
+        return answered if answered[0] == 200 else (status, {}, b"[]")
+
+    with served(answer) as server:
+        said = refresh(lacking, server)
+        assert len(server.paths) == 3  # one more for each weekend
+    assert not any("left out" in line for line in said)
+    assert provisional(lacking) == {}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"is_cancelled": True}, {"circuit_key": 39}, {"date_start": "2023-11-05T19:00:00+00:00"}],
+    ids=["cancelled", "at another circuit", "at another time"],
+)
+def test_a_race_that_is_not_where_and_when_the_calendar_says_is_left_out(
+    openf1, rows, lacking, change
+):
+    for row in in_austin(rows, "sessions"):
+        row |= change
+    said, _ = refreshed(lacking, f"openf1:{openf1.url}", season=2023, now=SUNDAY + 86400)
+    line = "is left out: no race of OpenF1 at americas on 2023-10-22"
+    assert f"openf1: 2023/18 United States Grand Prix {line}" in said
+    assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
+    assert 9 in rounds_with(lacking, "results")
+
+
+def test_the_service_says_which_records_are_provisional(copied, sample_api):
+    (openf1,) = [
+        source
+        for source in client(copied).get("/healthz").json["sources"]
+        if source["name"] == "openf1"
+    ]
+    assert openf1["provisional"] is True
+    assert openf1["licence"] == "not stated by OpenF1"
+    assert openf1["gave"].startswith("results of 2 races (2023), qualifying of 2 races (2023)")
+    assert "stops of 2 races (2023); provisional, until another source has them" in client(
+        copied
+    ).get("/").text.replace("pit ", "")
+    refreshed(copied, sample_api.url, now=SUNDAY)
+    assert "provisional, until" not in client(copied).get("/").text
+    (base, *_) = client(copied).get("/healthz").json["sources"]
+    assert "provisional" not in base
+
+
+def test_a_wrong_answer_about_one_race_does_not_keep_the_others_from_being_stored(
+    openf1, rows, lacking
+):
+    next(row for row in rows["session_result"] if row["meeting_key"] == 1213)["session_key"] = "x"
+    with pytest.raises(LoadError, match=r"meeting_key=1213, session_key: 'x'; expected"):
+        refresh(lacking, openf1)
+    assert rounds_with(lacking, "results") == {18}
+
+
+def test_load_refuses_it(tmp_path):
+    with pytest.raises(LoadError, match="openf1: it has no calendar and no history; expected"):
+        load(["openf1"], str(tmp_path / "racedata.db"), None, lambda text: None)
+
+
+def test_an_answer_that_is_not_a_list_of_objects_is_one_line(lacking):
+    said = pytest.raises(LoadError, match=r"expected a list of objects")
+    with served(lambda path: (200, {}, b'["Austin"]')) as server, said:
+        refresh(lacking, server)
+
+
+@pytest.mark.parametrize(
+    ("round", "kind", "table"),
+    [(18, "lap_times", "laps"), (18, "pit_stops", "pit"), (18, "results", "session_result")],
+)
+def test_records_are_news_as_soon_as_they_are_published(openf1, rows, lacking, round, kind, table):
+    source = source_at(f"openf1:{openf1.url}", Pace(lambda: SUNDAY, lambda seconds: None))
+    history = History(Path(lacking), source.name)
+    start = datetime(2023, 10, 22, 19, tzinfo=UTC)
+    asked = [Expected(2023, each, "race", kind, start, False) for each in (99, round)]
+
+    def has_news():
+        return source.has_news(asked, history, lambda text: None)
+
+    assert has_news()  # the sessions of the season, at first
+    source.sessions_of(source.client(lambda text: None), 2023)
+    published, rows[table] = rows[table], []
+    assert not has_news()
+    rows[table] = published
+    assert has_news()
+
+
+def test_a_session_of_another_season_is_refused(lacking):
+    said = pytest.raises(LoadError, match="a session of another season; expected 2023")
+    with served(lambda path: (200, {}, b'[{"year": 2022}]')) as server, said:
+        refresh(lacking, server)
+
+
+def test_a_short_answer_about_an_old_race_is_asked_again_after_a_month(openf1, rows, lacking):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    halve(results)
+    url, later = f"openf1:{openf1.url}", SUNDAY + 60 * 86400
+    refreshed(lacking, url, now=later)
+    assert 18 not in rounds_with(lacking, "results")
+    for row in results:
+        row.update(session_key=RACE, meeting_key=1222)
+    refreshed(lacking, url, now=later + 29 * 86400)
+    assert 18 not in rounds_with(lacking, "results")
+    refreshed(lacking, url, now=later + 30 * 86400)
+    assert 18 in rounds_with(lacking, "results")

@@ -1,0 +1,252 @@
+"""racedata.loader.sources.openf1_rows: what is wrong or doubtful is left out."""
+
+from datetime import UTC, datetime
+from time import tzset
+
+import pytest
+from support.loads import select
+from support.openf1 import (
+    GIVEN,
+    RACE,
+    RECORDS,
+    OpenF1Server,
+    facts,
+    halve,
+    in_austin,
+    of_race,
+    refresh,
+    rounds_with,
+    without_records,
+)
+
+from racedata.loader.errors import LoadError
+from racedata.loader.sources.openf1_rows import grid_of, moment
+
+
+def test_numbers_of_another_season_are_left_out(openf1, rows, database):
+    """In the season, number 1 is Verstappen's, and 4 is Norris's, as an earlier race says."""
+    other = {1: ("NOR", "Lando NORRIS"), 4: ("VER", "Max VERSTAPPEN")}
+    for row in in_austin(rows, "drivers"):
+        if row["driver_number"] in other:
+            row["name_acronym"], row["full_name"] = other[row["driver_number"]]
+    lacking = without_records(database, *RECORDS, rounds=(18,))
+    said = refresh(lacking, openf1)
+    line = "results (race) left out: no driver for number 1, 4"
+    assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
+    assert 18 not in rounds_with(lacking, "results")
+
+
+def test_points_of_zero_are_unknown_until_they_are_right(openf1, rows, lacking, sample_database):
+    right = [row.get("points") for row in rows["session_result"]]
+    for row in rows["session_result"]:
+        if "points" in row and row["points"] is not None:
+            row["points"] = 0.0
+    refresh(lacking, openf1)
+    for kind in ("results", "sprint_results"):
+        assert {row[1] for row in facts(lacking, kind, "points", 9)} == {None}
+    for row, points in zip(rows["session_result"], right):
+        row["points"] = points
+    refresh(lacking, openf1)
+    assert facts(lacking, "results", "points", 9) == facts(sample_database, "results", "points", 9)
+
+
+def test_who_is_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    last = max((row for row in results if row["position"]), key=lambda row: row["position"])
+    last.update(gap_to_leader=f"+{'9' * 5000} LAPS", duration=None, number_of_laps=54)
+    refresh(lacking, openf1)
+    ids = select(
+        lacking,
+        "SELECT statusId FROM results JOIN races USING (raceId) WHERE year = 2023 AND round = 18",
+    )
+    assert len(ids) == len(results) and (None,) in ids
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "value"),
+    [
+        ("sessions", "circuit_key", "americas"),
+        ("sessions", "date_start", "tomorrow"),
+        ("session_result", "meeting_key", 1),
+        ("session_result", "session_key", None),
+    ],
+)
+def test_a_wrong_key_or_date_of_a_session_is_one_line_that_names_it(
+    openf1, rows, lacking, endpoint, name, value
+):
+    found = rows[endpoint]
+    if name == "meeting_key":
+        openf1.answer = lambda path: OpenF1Server(
+            {**rows, endpoint: [{**row, name: value} for row in found]}
+        ).answer(path.replace("session_result?meeting_key=1213", "session_result?meeting_key=1"))
+    else:
+        found[-1][name] = value
+    with pytest.raises(LoadError) as error:
+        refresh(lacking, openf1)
+    assert f"/{endpoint}?" in str(error.value)
+    assert "expected " in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "name", "value", "kinds"),
+    [
+        ("sessions", "gmt_offset", None, {"pit_stops"}),
+        ("sessions", "gmt_offset", "99999999999:00:00", {"pit_stops"}),
+        ("drivers", "name_acronym", 7, {"results", "pit_stops"}),
+        ("session_result", "position", "1", {"results"}),
+        ("session_result", "driver_number", [1], {"results"}),
+        ("session_result", "driver_number", "1", {"results"}),
+        ("session_result", "number_of_laps", 10**12, {"results"}),
+        ("pit", "date", 5, {"pit_stops"}),
+        ("pit", "date", "9999-12-31T23:59:59+00:00", {"pit_stops"}),
+        ("pit", "date", "0001-01-01T00:00:00+00:00", {"pit_stops"}),
+        ("pit", "lane_duration", "long", {"pit_stops"}),
+        ("laps", "lap_duration", {}, {"lap_times"}),
+        ("laps", "lap_number", None, {"lap_times"}),
+    ],
+)
+def test_a_wrong_value_leaves_out_its_kind_of_records_with_one_line_and_stores_the_others(
+    openf1, rows, lacking, endpoint, name, value, kinds
+):
+    of_race(rows, endpoint)[name] = value
+    said = refresh(lacking, openf1)
+    race = "openf1: 2023/18 United States Grand Prix"
+    for kind in kinds:
+        start = f"{race}, {kind.replace('_', ' ')} (race) left out: http://"
+        (line,) = (each for each in said if each.startswith(start))
+        assert f"/{endpoint}?session_key={RACE}" in line
+        assert "expected " in line and "\n" not in line
+    assert {kind for kind in GIVEN if 18 not in rounds_with(lacking, kind)} == kinds | {"lap_times"}
+    assert 9 in rounds_with(lacking, "results")
+
+
+@pytest.mark.parametrize("value", ["fast", -1.0, float("nan"), 0.5, 9000.0])
+def test_a_wrong_total_time_makes_those_of_the_race_unknown_with_one_line(
+    openf1, rows, lacking, value
+):
+    of_race(rows, "session_result")["duration"] = value
+    said = refresh(lacking, openf1)
+    (line,) = (each for each in said if "Prix, results (race) without" in each and "/18 " in each)
+    assert "without times, which contradict the gaps" in line
+    assert {row[1] for row in facts(lacking, "results", "milliseconds", 18)} == {None}
+
+
+def test_total_times_too_large_for_a_float_are_unknown_with_one_line(openf1, rows, lacking):
+    for row in rows["session_result"]:
+        if row["session_key"] == RACE and row["duration"]:
+            row["duration"] = 10**400
+    (line,) = (each for each in refresh(lacking, openf1) if "results (race) without" in each)
+    assert "without times, which contradict the gaps" in line
+
+
+def test_a_wrong_grid_is_unknown_with_one_line(openf1, rows, lacking):
+    for row in in_austin(rows, "starting_grid"):
+        row["position"] = 1
+    said = refresh(lacking, openf1)
+    assert [line.partition("left out: ")[2] for line in said if ", grid (" in line] == [
+        "places 1, 1, 1, 1, 1 and 15 more",
+        "places 1, 1, 1, 1, 1 and 15 more",
+    ]
+    assert {row[1] for row in facts(lacking, "results", "grid", 18)} == {None}
+
+
+@pytest.mark.parametrize(
+    ("year", "known"), [(2024, {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}), (2025, {1: 1, 2: 2})]
+)
+def test_a_place_on_the_grid_is_known_if_nobody_can_have_started_from_the_pit_lane_before_it(
+    year, known
+):
+    """Of eight drivers, the third in qualifying is the last on the grid."""
+    qualified = [1, 2, 8, 3, 4, 5, 6, 7]
+    grid = [{"driver_number": n, "position": n} for n in range(1, 9)]
+    best = [{"driver_number": n, "position": place} for place, n in enumerate(qualified, 1)]
+    assert grid_of(grid, best, range(1, 9), year, "grid") == known
+
+
+def twice(results):
+    results[1]["driver_number"] = results[0]["driver_number"]
+
+
+def disqualified_at_a_place(results):
+    for row in results:
+        row["dsq"] = True
+
+
+def with_a_hole(results):
+    results[0]["position"] = 30
+
+
+def of_an_unknown_driver(results):
+    results[0]["driver_number"] = 98
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (twice, "a driver twice"),
+        (with_a_hole, "places 2, 3"),
+        (halve, "only 11 of 20 drivers"),
+        (disqualified_at_a_place, "number 1 was disqualified, but has place 1"),
+        (of_an_unknown_driver, "no driver for number 98"),
+    ],
+)
+def test_a_classification_that_contradicts_itself_is_left_out(openf1, rows, lacking, change, why):
+    change([row for row in rows["session_result"] if row["session_key"] == RACE])
+    said = "\n".join(refresh(lacking, openf1))
+    assert f"United States Grand Prix, results (race) left out: {why}" in said
+    assert facts(lacking, "results", "classified.number", 18) == []
+    assert facts(lacking, "qualifying", "classified.number", 18) != []
+
+
+def test_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    last = max((row for row in results if row["position"]), key=lambda row: row["position"])
+    last.update(gap_to_leader="+2 LAPS", duration=None, number_of_laps=54)
+    retired = next(row for row in results if row["dnf"])
+    retired.update(dnf=False, dns=True, number_of_laps=0)
+    refresh(lacking, openf1)
+    statuses = [status for _, status in facts(lacking, "results", "status.status", 18)]
+    assert "+2 Laps" in statuses and "Did not start" in statuses
+
+
+def test_drivers_of_a_weekend_in_one_team_are_refused(openf1, rows, lacking):
+    for row in rows["drivers"]:
+        row["team_name"] = "Ferrari"
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, results (race) left out: 20 drivers of one team" in said
+    stored = {kind for kind in GIVEN if rounds_with(lacking, kind) & {9, 18}}
+    assert stored == {"pit_stops"}  # they have no team
+
+
+@pytest.mark.parametrize("laps", ["as the winner", "more"])
+def test_laps_that_contradict_the_gaps_or_places_are_unknown(openf1, rows, lacking, laps):
+    results = [row for row in rows["session_result"] if row["session_key"] == RACE]
+    if laps == "more":
+        results[-1]["number_of_laps"] = 57
+    else:
+        for row in results:
+            row["gap_to_leader"] = "+1 LAP"
+    said = "\n".join(refresh(lacking, openf1))
+    assert "laps and statuses, which contradict the places or gaps" in said
+    found = facts(lacking, "results", "laps", 18)
+    assert {row[1] for row in found} == {None}
+
+
+def test_a_date_without_a_zone_is_utc(monkeypatch):
+    monkeypatch.setenv("TZ", "America/Chicago")
+    tzset()
+    try:
+        found = moment({"date": "2023-10-22T19:00:00"}, "date", "laps")
+    finally:
+        monkeypatch.undo()
+        tzset()
+    assert found == datetime(2023, 10, 22, 19, tzinfo=UTC)
+
+
+def test_a_time_of_zero_in_qualifying_is_refused_with_one_line(openf1, rows, lacking):
+    next(row for row in rows["session_result"] if row["session_key"] == 9207)["duration"] = [0] * 3
+    said = "\n".join(refresh(lacking, openf1))
+    assert "United States Grand Prix, qualifying (quali) left out: http://" in said
+    assert "duration: '0'; expected seconds, more than 0" in said
+    assert 18 not in rounds_with(lacking, "qualifying")
