@@ -192,12 +192,9 @@ def main(arguments: Sequence[str]) -> None:
         "file",
         metavar="FILE",
         type=path_of_file,
-        nargs="?",
         help=f"a name that ends with .zip: {EXPORT_LAYOUT}; with .db: a copy of the database; "
         "any other name: a folder with the files of the dump",
     )
     add_database_argument(parser)
     parsed = parser.parse_args(arguments)
-    if parsed.file is None:
-        parser.error("expected FILE: a name that ends with .zip or .db, or a folder")
     run("export", parsed.file, partial(export, parsed.database, parsed.file))

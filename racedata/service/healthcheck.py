@@ -34,7 +34,7 @@ def health_line(arguments: Sequence[str]) -> str:
         "--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)"
     )
     parser.add_argument(
-        "--max-age",
+        "--stale-after",
         type=days,
         metavar="DAYS",
         help="also fail if a source that is followed has not been refreshed for this long; if none "
@@ -51,7 +51,7 @@ def health_line(arguments: Sequence[str]) -> str:
             )
         health = json.loads(answer_of(url))
         line = described(health)
-        stale = parsed.max_age and staleness(health, parsed.max_age)
+        stale = parsed.stale_after and staleness(health, parsed.stale_after)
     except SettingError as error:
         sys.exit(f"racedata healthcheck: {error}")
     except HTTPError as error:
@@ -95,8 +95,8 @@ def described(health: Any) -> str:
     return line + (f"; a new file was refused: {health['refused']}" if "refused" in health else "")
 
 
-def staleness(health: Any, max_age: timedelta) -> str | None:
-    """What has not been refreshed for longer than `max_age`; None if all is fresh.
+def staleness(health: Any, stale_after: timedelta) -> str | None:
+    """What has not been refreshed for longer than `stale_after`; None if all is fresh.
 
     Only sources that are followed count or, without one, the database.
     """
@@ -107,9 +107,9 @@ def staleness(health: Any, max_age: timedelta) -> str | None:
         if "followedSince" in source
     ]
     time, name = min(refreshed, default=(health["builtAt"], "the database"))
-    if time >= f"{datetime.now(UTC) - max_age:%Y-%m-%dT%H:%M:%SZ}":
+    if time >= f"{datetime.now(UTC) - stale_after:%Y-%m-%dT%H:%M:%SZ}":
         return None
-    return f"{name} has not been refreshed since {time}; expected within {max_age.days} days"
+    return f"{name} has not been refreshed since {time}; expected within {stale_after.days} days"
 
 
 def printable(line: str) -> str:

@@ -84,7 +84,7 @@ def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, b
         (9, {"f1db": (None, 300), "openf1": (300, 0.1)}, None),
     ],
 )
-def test_max_age_fails_if_a_followed_source_was_not_refreshed_for_so_many_days(
+def test_stale_after_fails_if_a_followed_source_was_not_refreshed_for_so_many_days(
     built, sources, stale
 ):
     def ago(days):
@@ -103,15 +103,15 @@ def test_max_age_fails_if_a_followed_source_was_not_refreshed_for_so_many_days(
     ]
     health = {"status": "ok", "builtAt": ago(built), "sources": [{"name": "dump"}, *listed]}
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
-        checked = run_racedata("healthcheck", "--max-age", "2", "--url", server.url)
+        checked = run_racedata("healthcheck", "--stale-after", "2", "--url", server.url)
     assert checked.returncode == (stale is not None)
     assert checked.stdout.startswith("ok: dump") == (stale is None)
     assert (f"{stale} has not been refreshed since 2" in checked.stderr) == (stale is not None)
 
 
 @pytest.mark.parametrize("days", ["0", "1000", "two", "-1", "nan"])
-def test_max_age_is_a_whole_number_of_days(days):
-    checked = run_racedata("healthcheck", f"--max-age={days}")
+def test_stale_after_is_a_whole_number_of_days(days):
+    checked = run_racedata("healthcheck", f"--stale-after={days}")
     assert (checked.returncode, checked.stdout) == (2, "")
     assert f"{days!r}; expected a whole number from 1 to 999" in checked.stderr
 
