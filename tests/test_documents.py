@@ -65,7 +65,7 @@ EXAMPLES = {
 }
 REQUESTS = re.findall(
     r"""(?:curl '?|"|`|webcal:|https?:)(?://[\w.:]+)?(/ergast/f1/[^\s'"`)]+)""",
-    README + INTERFACE + CLIENTS.partition("## One answer")[0],
+    README + INTERFACE + CLIENTS.partition("## What an answer looks like")[0],
 )
 
 

@@ -122,7 +122,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="keep running: check again whenever the calendar suggests news, "
+        help="keep running: check again whenever the calendar suggests new records, "
         "and at least daily; if the database is missing, is the sample, or was built from other "
         "sources than RACEDATA_SOURCE names, load those first",
     )

@@ -184,8 +184,8 @@ def newest_in_words(newest: Row) -> str:
 
 
 def freshness(read_at: str, refreshed_at: str) -> str:
-    """A sentence that says when a source was last read, or since then asked for news."""
-    verb, at = ("Asked for news", refreshed_at) if refreshed_at > read_at else ("Read", read_at)
+    """A sentence that says when a source was last read, or since then asked for new data."""
+    verb, at = ("Asked for new data", refreshed_at) if refreshed_at > read_at else ("Read", read_at)
     return f"{verb} {ago(at)}."
 
 

@@ -141,9 +141,9 @@ def test_the_page_says_of_each_source_when_a_refresh_last_asked_it(several_sourc
     )
     html = client(several_sources).get("/").text
     text = words_of(html)
-    assert "f1db Asked for news Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
+    assert "f1db Asked for new data Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
     assert "https://example.org/f1 Read Sun 22 Nov 2026, 06:00 UTC . Licence" in text
-    later = "https://example.org/later Asked for news Mon 3 Jan 2101, 00:00 UTC . Records: none."
+    later = "https://example.org/later Asked for new data Mon 3 Jan 2101, 00:00 UTC . Records: none."
     assert later in text
     assert "key=1" not in html
 
@@ -156,7 +156,7 @@ def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later
     noted["sample"] = {"refreshedAt": "2101-01-01T00:00:00Z"}
     refreshes.write_text(json.dumps(noted))
     after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
-    assert "Asked for news Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
+    assert "Asked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
 
 
 @pytest.mark.parametrize(
