@@ -5,7 +5,6 @@ page, where SQLite does not read, it has the 32 bytes of the SHA-256 of all prec
 file that has changed since it was built is detected.
 """
 
-import errno
 import hashlib
 import json
 import os
@@ -104,11 +103,17 @@ def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
             return checked(descriptor, size, oldest)
     except FileNotFoundError:
         raise DatabaseError(path, "is missing", BUILD) from None
-    except (OSError, MemoryError) as error:
-        reason = getattr(error, "strerror", os.strerror(errno.ENOMEM))
-        raise DatabaseError(path, f"cannot be read ({reason})", WAIT) from None
+    except MemoryError:
+        raise not_enough_memory(path) from None
+    except OSError as error:
+        raise DatabaseError(path, f"cannot be read ({error.strerror})", WAIT) from None
     except Fault as fault:
         raise DatabaseError(path, str(fault), fault.hint) from None
+
+
+def not_enough_memory(path: str | Path) -> DatabaseError:
+    """The error of a file for which this process has too little memory at the moment."""
+    return DatabaseError(path, "needs more memory", WAIT)
 
 
 def write_checksum(path: Path) -> None:

@@ -94,6 +94,7 @@ class CheckLoop:
             followed.is_refused = True
         except FAULTS as error:
             followed.failures += 1
+            followed.is_refused = False
             followed.due = self.clock() + retry_wait(followed.failures)
             # A failure never postpones a regular check. The database may be missing.
             with suppress(*FAULTS):
@@ -118,12 +119,16 @@ class CheckLoop:
         return next_check(self.expected_of(followed.source), self.clock())
 
     def expected_of(self, source: Source) -> list[Expected]:
-        expected = as_stored(self.expected(), source.is_provisional)
+        expected = self.expected()
         if source.publishes_after_race:
             expected = after_race(expected)
         elif source.after_end is not None:
             expected = soon_after(expected, source.after_end)
-        return [records for records in expected if records.kind in source.kinds]
+        return [
+            records
+            for records in as_stored(expected, source.is_provisional)
+            if records.kind in source.kinds
+        ]
 
 
 class Preparation:

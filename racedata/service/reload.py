@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from racedata.database import DatabaseError, file_state
+from racedata.database import DatabaseError, file_state, not_enough_memory
 from racedata.service.snapshot import Snapshot
 
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ class ReloadingApp:
     def application_of(self, data: Snapshot) -> "WSGIApplication":
         try:
             return self.make_app(data)
+        except MemoryError:
+            raise not_enough_memory(self.path) from None
         # After any error, the previous application is better than none.
         except Exception as error:
             raise DatabaseError(self.path, f"lacks what is needed ({error})") from error

@@ -35,7 +35,11 @@ class Snapshot:
     @classmethod
     def read(cls, path: str) -> "Snapshot":
         """The snapshot of the file at `path`. Raises DatabaseError."""
-        return cls(database.read(path), path)
+        content = database.read(path)
+        try:
+            return cls(content, path)
+        except MemoryError:
+            raise database.not_enough_memory(path) from None
 
     def rows(self, sql: str, values: tuple[Any, ...] = ()) -> list[sqlite3.Row]:
         """The rows of a query, with `values` for its question marks."""

@@ -225,11 +225,34 @@ def test_a_source_with_an_interval_that_refuses_is_asked_after_the_interval():
     assert lines == ["12:00 busy 12:02", "12:08 new"]
 
 
+def test_a_refusal_after_a_failure_is_reported_again():
+    faults = iter([NotYet("busy"), NotYet("busy"), LoadError("down"), NotYet("busy")])
+
+    def refresh():
+        if fault := next(faults, None):
+            raise fault
+        return "new"
+
+    lines = said(1, source(refresh, interval=timedelta(minutes=2)))
+    assert lines == ["12:00 busy 12:02", "12:04 down 12:09", "12:09 busy 12:11", "12:11 new"]
+
+
+def test_a_provisional_source_may_publish_after_the_race_that_another_source_has():
+    asked = []
+    facts = source_that(
+        kinds=("results", "qualifying"), is_provisional=True, publishes_after_race=True
+    )
+    results = missing("results")._replace(is_stored=True)
+    qualifying = missing("qualifying", hours=26)._replace(session="quali")
+    said(1, FollowedSource(facts, asked.append, lambda: ""), [results, qualifying])
+    assert asked == [[qualifying._replace(starts=results.starts)]] * 3
+
+
 def test_a_source_is_asked_only_for_kinds_that_it_publishes():
     asked = []
 
     def one():
-        return source(lambda: "", *("results", "pit_stops"), has_news=asked.append)
+        return source(lambda: "", "results", "pit_stops", has_news=asked.append)
 
     said(1, one(), [missing("results"), missing("practice")])
     assert asked == [[missing("results")]] * 3

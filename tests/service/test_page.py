@@ -143,7 +143,9 @@ def test_the_page_says_of_each_source_when_a_refresh_last_asked_it(several_sourc
     text = words_of(html)
     assert "f1db Asked for new data Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
     assert "https://example.org/f1 Read Sun 22 Nov 2026, 06:00 UTC . Licence" in text
-    later = "https://example.org/later Asked for new data Mon 3 Jan 2101, 00:00 UTC . Records: none."
+    later = (
+        "https://example.org/later Asked for new data Mon 3 Jan 2101, 00:00 UTC . Records: none."
+    )
     assert later in text
     assert "key=1" not in html
 
