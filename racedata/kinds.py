@@ -48,7 +48,7 @@ class Kind(NamedTuple):
     # The endpoint of the service, and of an API in Ergast's format; and the keys in MRData down to
     # the records. A kind without an endpoint is columns of another table.
     endpoint: str = ""
-    lists: tuple[str, ...] = ()
+    keys: tuple[str, ...] = ()
     table: str = ""  # the table that has the columns
     is_in_every_api: bool = True  # whether Ergast has it, and so every API in its format
     is_fetched_by_season: bool = False  # from an API; otherwise race by race
@@ -59,15 +59,24 @@ class Kind(NamedTuple):
     @property
     def key(self) -> str:
         """The key of the records in an object of an answer, such as a race. Needs an endpoint."""
-        return self.lists[2]
+        return self.keys[2]
 
 
-CLASSIFIED = ("RaceTable", "Races")
-STANDINGS = ("StandingsTable", "StandingsLists")
-RESULT = ("positionText", "positionOrder", "points", "laps", "milliseconds", "grid", "number")
-FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")  # without the speed, which few sources have
-QUALIFYING = ("position", "q1", "q2", "q3", "number")
-STANDING = ("points", "wins", "position")
+# The keys down to the records, and the columns that are compared.
+RACE_KEYS = ("RaceTable", "Races")
+STANDINGS_KEYS = ("StandingsTable", "StandingsLists")
+COMPARED_RESULT = (
+    "positionText",
+    "positionOrder",
+    "points",
+    "laps",
+    "milliseconds",
+    "grid",
+    "number",
+)
+COMPARED_FASTEST_LAP = ("fastestLap", "rank", "fastestLapTime")  # few sources have the speed
+COMPARED_QUALIFYING = ("position", "q1", "q2", "q3", "number")
+COMPARED_STANDING = ("points", "wins", "position")
 
 # In the order of lists for people.
 KINDS = {
@@ -77,19 +86,19 @@ KINDS = {
             "results",
             "Results",
             ("race",),
-            RESULT,
+            COMPARED_RESULT,
             endpoint="results",
-            lists=(*CLASSIFIED, "Results"),
+            keys=(*RACE_KEYS, "Results"),
             is_fetched_by_season=True,
         ),
-        Kind("fastest_laps", "Fastest laps", ("race",), FASTEST_LAP, table="results"),
+        Kind("fastest_laps", "Fastest laps", ("race",), COMPARED_FASTEST_LAP, table="results"),
         Kind(
             "qualifying",
             "Qualifying",
             ("quali",),
-            QUALIFYING,
+            COMPARED_QUALIFYING,
             endpoint="qualifying",
-            lists=(*CLASSIFIED, "QualifyingResults"),
+            keys=(*RACE_KEYS, "QualifyingResults"),
             is_fetched_by_season=True,
         ),
         Kind(
@@ -98,16 +107,16 @@ KINDS = {
             ("fp1", "fp2", "fp3"),
             ("position", "laps", "milliseconds", "number"),
             endpoint="practice",
-            lists=(*CLASSIFIED, "PracticeResults"),
+            keys=(*RACE_KEYS, "PracticeResults"),
             is_in_every_api=False,
         ),
         Kind(
             "sprint_results",
             "Sprints",
             ("sprint",),
-            (*RESULT, *FASTEST_LAP),
+            (*COMPARED_RESULT, *COMPARED_FASTEST_LAP),
             endpoint="sprint",
-            lists=(*CLASSIFIED, "SprintResults"),
+            keys=(*RACE_KEYS, "SprintResults"),
             is_fetched_by_season=True,
             has_every_race=False,
         ),
@@ -115,9 +124,9 @@ KINDS = {
             "sprint_qualifying",
             "Sprint qualifying",
             ("sq",),
-            QUALIFYING,
+            COMPARED_QUALIFYING,
             endpoint="sprintqualifying",
-            lists=(*CLASSIFIED, "SprintQualifyingResults"),
+            keys=(*RACE_KEYS, "SprintQualifyingResults"),
             is_in_every_api=False,
             has_every_race=False,
         ),
@@ -127,7 +136,7 @@ KINDS = {
             ("race",),
             ("lap", "time", "milliseconds"),
             endpoint="pitstops",
-            lists=(*CLASSIFIED, "PitStops"),
+            keys=(*RACE_KEYS, "PitStops"),
             is_numbered_by_race=True,
         ),
         Kind(
@@ -136,24 +145,24 @@ KINDS = {
             ("race",),
             ("position", "time"),
             endpoint="laps",
-            lists=(*CLASSIFIED, "Laps", "Timings"),
+            keys=(*RACE_KEYS, "Laps", "Timings"),
             is_numbered_by_race=True,
         ),
         Kind(
             "driver_standings",
             "Driver standings",
             ("race",),
-            STANDING,
+            COMPARED_STANDING,
             endpoint="driverstandings",
-            lists=(*STANDINGS, "DriverStandings"),
+            keys=(*STANDINGS_KEYS, "DriverStandings"),
         ),
         Kind(
             "constructor_standings",
             "Constructor standings",
             ("race",),
-            STANDING,
+            COMPARED_STANDING,
             endpoint="constructorstandings",
-            lists=(*STANDINGS, "ConstructorStandings"),
+            keys=(*STANDINGS_KEYS, "ConstructorStandings"),
         ),
     )
 }

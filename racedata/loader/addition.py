@@ -9,14 +9,14 @@ from typing import NamedTuple
 from racedata.database import SCHEMA
 from racedata.loader.errors import Progress
 from racedata.loader.rules import Rule, only_adds
-from racedata.loader.stage import Stage
+from racedata.loader.stage import Fill, Stage
 from racedata.loader.temporary import temporary_folder
 
 
 class Addition(NamedTuple):
     """What to merge, and how. It always fills gaps."""
 
-    fill: Callable[[Stage], list[str]]  # fills a Stage, and returns lines for the report
+    fill: Fill
     rule: Rule = only_adds  # when its records replace records of the base
     years: Collection[int] | None = None  # the seasons to merge; None: all
     # whether its calendars may replace those of the stage, by the same rule
@@ -31,9 +31,7 @@ class Addition(NamedTuple):
 
 
 @contextmanager
-def filled_apart(
-    fill: Callable[[Stage], list[str]], progress: Progress
-) -> Iterator[tuple[Path, list[str]]]:
+def filled_apart(fill: Fill, progress: Progress) -> Iterator[tuple[Path, list[str]]]:
     """A Stage in a file of its own, for `merge`: the path of that file, and what `fill` returns."""
     with temporary_folder("racedata-", "stage.db") as folder:
         path = folder / "stage.db"

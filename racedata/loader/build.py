@@ -5,7 +5,7 @@ refresh.py decide what to build from, and replacement.py puts the new file in pl
 """
 
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +31,7 @@ from racedata.loader.report import (
     unknown_values,
 )
 from racedata.loader.sql import column_names
-from racedata.loader.stage import Stage
+from racedata.loader.stage import Fill, Stage
 from racedata.loader.tables import COMPUTED, TABLES, Table
 from racedata.loader.values import utc_now
 
@@ -64,7 +64,7 @@ class Report(NamedTuple):
 
 def build(
     path: Path,
-    fill: Callable[[Stage], list[str]],
+    fill: Fill,
     additions: Sequence[Addition],
     corrections: Path | None,
     is_sample: bool,

@@ -6,14 +6,14 @@ docs/data.md describes the file. The table `corrections` has what was applied.
 import sqlite3
 from argparse import ArgumentParser
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
-from racedata.loader.stage import Stage
+from racedata.loader.stage import Fill, Stage
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, TABLES, Table
 from racedata.loader.values import Parser, Value, number, one_of, plain_text, reference, text
 
@@ -91,9 +91,7 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
     )
 
 
-def corrected(
-    fill: Callable[[Stage], list[str]], path: Path | None
-) -> Callable[[Stage], list[str]]:
+def corrected(fill: Fill, path: Path | None) -> Fill:
     """A function that calls `fill`, and then applies the corrections in a file, if any."""
 
     def fill_and_correct(stage: Stage) -> list[str]:

@@ -201,13 +201,14 @@ class ExistingDatabase:
         ).fetchone()
         return int(found[0]) if found else None
 
-    def without_laps(self, also_from_apis: bool) -> dict[int, int]:
-        """The seasons, by raceId, of races whose results a refresh gave, from no API, without laps.
+    def without_laps(self, also_from_apis: bool) -> dict[int, tuple[int, str]]:
+        """The races without laps whose results a refresh has stored, from a source that is no API.
 
-        With `also_from_apis`, from any source. Provisional laps count as none.
+        By raceId, the season and the name of that source. With `also_from_apis`, from any source.
+        Provisional laps count as none.
         """
         found = self.db.execute(
-            f"""SELECT raceId, year
+            f"""SELECT raceId, year, sources.name
                FROM origins JOIN sources USING (sourceId) JOIN races USING (raceId)
                WHERE kind = 'results' AND fetchedAt NOT NULL
                    AND (sources.name NOT LIKE 'http%' OR ?)
@@ -215,7 +216,7 @@ class ExistingDatabase:
                        OR (raceId, 'lap_times') IN ({PROVISIONAL}))""",
             (also_from_apis,),
         )
-        return dict(found.fetchall())
+        return {race: (year, source) for race, year, source in found}
 
     def provisional(self, kinds: Collection[str]) -> set[int]:
         """The races that have provisional records of one of these kinds."""

@@ -66,7 +66,7 @@ def to_ask(expected: Iterable[Expected], now: datetime) -> list[Expected]:
 
 def after_race(expected: Sequence[Expected]) -> list[Expected]:
     """The same records, for a source that publishes a weekend only after its race."""
-    races = {(each.year, each.round): each.starts for each in expected if each.session == "race"}
+    races = {(each.year, each.round): each.starts for each in expected if each.session == RACE.name}
     return [each._replace(starts=races[each.year, each.round]) for each in expected]
 
 
@@ -133,7 +133,7 @@ def expected_records(db: sqlite3.Connection) -> list[Expected]:
                     ORDER BY year, round""",
                 {
                     "session": session,
-                    "number": session[-1],
+                    "number": session[-1],  # of fp1, fp2 and fp3
                     "kind": kind,
                     "latest": latest[0] if latest else 0,
                 },

@@ -1,7 +1,7 @@
 """The tables of a source while they are loaded: a source fills a Stage, build.py stores it."""
 
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
@@ -32,7 +32,7 @@ RACES_GIVEN_TWICE = """
     GROUP BY year, circuitId, date HAVING count(*) > 1"""
 
 
-class Origin(NamedTuple):
+class SourceFacts(NamedTuple):
     """A source of rows in a Stage: a row of the table `sources`."""
 
     name: str  # see schema.sql
@@ -91,18 +91,18 @@ class Stage:
         (sql,) = self.db.execute("SELECT sql FROM sqlite_schema WHERE name = ?", (name,)).fetchone()
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
-    def name_origin(self, origin: Origin, read_at: str, is_loaded: bool = True) -> None:
+    def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool = True) -> None:
         """Says that all rows are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ."""
         row = (
             1,
-            printable(origin.name),
-            printable(origin.address),
-            origin.licence,
-            origin.checksum,
+            printable(facts.name),
+            printable(facts.address),
+            facts.licence,
+            facts.checksum,
             read_at,
             is_loaded,
             "",
-            origin.is_provisional,
+            facts.is_provisional,
         )
         self.db.execute(insertion("stage.sources", len(row)), row)
         for kind in ("races", *KINDS):
@@ -161,3 +161,7 @@ def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:
     if len(ids) > MAX_IDS:
         raise LoadError(f"more than {MAX_IDS:,} rows of {table.rpartition('.')[2]}; expected fewer")
     return ids
+
+
+# fills a Stage, and returns lines for the report
+Fill = Callable[[Stage], list[str]]

@@ -66,9 +66,7 @@ class ApiEndpoint(NamedTuple):
 
     name: str  # in addresses
     # the key of its table in MRData, and the keys of the lists inside, down to the rows
-    lists: tuple[str, ...]
-    of_season: bool = True  # whether it is fetched for a season; otherwise for each race
-    optional: bool = False  # whether an API may lack it
+    keys: tuple[str, ...]
 
 
 class Table(NamedTuple):
@@ -142,13 +140,13 @@ def columns_of(name: str) -> tuple[Column, ...]:
 
 
 LAP_TIME_API = {"fastestLapTime": short_lap_time}
-CLASSIFIED = {
+CLASSIFIED_PATHS = {
     "driverId": "Driver.driverId",
     "constructorId": "Constructor.constructorId",
     "number": "number",
 }
-RESULT = {
-    **CLASSIFIED,
+RESULT_PATHS = {
+    **CLASSIFIED_PATHS,
     "grid": "grid",
     "positionText": "positionText",
     "positionOrder": "position",
@@ -161,7 +159,7 @@ RESULT = {
     "statusId": "status",
 }
 USUAL_RESULT = ("positionText", "points", "grid", "laps", "statusId")
-STANDING = {name: name for name in ("points", "position", "positionText", "wins")}
+STANDING_PATHS = {name: name for name in ("points", "position", "positionText", "wins")}
 
 # In the order of loading: each table comes after those that it refers to.
 TABLES = (
@@ -233,7 +231,7 @@ TABLES = (
         required=True,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        paths={**RESULT, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
+        paths={**RESULT_PATHS, "fastestLapSpeed": "FastestLap.AverageSpeed.speed"},
     ),
     Table("entries", key=("raceId", "driverId")),  # the stage has only those without a result
     Table(
@@ -260,7 +258,7 @@ TABLES = (
         parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="qualifyId",
         order="year, round, position NULLS LAST, qualifyId",
-        paths={**CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
+        paths={**CLASSIFIED_PATHS, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
         "sprint_results",
@@ -270,7 +268,7 @@ TABLES = (
         usually_known=USUAL_RESULT,
         id="resultId",
         order="year, round, positionOrder, resultId",
-        paths=RESULT,
+        paths=RESULT_PATHS,
     ),
     Table(
         "sprint_qualifying",
@@ -279,7 +277,7 @@ TABLES = (
         parse_api={"q1": short_lap_time, "q2": short_lap_time, "q3": short_lap_time},
         id="sprintQualifyId",
         order="year, round, position NULLS LAST, sprintQualifyId",
-        paths={**CLASSIFIED, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
+        paths={**CLASSIFIED_PATHS, "position": "position", "q1": "Q1", "q2": "Q2", "q3": "Q3"},
     ),
     Table(
         "practice",
@@ -288,7 +286,7 @@ TABLES = (
         order="""year, round, session, position NULLS LAST,
             (SELECT driverRef FROM drivers WHERE drivers.driverId = staged.driverId)""",
         paths={
-            **CLASSIFIED,
+            **CLASSIFIED_PATHS,
             "session": "session",
             "position": "position",
             "laps": "laps",
@@ -326,7 +324,7 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="driverStandingsId",
         order="year, round, position NULLS LAST, driverStandingsId",
-        paths={"driverId": "Driver.driverId", **STANDING},
+        paths={"driverId": "Driver.driverId", **STANDING_PATHS},
     ),
     Table(
         "constructor_standings",
@@ -335,7 +333,7 @@ TABLES = (
         usually_known=("positionText", "points", "wins"),
         id="constructorStandingsId",
         order="year, round, position NULLS LAST, constructorStandingsId",
-        paths={"constructorId": "Constructor.constructorId", **STANDING},
+        paths={"constructorId": "Constructor.constructorId", **STANDING_PATHS},
     ),
 )
 BY_NAME = {table.name: table for table in TABLES}
@@ -347,11 +345,7 @@ ENDPOINTS = {
     "races": ApiEndpoint("races", ("RaceTable", "Races")),
     "status": ApiEndpoint("status", ("StatusTable", "Status")),
     **{
-        kind.name: ApiEndpoint(
-            kind.endpoint, kind.lists, kind.is_fetched_by_season, not kind.is_in_every_api
-        )
-        for kind in KINDS.values()
-        if kind.endpoint
+        kind.name: ApiEndpoint(kind.endpoint, kind.keys) for kind in KINDS.values() if kind.endpoint
     },
 }
 API_ENDPOINTS = {endpoint.name: endpoint for endpoint in ENDPOINTS.values()}

@@ -58,16 +58,16 @@ class Calendars:
         self.slugs = dict(slugs_of(catalogue.races.values()))
         self._events: dict[Round, list[tuple[str, bytes]]] = {}
 
-    def write(self, races: Iterable[Json], address: Address, kinds: Collection[str]) -> bytes:
-        """The calendar of races that an address selects, with their sessions of these kinds."""
-        name = vText(" ".join([self.series.upper(), *self.words_of(address, kinds)]))
+    def write(self, races: Iterable[Json], address: Address, groups: Collection[str]) -> bytes:
+        """The calendar of races that an address selects, with the sessions of these groups."""
+        name = vText(" ".join([self.series.upper(), *self.words_of(address, groups)]))
         # No UID: pages and choices of sessions would share it, and clients may take them for copies
         # (RFC 7986, 5.3). X-WR-CALNAME is for clients without RFC 7986.
         lines = [self.head, line("NAME", name), line("X-WR-CALNAME", name)]
-        lines += (text for race in races for kind, text in self.events(race) if kind in kinds)
+        lines += (text for race in races for group, text in self.events(race) if group in groups)
         return b"".join([*lines, CALENDAR_END])
 
-    def words_of(self, address: Address, kinds: Collection[str]) -> Iterator[str]:
+    def words_of(self, address: Address, groups: Collection[str]) -> Iterator[str]:
         """The words of a calendar's name: for `current`, the same in every season."""
         if address.season not in (None, "current"):
             yield str(address.season)
@@ -79,12 +79,12 @@ class Calendars:
             )
         for filter, value in address.filters.items():
             yield self.names.get((filter, value), f"{filter} {value}")
-        if len(kinds) < len(SESSION_GROUPS):
+        if len(groups) < len(SESSION_GROUPS):
             # no commas: they are written as `\,`, which some clients do not read
-            yield f"({' + '.join(kinds)})"
+            yield f"({' + '.join(groups)})"
 
     def events(self, race: Json) -> list[tuple[str, bytes]]:
-        """The kinds and events of the sessions of a race, in the order of SESSION_BY_KEY."""
+        """The groups and events of the sessions of a race, in the order of SESSION_BY_KEY."""
         round = race["season"], race["round"]
         if round not in self._events:
             self._events[round] = list(self.write_events(race, self.slugs[round]))

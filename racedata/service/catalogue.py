@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
 
-from racedata.kinds import KINDS
+from racedata.kinds import KINDS, STANDINGS_KEYS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.queries import Filters
 from racedata.service.serializers import Json
 from racedata.service.snapshot import Snapshot
 
-STANDINGS = [kind.name for kind in KINDS.values() if "StandingsTable" in kind.lists]
+STANDINGS = [kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS]
 
 
 class NoLastRound(LookupError):

@@ -28,7 +28,7 @@ CHAMPIONSHIPS = {
 LEADERS = 5  # how many leaders of a championship a page shows before the folded rest
 
 
-def source_of(tag: str, html: str) -> str:
+def csp_hash(tag: str, html: str) -> str:
     """The hash of the one script or style in a page, as Content-Security-Policy names it."""
     (text,) = re.findall(f"<{tag}>(.*?)</{tag}>", html, re.DOTALL)
     return f"'sha256-{b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
@@ -38,8 +38,8 @@ def source_of(tag: str, html: str) -> str:
 HEADERS = [
     (
         "content-security-policy",
-        f"default-src 'none'; style-src {source_of('style', LAYOUT)}; "
-        f"script-src {source_of('script', LAYOUT)}; "
+        f"default-src 'none'; style-src {csp_hash('style', LAYOUT)}; "
+        f"script-src {csp_hash('script', LAYOUT)}; "
         "img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     ),
     # Other sites must not learn the address of a service in a private network.

@@ -14,21 +14,20 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
+from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
 from racedata.loader.follow import CheckLoop, FollowedSource
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import FIRST_CHECK, Expected, expected_records
 from racedata.loader.sources import Pace, Source
-from racedata.loader.tables import RACE_TABLES, RECORDS
+from racedata.loader.tables import RECORDS
 from support.apis import Answer
 
 Key = tuple[int, str, str]  # round, session and kind
 
 CLASSIFICATIONS = ("qualifying", "sprint_results", "results")
-API_KINDS = {
-    table.name for table in RACE_TABLES.values() if table.endpoint and not table.endpoint.optional
-}
+API_KINDS = {kind.name for kind in KINDS.values() if kind.endpoint and kind.is_in_every_api}
 F1DB_KINDS = {*RECORDS} - {"lap_times"}
 
 

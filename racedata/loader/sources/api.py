@@ -19,7 +19,8 @@ from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, digest_of, fetch_calendar, is_changed
 from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import PACE, Pace
-from racedata.loader.sources.source import Delivery, Fill, History, Source, Task, check_season
+from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
+from racedata.loader.stage import Fill
 from racedata.loader.tables import BY_NAME, RECORDS
 
 # Records per race, for the estimate of requests: more than most races have.
@@ -75,9 +76,11 @@ class ApiSource(Source):
             check_season(task.season, list(seasons), api.address("seasons"))
         with closing(ExistingDatabase(task.history.path)) as old:
             # Seasons filled in by a less preferred source still need laps.
-            filled_in = (
-                old.without_laps(also_from_apis=False).values() if task.may_replace("f1db") else ()
-            )
+            filled_in = [
+                year
+                for year, source in old.without_laps(also_from_apis=False).values()
+                if task.may_replace(source)
+            ]
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
         seen = seen_before(task.history)
         years = [task.season] if task.season else [year for year in seasons if year >= first]
@@ -118,7 +121,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
         of_race = sum(math.ceil(records / api.limit) for records in (LAPS, *DETAILS.values()))
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
-        filled_in = list(old.without_laps(also_from_apis=False).values())
+        filled_in = [year for year, _ in old.without_laps(also_from_apis=False).values()]
         races = {year: old.races_to_fetch(year) + filled_in.count(year) for year in years}
         requests = sum(lists + of_race * count for count in races.values())
     quota, seconds = PACE[-1]

@@ -240,7 +240,7 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     )
     envelope_number(envelope, "offset", offset, offset)
     *place, endpoint = path.split("/")
-    name, *lists = API_ENDPOINTS[endpoint].lists
+    name, *keys = API_ENDPOINTS[endpoint].keys
     table = envelope.get(name)
     if not isinstance(table, dict):
         raise ValueError(f"no object {name} in MRData; expected the answer of {endpoint}")
@@ -248,10 +248,8 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
         if table.get(key) != value:
             raise ValueError(f"{name}.{key} is {str(table.get(key))[:40]!r}; expected {value!r}")
     records: list[Record] = [(table,)]
-    for list_name in lists:
-        records = [
-            (*parents, child) for parents in records for child in children(parents[-1], list_name)
-        ]
+    for key in keys:
+        records = [(*parents, child) for parents in records for child in children(parents[-1], key)]
     expected = max(0, min(limit, total - offset))
     if len(records) != expected:
         raise ValueError(

@@ -20,7 +20,7 @@ from racedata.loader.matching import CalendarRace, calendar, match_calendars
 from racedata.loader.sources.api_client import Api, NotServed
 from racedata.loader.sources.api_rows import ApiSeason, Json, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
-from racedata.loader.stage import Origin, Stage
+from racedata.loader.stage import SourceFacts, Stage
 from racedata.loader.tables import BY_NAME, RACE_TABLES
 from racedata.loader.values import Value, plain_text, timestamp
 
@@ -171,33 +171,34 @@ class SeasonFetch:
 
     def fetch_details(self, race: FetchedRace) -> None:
         """Fetches records that are listed per race: practice, pit stops, standings, laps, …"""
-        for endpoint in (table.endpoint for table in RACE_TABLES.values()):
+        for kind in KINDS.values():
+            endpoint = kind.endpoint
             if (
                 not endpoint
-                or endpoint.of_season
-                or (endpoint.name == "laps" and not self.needs_laps(race))
-                or (endpoint.name == "sprintqualifying" and "Sprint" not in race.facts)
-                or endpoint.name in self.not_served
+                or kind.is_fetched_by_season
+                or (endpoint == "laps" and not self.needs_laps(race))
+                or (not kind.has_every_race and "Sprint" not in race.facts)
+                or endpoint in self.not_served
             ):
                 continue
-            path = f"{self.year}/{race.round}/{endpoint.name}"
+            path = f"{self.year}/{race.round}/{endpoint}"
             try:
                 found = self.api.records(path)
             except NotServed:
-                if not endpoint.optional:
+                if kind.is_in_every_api:
                     raise
-                self.not_served.add(endpoint.name)
+                self.not_served.add(endpoint)
                 continue
             for parent, *_ in found:
                 if parent.get("round") != race.round:
                     what = f"round {shown(parent.get('round'))}; expected {race.round!r}"
                     raise LoadError(f"{self.api.address(path)}: {what}")
-            if endpoint.name == "laps":
+            if endpoint == "laps":
                 records = [{"lap": lap.get("number"), **timing} for _, lap, timing in found]
             else:
                 records = [record for _, record in found]
             if records:  # an API without laps of a race does not delete stored ones
-                race.records[endpoint.name] = records
+                race.records[endpoint] = records
 
     def needs_laps(self, race: FetchedRace) -> bool:
         """Whether to fetch laps, which take many requests: if few are stored, or the number of laps
@@ -249,8 +250,8 @@ class SeasonFetch:
         fetched_at = max([now, *(f"{date}T00:00:00Z" for date in dates)])
         host = urllib.parse.urlsplit(self.api.url).hostname or ""
         licence = LICENCES.get(host, f"not stated by {host}")
-        stage.name_origin(
-            Origin(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False
+        stage.name_source(
+            SourceFacts(self.api.url, self.api.url, licence, None), fetched_at, is_loaded=False
         )
         return []
 

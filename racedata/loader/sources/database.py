@@ -27,7 +27,8 @@ from racedata.loader.files.download import (
 from racedata.loader.foreign import EXPECTED, Refused, check_foreign
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace, retry_after
-from racedata.loader.sources.source import Fill, History, Source, Task
+from racedata.loader.sources.source import History, Source, Task
+from racedata.loader.stage import Fill
 from racedata.loader.temporary import temporary_folder
 
 SUFFIX = ".db"

@@ -13,8 +13,8 @@ from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Delivery, Fill, History, Source, Task, check_season
-from racedata.loader.stage import Origin, Stage
+from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
+from racedata.loader.stage import Fill, SourceFacts, Stage
 from racedata.loader.tables import RECORDS
 from racedata.loader.values import utc_now
 
@@ -23,7 +23,7 @@ class Layout(NamedTuple):
     """A layout of a dump."""
 
     recognised_by: str  # a file that only this layout has
-    read: Callable[[Dump, Stage], Origin]  # fills the Stage
+    read: Callable[[Dump, Stage], SourceFacts]  # fills the Stage
     name: str = ""  # the source of every dump in this layout; empty if there are several
 
 
@@ -103,14 +103,14 @@ def found_in(dump: Dump) -> Iterator[Layout]:
 
 
 def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
-    """Fills the stage from a dump, by its layout, and names its origin. Returns remarks. Raises
+    """Fills the stage from a dump, by its layout, and names the source. Returns remarks. Raises
     LoadError.
 
     `is_loaded` says whether it is read for a load, or for a refresh.
     """
     try:
         # If there is none, the last reader says which files it expects.
-        origin = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
+        facts = next(found_in(dump), LAYOUTS[-1]).read(dump, stage)
     except LoadError as error:
         raise LoadError(f"{dump.address}: {error}") from None
     # for rows that several files make: `UNIQUE constraint failed: qualifying.…`
@@ -123,5 +123,5 @@ def read_dump(dump: Dump, stage: Stage, is_loaded: bool = True) -> list[str]:
         )
         raise LoadError(f"{dump.address}: {fault}") from None
     stage.place = dump.address
-    stage.name_origin(origin, utc_now(), is_loaded)
-    return list(origin.remarks)
+    stage.name_source(facts, utc_now(), is_loaded)
+    return list(facts.remarks)

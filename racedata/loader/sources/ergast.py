@@ -8,7 +8,7 @@ from racedata.kinds import WEEKEND
 from racedata.loader.corrections import CORRECTIONS, note_corrections
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
-from racedata.loader.stage import Origin, Stage, ids_of
+from racedata.loader.stage import SourceFacts, Stage, ids_of
 from racedata.loader.tables import BY_NAME, TABLES, Table
 from racedata.loader.values import Value, id_in
 
@@ -42,7 +42,7 @@ NO_FASTEST_LAP = """
 TRACINGINSIGHTS = "https://github.com/TracingInsights/RaceData/"
 
 
-def read(dump: Dump, stage: Stage) -> Origin:
+def read(dump: Dump, stage: Stage) -> SourceFacts:
     """Fills the stage from the CSV files of a dump. Raises LoadError."""
     files = files_of(
         {table.name: dump.folder / f"{table.name}.csv" for table in TABLES},
@@ -68,7 +68,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
     is_published = dump.address.startswith(TRACINGINSIGHTS)
     licence = licence_in(dump.folder) or ("CC0 1.0" if is_published else None)
     name = "tracinginsights" if is_published else dump.address
-    return Origin(
+    return SourceFacts(
         name=name,
         address=dump.address,
         licence=licence,

@@ -18,7 +18,7 @@ from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.sql import insertion
-from racedata.loader.stage import Origin, Stage
+from racedata.loader.stage import SourceFacts, Stage
 from racedata.loader.values import (
     Parser,
     day,
@@ -108,7 +108,7 @@ FILES = {
         UNIQUE (raceId, constructorId, engineManufacturerId)""",
 }
 # Files that need at least one row: without it, a release would be of no use.
-LISTS = (
+REQUIRED_FILES = (
     "countries",
     "grands_prix",
     "circuits",
@@ -405,7 +405,7 @@ SEEN = {
 }
 
 
-def read(dump: Dump, stage: Stage) -> Origin:
+def read(dump: Dump, stage: Stage) -> SourceFacts:
     """Fills the stage from the files of a release. Raises LoadError."""
     db = stage.db
     files = files_of({name: dump.folder / file_name(f"f1db_{name}") for name in FILES}, list(FILES))
@@ -414,7 +414,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
         db.execute(f"CREATE TEMP TABLE {table} ({columns})")
         if columns is QUALIFYING_COLUMNS:
             db.execute(UNIQUE_IN_QUALIFYING.format(table))
-        load(stage, table, files[name], needs_rows=name in LISTS)
+        load(stage, table, files[name], needs_rows=name in REQUIRED_FILES)
         if columns is QUALIFYING_COLUMNS:
             db.execute(SECOND_ROWS.format(table))
     db.execute(SHARED_CARS)
@@ -442,7 +442,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
         for statement in FILL_STANDINGS:
             filled = db.execute(statement.format(of=of, id=id, counts=counts))
         stage.rows[f"{of}_standings"] = filled.rowcount  # the last statement's
-    return Origin(
+    return SourceFacts(
         name="f1db",
         address=dump.address,
         licence=LICENCE,

@@ -15,7 +15,7 @@ from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.sql import insertion
-from racedata.loader.stage import Origin, Stage, ids_of
+from racedata.loader.stage import SourceFacts, Stage, ids_of
 from racedata.loader.values import (
     Parser,
     Value,
@@ -344,7 +344,7 @@ WITHOUT_RACE = """
     ORDER BY year, round.number LIMIT 1"""
 
 
-def read(dump: Dump, stage: Stage) -> Origin:
+def read(dump: Dump, stage: Stage) -> SourceFacts:
     """Fills the stage from the files of a dump. Raises LoadError."""
     db = stage.db
     paths = {
@@ -375,7 +375,7 @@ def read(dump: Dump, stage: Stage) -> Origin:
     for table, statement in FILL_RECORDS.items():
         if FILE_OF.get(table, "round") in files:
             stage.rows[table] = db.execute(statement).rowcount
-    return Origin(
+    return SourceFacts(
         name="jolpica",
         address=dump.address,
         licence=LICENCE,

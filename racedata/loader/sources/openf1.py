@@ -33,8 +33,8 @@ from racedata.loader.sources.openf1_weekend import (
     fill_stage,
 )
 from racedata.loader.sources.pace import Pace
-from racedata.loader.sources.source import Delivery, Fill, History, Source, Task
-from racedata.loader.stage import Origin, Stage
+from racedata.loader.sources.source import Delivery, History, Source, Task
+from racedata.loader.stage import Fill, SourceFacts, Stage
 
 NAME = "openf1"
 OPENF1 = "https://api.openf1.org/v1"
@@ -316,10 +316,10 @@ class OpenF1(Source):
             def fill(stage: Stage) -> list[str]:
                 fill_stage(stage, old, found)
                 at = max(f"{self.now():%Y-%m-%dT%H:%M:%SZ}", f"{old.newest()}T00:00:00Z")
-                origin = Origin(
+                facts = SourceFacts(
                     NAME, self.address, "not stated by OpenF1", None, is_provisional=True
                 )
-                stage.name_origin(origin, at, is_loaded=False)
+                stage.name_source(facts, at, is_loaded=False)
                 # The calendar is not OpenF1's.
                 stage.db.execute("DELETE FROM stage.origins WHERE kind = 'races'")
                 return []

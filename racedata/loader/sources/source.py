@@ -13,10 +13,8 @@ from racedata.loader.existing import ExistingDatabase
 from racedata.loader.notes import facts_noted
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
-from racedata.loader.stage import Stage
+from racedata.loader.stage import Fill
 from racedata.loader.tables import RECORDS
-
-Fill = Callable[[Stage], list[str]]  # fills a Stage, and returns remarks for the report
 
 
 class History(NamedTuple):
