@@ -2,7 +2,8 @@
 
 The file is an SQLite database with the tables and the two numbers of schema.sql. After its last
 page, where SQLite does not read, it has the 32 bytes of the SHA-256 of all preceding bytes. So a
-file that has changed since it was built is detected.
+file that has changed since it was built is detected. Next to it is a small file with notes on
+refreshes.
 """
 
 import hashlib

@@ -14,7 +14,7 @@ from racedata.loader.schedule import expected_records
 from racedata.loader.sources import EXPORT_FILES
 from racedata.loader.tables import API_ENDPOINTS, BY_NAME, RECORDS
 from racedata.service.endpoints import ENDPOINTS
-from racedata.service.page import coverage_rows
+from racedata.service.home import coverage_rows
 from racedata.service.schemas import OPENAPI
 
 WITH_ENDPOINT = [kind for kind in KINDS.values() if kind.endpoint]

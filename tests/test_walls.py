@@ -94,10 +94,11 @@ def test_no_module_of_the_loader_outside_sources_names_a_source(module):
 # The modules of the service that may import a package.
 MAY_IMPORT = {
     "gunicorn": "server worker",
-    "falcon": "about app caching download endpoint errors page request season ratelimit.middleware",
+    "falcon": "app caching document download endpoint errors health home request season "
+    "ratelimit.middleware",
     "redis": "ratelimit.redis_store",
     "icalendar": "calendars",
-    "sqlite3": "catalogue page queries snapshot",
+    "sqlite3": "catalogue home queries snapshot",
 }
 
 

@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING
 import falcon
 
 from racedata import __version__
-from racedata.service import download, errors, html, interface, openapi, page, season
-from racedata.service.about import Document, Health
+from racedata.service import download, errors, home, html, interface, openapi, season
 from racedata.service.addresses import ICS, Grammar
 from racedata.service.ask import Ask
 from racedata.service.caching import Cache, CachedAnswers, Validators
 from racedata.service.catalogue import Catalogue
+from racedata.service.document import Document
 from racedata.service.endpoints import ENDPOINTS
+from racedata.service.health import Health
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
@@ -117,13 +118,13 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         file = download.Download(data, validators, limits, settings.trusted_proxies)
         app.add_route(download.PATH, file)
 
-    def html_validators(times: page.RefreshTimes) -> Validators:
+    def html_validators(times: home.RefreshTimes) -> Validators:
         shown: tuple[Answers, ...] = "every answer", "the description", "the HTML pages"
         return validators_of(settings, data, *shown, max_age=0, refresh_times=times)
 
     ask = Ask(data, catalogue, endpoints, grammar)
-    home = page.html(settings, data, catalogue, ask)
-    app.add_route("/", page.HomePage(data, notes, home, html_validators))
+    text = home.html(settings, data, catalogue, ask)
+    app.add_route("/", home.HomePage(data, notes, text, html_validators))
     docs = interface.html(settings, data, catalogue, ask.endpoints)
     app.add_route("/docs", Document(html_validators({}), docs, html.CONTENT_TYPE, html.HEADERS))
     html_answers = CachedAnswers(html_validators({}), cache)

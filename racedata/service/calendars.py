@@ -13,19 +13,15 @@ from icalendar import Calendar, Component, Event
 from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
 
 from racedata import __version__
-from racedata.kinds import SESSION_GROUPS, SESSIONS, Session
+from racedata.kinds import SESSION_GROUPS
 from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue, full_name, place_of, without_accents
-from racedata.service.serializers import Json
+from racedata.service.serializers import SESSION_BY_KEY, Json, sessions_of
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import public_name
 
 CONTENT_TYPE = "text/calendar; charset=utf-8"
 REFRESH = timedelta(hours=6)  # how often clients should fetch a calendar
-
-
-# The sessions of a weekend, by their keys in a race.
-SESSION_BY_KEY = {session.key: session for session in SESSIONS}
 
 Round = tuple[str, str]  # season and round of a race
 # The first and the last line of a component.
@@ -144,14 +140,6 @@ def common_lines(race: Json) -> Iterator[bytes]:
         yield line("GEO", vGeo((location["lat"], location["long"])))
     if "url" in race:
         yield line("URL", vUri(race["url"]))
-
-
-def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
-    """The sessions of a race that have a date, each with the object that has it."""
-    for key, session in SESSION_BY_KEY.items():
-        at = race.get(key, {}) if key else race
-        if "date" in at:
-            yield session, at
 
 
 def slugs_of(races: Iterable[Json]) -> Iterator[tuple[Round, str]]:

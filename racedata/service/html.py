@@ -1,6 +1,6 @@
 """HTML that several pages share: the layout, tables, links, times, and parts of a race or season.
 
-The content of each page is in page.py and latest.py, season.py, or interface.py.
+The content of each page is in home.py and latest.py, season.py, or interface.py.
 """
 
 import hashlib
@@ -12,9 +12,8 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from racedata.service.calendars import sessions_of
 from racedata.service.catalogue import full_name
-from racedata.service.serializers import Json, gap_time
+from racedata.service.serializers import Json, gap_time, sessions_of
 from racedata.service.sources import public_name
 
 # Names that begin with a dollar sign are filled in.

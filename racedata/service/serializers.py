@@ -3,10 +3,12 @@
 Every leaf is a string, and unknown values are left out. HTTP and SQL do not belong here.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
+
+from racedata.kinds import SESSIONS, Session
 
 Json = dict[str, Any]  # leaves are strings
 Row = Any  # sqlite3.Row, or anything else with columns by name
@@ -14,6 +16,7 @@ Row = Any  # sqlite3.Row, or anything else with columns by name
 # winner's.
 TimeFormat = Callable[[int, int | None], str]
 Objects = Mapping[int, Json]  # JSON objects by their id in the database
+SESSION_BY_KEY = {session.key: session for session in SESSIONS}  # by its key in a race
 
 
 def json_object(**facts: Any) -> Json:
@@ -128,6 +131,14 @@ def schedule(year: int, rows: Mapping[str, Row], has_sprint: bool) -> Json:
         SprintShootout=sessions.get("sq") if year == 2023 else None,
         SprintQualifying=sessions.get("sq") if year > 2023 else None,
     )
+
+
+def sessions_of(race: Json) -> Iterator[tuple[Session, Json]]:
+    """The sessions of a race that have a date, each with the object that has it."""
+    for key, session in SESSION_BY_KEY.items():
+        at = race.get(key, {}) if key else race
+        if "date" in at:
+            yield session, at
 
 
 def utc(time: str | None) -> str | None:

@@ -12,8 +12,8 @@ from support.loads import changed
 
 from racedata import __version__
 from racedata.kinds import SESSION_GROUPS
-from racedata.service.calendars import SESSION_BY_KEY
 from racedata.service.schemas import OPENAPI, schema_of
+from racedata.service.serializers import SESSION_BY_KEY
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # of its own dependencies

@@ -1,15 +1,14 @@
-"""The resources outside the base address: `/healthz`, and documents that are made once.
+"""The resource `/healthz`: what is loaded, for people and monitors.
 
-The text of the documents is made in page.py, interface.py and openapi.py.
+healthcheck.py is the command that asks it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import falcon
 import orjson
 
 from racedata.service import download
-from racedata.service.caching import Validators, accepts_gzip, compressed
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
@@ -69,34 +68,3 @@ class Health:
             yield source
         for name, of_source in times.items():
             yield {"name": public_name(name), **of_source}
-
-
-class Document:
-    """A text made once per database: `/`, `/docs` or `/openapi.json`.
-
-    `headers` are additional headers.
-    """
-
-    def __init__(
-        self,
-        validators: Validators,
-        text: str,
-        content_type: str,
-        headers: Sequence[tuple[str, str]] = (),
-    ) -> None:
-        self.validators = validators
-        self.body = text.encode()
-        self.content_type = content_type
-        self.headers = headers
-        self.compressed = compressed(self.body)
-
-    def on_get(self, req: falcon.Request, resp: falcon.Response) -> None:
-        resp.set_headers(list(self.headers))
-        if self.validators.match(req.env):
-            self.validators.send_not_modified(resp)
-        else:
-            self.validators.send(
-                resp, self.compressed if accepts_gzip(req.env) else self.body, self.content_type
-            )
-
-    on_head = on_get

@@ -1,6 +1,6 @@
 """The HTML page at `/`: what is loaded, and from which sources.
 
-Fixed text is in page.html. The season is in latest.py.
+Fixed text is in home.html. The season is in latest.py.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -14,10 +14,10 @@ import falcon
 
 from racedata.kinds import KINDS
 from racedata.service import latest, queries
-from racedata.service.about import Document
 from racedata.service.ask import Ask
 from racedata.service.caching import Validators
 from racedata.service.catalogue import Catalogue
+from racedata.service.document import Document
 from racedata.service.html import (
     CONTENT_TYPE,
     HEADERS,
@@ -33,7 +33,7 @@ from racedata.service.snapshot import Snapshot
 from racedata.service.sources import RefreshNotes, public_name, public_url
 
 # Names that begin with a dollar sign are filled in.
-BODY = files(__package__).joinpath("page.html").read_text(encoding="utf-8")
+BODY = files(__package__).joinpath("home.html").read_text(encoding="utf-8")
 RefreshTimes = Mapping[str, str]  # when a refresh last read each source
 # marks that `HomePage` replaces; no text contains them, because texts are escaped
 LAST_CHECK, SOURCES = "<!--checked-->", "<!--sources-->"

@@ -1,4 +1,4 @@
-"""racedata.service.page: the page at `/`, and that every link on it works."""
+"""racedata.service.home: the page at `/`, and that every link on it works."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from support.loads import built, changed
 
 from racedata.database import refreshes_path
 from racedata.kinds import KINDS
-from racedata.service import page
+from racedata.service import home
 from racedata.service.app import create_app
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
@@ -26,7 +26,7 @@ def test_the_page_says_what_is_loaded_and_when_it_was_built(sample, sample_datab
     data = Snapshot.read(sample_database)
     counts, build = data.row_counts(), data.build()
     assert "Seasons 5, from 1957 to 2023" in text
-    for table, name in page.TABLE_LABELS.items():
+    for table, name in home.TABLE_LABELS.items():
         assert f"{name} {counts[table]:,}" in text
     assert f"Built {build['builtAt'][:10]} {build['builtAt'][11:19]} UTC" in text
 
@@ -51,7 +51,7 @@ def test_the_page_says_none_of_a_kind_without_records(database):
 
 
 def test_the_page_names_every_kind_of_records():
-    labels = re.findall(r'<th scope="row">([^<]*)</th><td>', "".join(page.coverage_rows({})))
+    labels = re.findall(r'<th scope="row">([^<]*)</th><td>', "".join(home.coverage_rows({})))
     assert labels == [kind.label for kind in KINDS.values()]
 
 
