@@ -1,7 +1,22 @@
 """Merges an addition into a stage.
 
 parts.py decides which parts are taken: matching.py says which race and driver is which, rules.py
-which record wins. merge_calendars.py merges the calendars, and transfer.py copies the rows.
+which record wins. merge_calendars.py merges the calendars, and transfer.py copies the rows. They
+share the database `ids`:
+
+    table               filled by                          has
+    races               merge_calendars                    the id of each matched race
+    parts               merge_calendars, parts             the parts that are taken
+    without_sessions    merge_calendars                    races whose sessions are not taken
+    sources             merge                              the id of each source
+    circuits, drivers,
+    constructors,
+    status              transfer                           the id of each entry of a list
+    cars, fastest       transfer                           what the results of the stage keep
+    replaced            transfer, for one kind at a time   the row ids that new rows get
+
+`added` is an id in the addition, `id` the one in the stage. The merge also changes the addition: it
+gets the times that its calendar lacks, and origins for sessions that came with a race.
 """
 
 import sqlite3
@@ -41,7 +56,7 @@ def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
         if addition.years is None or year in addition.years:
             calendars.merge_season(year)
     calendars.choose_sessions()
-    calendars.add_times()
+    calendars.add_times()  # where choose_sessions has not refused the sessions
     for kind in KINDS:
         parts.choose(kind)
     add_sources(db)

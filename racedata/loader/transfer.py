@@ -15,7 +15,7 @@ from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 
 
 def create_ids(db: sqlite3.Connection) -> None:
-    """Creates the tables in `ids`."""
+    """Creates the tables in `ids`, which merge.py describes."""
     for name in (*LISTS, "races", "sources"):
         unique = "UNIQUE" if name == "drivers" else ""
         db.execute(
@@ -125,6 +125,7 @@ def copy_rows(db: sqlite3.Connection, table: Table, kind: str, year: int | None 
         last = next_id(db, table.name, table.id) - 1
         number = f"row_number() OVER (ORDER BY replaced.id NOT NULL, new.{table.id})"
         values = {table.id: f"ifnull(replaced.id, {last} + {number})", **values}
+    # The races were deleted with their calendar; entries come with results, which may have none.
     if kind == table.name != "races":
         db.execute(
             f"""DELETE FROM stage.{table.name}
