@@ -6,7 +6,7 @@ one stays. This module decides the order of the sources; sources/ decides what t
 and rules.py which record wins.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -65,12 +65,9 @@ class Refresh:
         self.path, self.season, self.corrections = Path(path), season, corrections
         self.progress, self.say, self.waits = progress, say, waits
         self.order = [source.name for source in self.sources]  # at the start: a folder may vanish
-        # the first season to bring; `run` sets it before any source has changed the database
+        # The first season to bring, which `run` sets before any source has changed the database.
+        # A follower never calls `run`: each source brings what it finds unfinished.
         self.first = LAST_SEASON
-        # Races that the calendar of a source lacks, such as `2023 Monaco Grand Prix`, and since
-        # when: as noted by its last refresh, and now.
-        self.lacked_before: Mapping[str, str] = {}
-        self.lacking: dict[str, str] = {}
 
     def run(self) -> int:
         """Asks each source. Returns how many changes were stored.
@@ -106,38 +103,11 @@ class Refresh:
 
     def ask(self, source: Source) -> int:
         """Brings what a source has. Returns how many changes were stored."""
-        with closing(self.existing()) as existing:
-            row = existing.source(source.name)
-        self.lacked_before = lacked_races(self.path, source.name, timestamp(self.now()))
-        self.lacking = {}
-        changes, history = 0, self.history_of(source)
-
-        def store(delivery: Delivery) -> None:
-            nonlocal changes, row
-            changes += self.store(source, delivery, row)
-            row = history.row()
-
-        def replace_with(copy: Copy) -> None:
-            nonlocal changes
-            changes += self.replace_with(source, copy)
-
-        task = Task(
-            history=history,
-            season=self.season,
-            first=self.first,
-            lacks_cancelled=any(map(self.is_long_ago, self.lacked_before.values())),
-            may_replace=partial(
-                is_preferred, self.order, source.name, source.is_fresher_than_loads
-            ),
-            progress=self.progress,
-            say=self.say,
-            store=store,
-            replace_with=replace_with,
-        )
-        where = source.bring(task)
+        of_source = SourceRefresh(self, source)
+        where = source.bring(of_source.task())
         note_asked(self.path, source.name)
-        self.say(f"{self.path}: {'new data' if changes else 'nothing new'}{where}")
-        return changes
+        self.say(f"{self.path}: {'new data' if of_source.changes else 'nothing new'}{where}")
+        return of_source.changes
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
@@ -146,82 +116,112 @@ class Refresh:
     def history_of(self, source: Source) -> History:
         return History(self.path, source.name)
 
-    def store(self, source: Source, delivery: Delivery, row: object) -> int:
-        """Builds the new database. Returns 1 if it differs and is stored, else 0.
+    def now(self) -> datetime:
+        return datetime.fromtimestamp(self.sources[0].pace.now(), UTC)
 
-        It also notes facts about the source.
+    def is_long_ago(self, time: str) -> bool:
+        return time <= timestamp(self.now() - CANCELLED_AFTER)
 
-        `row` is the source's row in the database when it was asked. If that has changed since,
-        raises LoadError: another program has stored records of the source, perhaps newer ones.
+
+class SourceRefresh:
+    """What a refresh stores from one source. The source calls `store` for each delivery."""
+
+    def __init__(self, refresh: Refresh, source: Source) -> None:
+        self.refresh, self.source = refresh, source
+        self.history = refresh.history_of(source)
+        with closing(refresh.existing()) as existing:
+            self.row = existing.source(source.name)  # as this refresh knows it
+        # Races that the source's calendar lacks, such as `2023 Monaco Grand Prix`, and since when:
+        # as noted by its last refresh, and now.
+        self.lacked_before = lacked_races(refresh.path, source.name, timestamp(refresh.now()))
+        self.lacking: dict[str, str] = {}
+        self.changes = 0  # new databases that were stored
+
+    def task(self) -> Task:
+        refresh = self.refresh
+        return Task(
+            history=self.history,
+            season=refresh.season,
+            first=refresh.first,
+            lacks_cancelled=any(map(refresh.is_long_ago, self.lacked_before.values())),
+            may_replace=partial(
+                is_preferred, refresh.order, self.source.name, self.source.is_fresher_than_loads
+            ),
+            progress=refresh.progress,
+            say=refresh.say,
+            store=self.store,
+            replace_with=self.replace_with,
+        )
+
+    def store(self, delivery: Delivery) -> None:
+        """Builds a new database with a delivery, and stores it if it differs.
+
+        Also notes facts about the source. Raises LoadError if another program has stored records of
+        this source since it was asked, perhaps newer ones.
         """
+        refresh, source = self.refresh, self.source
         addition = Addition(
             delivery.fill,
-            by_preference(self.order, source.name, source.is_fresher_than_loads),
+            by_preference(refresh.order, source.name, source.is_fresher_than_loads),
             delivery.years,
             has_calendars=True,
-            may_shrink=bool(self.season),
+            may_shrink=bool(refresh.season),
             are_cancelled=self.are_cancelled,
             updates_lists=delivery.updates_lists,
         )
-        with suppress(NothingNew), replacement(str(self.path), self.waits) as new:
-            before = checksum_at_end(self.path)
-            with closing(ExistingDatabase(self.path)) as existing:
-                if existing.source(source.name) != row:
+        with suppress(NothingNew), replacement(str(refresh.path), refresh.waits) as new:
+            before = checksum_at_end(refresh.path)
+            with closing(ExistingDatabase(refresh.path)) as existing:
+                if existing.source(source.name) != self.row:
                     what = f"another program has stored records of {source.address} meanwhile"
                     raise LoadError(
-                        f"{self.path}: {what}; expected no other load or refresh of this source"
+                        f"{refresh.path}: {what}; expected no other load or refresh of this source"
                     )
                 built = build(
                     new,
                     existing.fill,
                     [addition],
-                    self.corrections,
+                    refresh.corrections,
                     is_sample=existing.is_sample,
-                    progress=self.progress,
+                    progress=refresh.progress,
                 )
                 changes = existing.differences(new)
             for line in (*built.merged, *changes):
-                self.say(line)
+                refresh.say(line)
             facts = {**delivery.notes, "lacks": self.lacking}
             after = checksum_at_end(new) if changes else before
-            note_facts(self.path, source.name, facts, before, after)
+            note_facts(refresh.path, source.name, facts, before, after)
             if not changes:
                 raise NothingNew  # `replacement` then removes the new file, and the old one stays
-            return 1
-        return 0
+            self.changes += 1
+        self.row = self.history.row()
 
-    def replace_with(self, source: Source, copy: Copy) -> int:
-        """Replaces the database with a copy of another one. Returns 1 if they differ, else 0."""
-        changes: list[str] | None = None
-        if checksum_at_end(copy.path) != checksum_at_end(self.path):
+    def replace_with(self, copy: Copy) -> None:
+        """Replaces the database with a copy of another one, if they differ."""
+        refresh = self.refresh
+        if checksum_at_end(copy.path) != checksum_at_end(refresh.path):
             with (
-                replacement(str(self.path), self.waits) as new,
-                closing(ExistingDatabase(self.path)) as existing,
+                replacement(str(refresh.path), refresh.waits) as new,
+                closing(ExistingDatabase(refresh.path)) as existing,
             ):
                 install_copy(copy, new, existing)
                 changes = existing.differences(new)
-        note_copied(self.path, source.name, copy.etag)
-        for line in changes or ():
-            self.say(line)
-        return int(changes is not None)
+            for line in changes:
+                refresh.say(line)
+            self.changes += 1
+        note_copied(refresh.path, self.source.name, copy.etag)
 
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
         """Whether the source has lacked all these races for so long that they are cancelled.
 
         Otherwise, notes since when the source lacks them.
         """
-        now = timestamp(self.now())
+        now = timestamp(self.refresh.now())
         since = {f"{year} {race}": self.lacked_before.get(f"{year} {race}", now) for race in races}
-        if all(map(self.is_long_ago, since.values())):
+        if all(map(self.refresh.is_long_ago, since.values())):
             return True
         self.lacking |= since
         return False
-
-    def now(self) -> datetime:
-        return datetime.fromtimestamp(self.sources[0].pace.now(), UTC)
-
-    def is_long_ago(self, time: str) -> bool:
-        return time <= timestamp(self.now() - CANCELLED_AFTER)
 
 
 def followed_source(source: Source, refresh: Refresh, lines: list[str]) -> FollowedSource:

@@ -102,7 +102,10 @@ class Source:
         raise NotImplementedError
 
     def bring(self, task: Task) -> str:
-        """Stores what the task wants. Returns how it got it: `after 12 requests to …`."""
+        """Calls `task.store` for each delivery of what the task wants, such as a season.
+
+        Returns how it got them: `after 12 requests to …`.
+        """
         raise NotImplementedError
 
 
