@@ -322,8 +322,12 @@ def test_a_slow_api_needs_no_pauses():
 @pytest.mark.parametrize(
     ("header", "seconds"),
     [
-        *[("7", 7), ("0", 0), (None, 30), ("600", 600)],
-        *[(formatdate(1100, usegmt=True), 100), (formatdate(100, usegmt=True), 0)],
+        ("7", 7),
+        ("0", 0),
+        (None, 30),
+        ("600", 600),
+        (formatdate(1100, usegmt=True), 100),
+        (formatdate(100, usegmt=True), 0),
     ],
 )
 def test_retry_after_is_obeyed(status, header, seconds):

@@ -292,7 +292,7 @@ def test_a_driver_without_a_lap_is_not_the_fastest(release):
 def test_who_starts_in_the_pit_lane_or_not_at_all_has_grid_0(cut_database):
     assert select(
         cut_database, rows("results", "driverRef", "year = 2023 AND round = 18 AND grid = 0")
-    ) == [*[("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]]
+    ) == [("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]
 
 
 def test_the_place_on_the_grid_is_that_of_the_starting_grid(release):

@@ -138,15 +138,16 @@ def test_results_have_their_status_their_fastest_lap_and_a_time_if_they_are_clas
 @pytest.mark.parametrize(
     ("is_classified", "status", "text"),
     [
-        *[
-            ("t", "20", "3"),
-            ("f", "20", "D"),
-            ("f", "30", "W"),
-            ("f", "40", "F"),
-            ("f", "41", "F"),
-            ("f", "10", "R"),
-        ],
-        *[("f", "999", "R"), ("f", "", "R"), ("", "20", "D"), ("", "", None)],
+        ("t", "20", "3"),
+        ("f", "20", "D"),
+        ("f", "30", "W"),
+        ("f", "40", "F"),
+        ("f", "41", "F"),
+        ("f", "10", "R"),
+        ("f", "999", "R"),
+        ("f", "", "R"),
+        ("", "20", "D"),
+        ("", "", None),
     ],
 )
 def test_the_text_of_a_position_follows_from_the_status(source, is_classified, status, text):
@@ -159,27 +160,19 @@ def test_the_text_of_a_position_follows_from_the_status(source, is_classified, s
 @pytest.mark.parametrize(
     ("status", "detail", "id", "text"),
     [
-        *[
-            ("0", "", 1, "Finished"),
-            ("20", "", 2, "Disqualified"),
-            ("10", "", 3, "Accident"),
-            ("11", "", 31, "Retired"),
-        ],
-        *[
-            ("40", "", 81, "Did not qualify"),
-            ("41", "", 97, "Did not prequalify"),
-            ("30", "", 142, "Did not start"),
-        ],
-        *[
-            ("1", "", 143, "Lapped"),
-            ("11", "+1 Lap", 11, "+1 Lap"),
-            ("11", "Oil pressure", 51, "Oil pressure"),
-        ],
-        *[
-            ("11", "+13 Laps", 53, "+13 Laps"),
-            ("11", "Cooling system", 141, "Cooling system"),
-            ("999", "", None, None),
-        ],
+        ("0", "", 1, "Finished"),
+        ("20", "", 2, "Disqualified"),
+        ("10", "", 3, "Accident"),
+        ("11", "", 31, "Retired"),
+        ("40", "", 81, "Did not qualify"),
+        ("41", "", 97, "Did not prequalify"),
+        ("30", "", 142, "Did not start"),
+        ("1", "", 143, "Lapped"),
+        ("11", "+1 Lap", 11, "+1 Lap"),
+        ("11", "Oil pressure", 51, "Oil pressure"),
+        ("11", "+13 Laps", 53, "+13 Laps"),
+        ("11", "Cooling system", 141, "Cooling system"),
+        ("999", "", None, None),
     ],
 )
 def test_a_status_has_the_id_that_clients_know(source, status, detail, id, text):
@@ -358,12 +351,11 @@ def test_a_column_that_is_absent_is_unknown_in_all_rows_and_reported(source):
 @pytest.mark.parametrize(
     ("name", "column", "said"),
     [
-        *[
-            ("session", "timestamp", "races"),
-            ("round", "number", "races"),
-            ("sessionentry", "position", "results"),
-        ],
-        *[("driver", "reference", "drivers"), ("team", "reference", "constructors")],
+        ("session", "timestamp", "races"),
+        ("round", "number", "races"),
+        ("sessionentry", "position", "results"),
+        ("driver", "reference", "drivers"),
+        ("team", "reference", "constructors"),
     ],
 )
 def test_a_dump_in_which_nothing_can_be_served_is_refused(source, name, column, said):

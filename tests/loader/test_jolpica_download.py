@@ -118,12 +118,12 @@ def test_an_index_that_redirects_to_another_host_does_not_take_the_token_there(a
     ("url", "gets_it"),
     [
         ("https://api.jolpi.ca/data/", True),
-        *[("http://api.jolpi.ca/data/", False), ("https://api.jolpi.ca:8443/data/", False)],
-        *[("https://jolpi.ca/data/", False), ("https://api.jolpi.ca.example.org/data/", False)],
-        *[
-            ("https://api.jolpi.ca@example.org/data/", False),
-            ("https://example.org/https://api.jolpi.ca/", False),
-        ],
+        ("http://api.jolpi.ca/data/", False),
+        ("https://api.jolpi.ca:8443/data/", False),
+        ("https://jolpi.ca/data/", False),
+        ("https://api.jolpi.ca.example.org/data/", False),
+        ("https://api.jolpi.ca@example.org/data/", False),
+        ("https://example.org/https://api.jolpi.ca/", False),
     ],
 )
 def test_the_token_is_for_one_scheme_host_and_port(url, gets_it):

@@ -54,7 +54,7 @@ def test_the_next_check_depends_on_the_age_of_missing_records(kind, is_stored, a
     assert next_check([records(kind, is_stored)], now) == now + wait
 
 
-def test_the_next_look_is_the_earliest_that_any_records_need():
+def test_the_next_check_is_the_earliest_that_any_records_need():
     now = START + minutes(0, 80)
     stored = [records(kind, True) for kind in ("results", "pit_stops")]
     assert next_check([*stored, records("lap_times")], now) == START + minutes(1, 30)

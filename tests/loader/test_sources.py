@@ -46,7 +46,7 @@ class InventedSource(Source):
         return " after a question"
 
 
-def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkeypatch):
+def test_a_source_of_a_new_type_needs_only_its_line_in_the_list(tmp_path, monkeypatch):
     monkeypatch.setattr(sources, "SOURCE_TYPES", (InventedSource, *sources.SOURCE_TYPES))
     database = tmp_path / "racedata.db"
     assert load([INVENTED], str(database), None, lambda text: None)[-1].endswith(
@@ -59,7 +59,7 @@ def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("address", "sort", "name"),
+    ("address", "type_name", "name"),
     [
         (FROM_DEFAULT[0], "ApiSource", FROM_DEFAULT[0]),
         (f"{FROM_DEFAULT[0]}/", "ApiSource", FROM_DEFAULT[0]),
@@ -73,9 +73,9 @@ def test_a_source_of_a_new_sort_needs_only_its_line_in_the_list(tmp_path, monkey
         ("openf1:https://example.org/v1", "OpenF1", "openf1"),
     ],
 )
-def test_an_address_is_that_of_one_sort_of_source(address, sort, name):
+def test_an_address_is_that_of_one_type_of_source(address, type_name, name):
     source = source_at(address)
-    assert (type(source).__name__, source.name) == (sort, name)
+    assert (type(source).__name__, source.name) == (type_name, name)
 
 
 def test_a_name_is_not_a_file_and_several_are_separated_by_spaces():
