@@ -65,7 +65,7 @@ class OpenFile:
         return status.st_size, status.st_mtime_ns
 
 
-class Content(NamedTuple):
+class FileContent(NamedTuple):
     """The bytes of a checked database file."""
 
     database: memoryview  # without the checksum
@@ -94,7 +94,7 @@ def default_path(environ: Mapping[str, str]) -> str:
     return os.path.join(folder, "racedata", "racedata.db")
 
 
-def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> Content:
+def read(path: str | Path, oldest: int = SCHEMA_VERSION) -> FileContent:
     """The content of the file at `path`, of schema version `oldest` or newer.
 
     Raises DatabaseError.
@@ -243,7 +243,7 @@ def opened_file(path: str | Path) -> Iterator[tuple[int, int]]:
         os.close(descriptor)
 
 
-def checked(descriptor: int, size: int, oldest: int) -> Content:
+def checked(descriptor: int, size: int, oldest: int) -> FileContent:
     # Check the bytes directly: SQLite's errors on a damaged file are arbitrary.
     header = Header.parse(os.pread(descriptor, HEADER_BYTES, 0))
     if header is None:
@@ -266,4 +266,4 @@ def checked(descriptor: int, size: int, oldest: int) -> Content:
     checksum = hashlib.sha256(database).digest()
     if checksum != content[-CHECKSUM_BYTES:]:
         raise Fault("is damaged (checksum mismatch)", REPLACE)
-    return Content(database, checksum, opened)
+    return FileContent(database, checksum, opened)

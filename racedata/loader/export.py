@@ -94,7 +94,7 @@ def sync(file: IO[str] | IO[bytes]) -> None:
     os.fsync(file.fileno())
 
 
-def export_database(content: database.Content, new: Path) -> list[str]:
+def export_database(content: database.FileContent, new: Path) -> list[str]:
     """Writes a copy of the database."""
     with new.open("wb") as file:
         file.write(content.database)

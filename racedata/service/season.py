@@ -169,16 +169,11 @@ for a calendar program.</p>
     def other_sessions(self, front: str) -> str:
         """The results of qualifying, the sprint and its qualifying, if they are loaded."""
         tables = [
-            make(caption, race[key])
-            for endpoint, key, caption, make in (
-                ("qualifying", "QualifyingResults", "Qualifying", qualifying_table),
-                ("sprint", "SprintResults", "Sprint", results_table),
-                (
-                    "sprintqualifying",
-                    "SprintQualifyingResults",
-                    "Sprint qualifying",
-                    qualifying_table,
-                ),
+            make(caption, race[self.ask.endpoints[endpoint].key])
+            for endpoint, caption, make in (
+                ("qualifying", "Qualifying", qualifying_table),
+                ("sprint", "Sprint", results_table),
+                ("sprintqualifying", "Sprint qualifying", qualifying_table),
             )
             for race in self.ask(f"{front}/{endpoint}", ALL)
         ]

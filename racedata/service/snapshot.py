@@ -18,7 +18,7 @@ class Snapshot:
     now at its `path` was rejected, `rejection` says why.
     """
 
-    def __init__(self, content: database.Content, path: str) -> None:
+    def __init__(self, content: database.FileContent, path: str) -> None:
         self.checksum = content.checksum
         self.file = content.file
         self.path = path
