@@ -44,7 +44,7 @@ load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders
 refresh:  ## bring the database up to date: FROM="https://… f1db openf1" (in order of preference; APIs in Ergast's format by their base address), SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
 	@trap '' INT; $(PYTHON) -m racedata refresh --corrections="$$CORRECTIONS" --from="$$FROM" --season="$$SEASON"
 
-check-data:  ## report contradictions in the data: DATABASE=file, AGAINST=source (compare with it), ALL=1 (not only ten of a kind)
+check-data:  ## report facts that contradict each other: DATABASE=file, AGAINST=source (compare with it), ALL=1 (not only the first ten of each check)
 	@$(PYTHON) -m racedata check $(if $(ALL),--all) $(if $(value AGAINST),--against="$$AGAINST")
 
 export-data:  ## write the data as files: FILE=dump.zip (a dump in Ergast's layout), FILE=folder, FILE=copy.db (a copy), DATABASE=file
@@ -135,7 +135,7 @@ build/lock/build.in: pyproject.toml build/lock/bin/uv
 	@build/lock/bin/python -c 'import tomllib; \
 		print(*tomllib.load(open("pyproject.toml", "rb"))["build-system"]["requires"], sep="\n")' >$@
 
-lock: build/lock/build.in  ## take the newest versions into deploy/requirements.lock (for the image) and tests/requirements.lock (for the tests and lint); needs the network
+lock: build/lock/build.in  ## write the newest versions to deploy/requirements.lock (for the image) and tests/requirements.lock (for the tests and lint); needs the network
 	@$(LOCK) deploy/requirements.lock --upgrade
 	@$(LOCK_TESTS) tests/requirements.lock --upgrade
 
@@ -149,7 +149,7 @@ release-check: .venv/installed-test build/lock/build.in  ## check all that a rel
 		{ echo "deploy/requirements.lock is not what setup.cfg needs; run: make lock" >&2; exit 1; }
 	@! grep -n "project.invalid" setup.cfg >&2 || { echo "setup.cfg: expected the address of the project" >&2; exit 1; }
 	@$(MAKE) --no-print-directory dist test-image audit
-	@git diff --quiet HEAD || { echo "there are changes that are not committed" >&2; exit 1; }
+	@git diff --quiet HEAD || { echo "expected no uncommitted changes" >&2; exit 1; }
 
 audit: python  ## look up known vulnerabilities of what the image installs (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit

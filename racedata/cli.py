@@ -141,7 +141,7 @@ COMMANDS: Mapping[str, tuple[Callable[[Sequence[str]], None], str]] = {
     "check": (check, "report facts in the database that contradict each other"),
     "export": (export, "write the data as files, for other programs"),
     "serve": (serve, "serve the database over HTTP"),
-    "healthcheck": (healthcheck, "ask a running service whether it answers"),
+    "healthcheck": (healthcheck, "check that a running service answers"),
 }
 
 

@@ -249,7 +249,7 @@ def checked(descriptor: int, size: int, oldest: int) -> FileContent:
     if header is None:
         raise Fault("is not an SQLite database", MOVE if size else BUILD)
     if header.application_id != APPLICATION_ID:
-        raise Fault("is an SQLite database, but not one of racedata", MOVE)
+        raise Fault("is an SQLite database, but not a racedata database", MOVE)
     if not oldest <= header.version <= SCHEMA_VERSION:
         age = "older" if header.version < SCHEMA_VERSION else "newer"
         fault = f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}"

@@ -28,7 +28,7 @@ from racedata.loader.values import milliseconds
         (spoiling.text, "is not an SQLite database; remove it"),
         (spoiling.endless, "is not an SQLite database; remove it"),
         (spoiling.overwritten, "is not an SQLite database; remove it"),
-        (spoiling.foreign, "is an SQLite database, but not one of racedata; remove it"),
+        (spoiling.foreign, "is an SQLite database, but not a racedata database; remove it"),
         (
             spoiling.version(0),
             f"has schema version 0, older than this program's, {SCHEMA_VERSION}; to build a new",

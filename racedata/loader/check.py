@@ -112,7 +112,8 @@ def report_against(
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata check",
-        description="Report doubts about the data of a database, the most doubtful first.",
+        description="Report facts in a database that contradict each other, the most doubtful "
+        "first.",
         epilog="Exit status: 0 if the database could be read, whatever was found; else 1, or 2 for "
         "wrong arguments.",
     )
@@ -120,13 +121,13 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--against",
         metavar="SOURCE",
-        help="report every fact that differs in another source instead: one that racedata load "
-        "reads, or a database",
+        help="instead, compare the database with another source, which can be anything that "
+        "racedata load reads, and report every fact that differs",
     )
     parser.add_argument(
         "--all",
         action="store_true",
-        help=f"show all rows, not only {ROWS_SHOWN} of a kind",
+        help=f"show all rows, not only the first {ROWS_SHOWN} of each check",
     )
     parsed = parser.parse_args(arguments)
     path, rows_shown = Path(parsed.database), None if parsed.all else ROWS_SHOWN

@@ -87,7 +87,8 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
         metavar="FILE",
         default=CORRECTIONS,
         type=lambda text: None if text == "none" else Path(text) if text else CORRECTIONS,
-        help="file of known errors of dumps, with the right values; none: leave the data as it is",
+        help="a file with known errors of sources and the right values, or none to leave the "
+        "data as it is",
     )
 
 

@@ -23,7 +23,7 @@ FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)
 
 def no_space_for_temporary_files() -> LoadError:
     return LoadError(
-        f"{tempfile.gettempdir()}: no space left for temporary files; TMPDIR names another folder"
+        f"{tempfile.gettempdir()}: no space left for temporary files; set TMPDIR to another folder"
     )
 
 

@@ -194,11 +194,10 @@ def main(arguments: Sequence[str]) -> None:
         "sources",
         nargs="*",
         metavar="SOURCE",
-        help="folder of CSV files, zip of them, http(s) URL of such a zip, or a name: "
-        f"{', '.join(PUBLISHED)}; "
-        "or a database: file or URL that ends with .db, which is copied as it is; "
-        "the first is the base, the others fill its gaps; "
-        "by default, the sources of the existing database, or the sample",
+        help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
+        f"{', '.join(PUBLISHED)}. The first source is the base, the others fill its gaps. A file "
+        "or URL that ends with .db is a database, which is copied unchanged. By default, load "
+        "reads the sources of the existing database again, or else the sample",
     )
     parser.add_argument(
         "--if-older",
@@ -208,9 +207,9 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument(
         "--replace",
         action="store_true",
-        help="replace even a database that this version cannot read, because it is damaged or a "
-        "newer version built it, or one that is newer than the database to copy; records that "
-        "refreshes added to it are lost",
+        help="replace the existing database even if it is damaged, if a newer version of racedata "
+        "built it, or if it is newer than the database to copy; the records that refreshes added "
+        "to it are lost",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

@@ -173,7 +173,9 @@ class SourceRefresh:
             before = checksum_at_end(refresh.path)
             with closing(ExistingDatabase(refresh.path)) as existing:
                 if existing.source(source.name) != self.row:
-                    what = f"another program has stored records of {source.address} meanwhile"
+                    what = (
+                        f"another program has stored records from {source.address} in the meantime"
+                    )
                     raise LoadError(
                         f"{refresh.path}: {what}; expected no other load or refresh of this source"
                     )

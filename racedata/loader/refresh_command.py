@@ -103,8 +103,8 @@ def main(arguments: Sequence[str]) -> None:
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="racedata refresh",
-        description="Bring the database up to date: "
-        "every season from the first that is unfinished.",
+        description="Bring the database up to date: fetch every season from the first unfinished "
+        "one.",
     )
     parser.add_argument(
         "--from",
@@ -122,15 +122,15 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--follow",
         action="store_true",
-        help="keep running: check again whenever the calendar suggests new records, "
-        "and at least daily; if the database is missing, is the sample, or was built from other "
-        "sources than RACEDATA_SOURCE names, load those first",
+        help="keep running: check again whenever the calendar suggests new records, and at least "
+        "daily. If the database is missing, is the sample, or was built from other sources than "
+        "RACEDATA_SOURCE names, load the sources in RACEDATA_SOURCE first",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)
     parsed = parser.parse_args(arguments)
     if parsed.follow and parsed.season:
-        parser.error("--follow and --season: expected one of them")
+        parser.error("--follow and --season: expected only one of them")
     parsed.addresses = [
         address for text in parsed.addresses or [] for address in addresses_in(text)
     ] or FROM_DEFAULT

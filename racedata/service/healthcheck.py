@@ -25,7 +25,7 @@ def health_line(arguments: Sequence[str]) -> str:
     """The line to print if the service is healthy; else, exits with 1 and a line that says why."""
     parser = argparse.ArgumentParser(
         prog="racedata healthcheck",
-        description="Ask a running service whether it answers, and which data it has.",
+        description="Check that a running service answers, and show which data it has.",
         epilog="Exit status: 0 if it answers and its data is not too old, else 1. A service that "
         "refused a new database file still serves the old data, and counts as healthy: a restart "
         "would not help.",

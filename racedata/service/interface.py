@@ -59,7 +59,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/drivers/{driver}/circuits/{circuit}/results": "{driver_name} at {circuit_name}",
         },
         "qualifying": {
-            "/{season}/{round}/qualifying": "one qualifying",
+            "/{season}/{round}/qualifying": "one qualifying session",
             "/{season}/qualifying/1": "first places of {season}",
         },
         "sprint": {
@@ -71,7 +71,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/{season}/sprintqualifying/1": "first places of {season}",
         },
         "practice": {
-            "/{season}/{round}/practice": "all practices of one weekend",
+            "/{season}/{round}/practice": "all practice sessions of one weekend",
             "/{season}/{round}/practice/1": "the first one",
             "/{season}/drivers/{driver}/practice": "those of {driver_name}",
         },

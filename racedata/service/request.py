@@ -127,7 +127,9 @@ class RequestParser:
 
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""
-        raise falcon.HTTPNotFound(description=str(self.grammar.unknown("Nothing has this address")))
+        raise falcon.HTTPNotFound(
+            description=str(self.grammar.unknown("Nothing exists at this address"))
+        )
 
 
 def page_parameter(parameters: Parameters, name: str, default: int) -> int:

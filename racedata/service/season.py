@@ -125,7 +125,7 @@ class SeasonPages:
 {table("Races and their winners", ("Round", "Race", "Winner"), rows)}
 {self.championships(front)}
 <p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the season</a>
-for a calendar program.</p>
+for a calendar app.</p>
 {self.records("season", front)}""",
         )
 

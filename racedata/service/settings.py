@@ -197,7 +197,7 @@ class Settings:
         whole_number(1, 100000),
         default="2000",
         metavar="RECORDS",
-        help="the largest limit; larger values are capped",
+        help="the largest limit that a request can have; larger values are capped",
         affects="every answer",
     )
     max_age: int = setting(
@@ -246,8 +246,8 @@ class Settings:
         proxies,
         default="",
         metavar="ADDRESSES",
-        help="proxies whose X-Forwarded-For is trusted: addresses, networks and unix, "
-        "separated by commas",
+        help="proxies whose X-Forwarded-For is trusted: addresses and networks, and unix for a "
+        "unix socket, separated by commas",
         affects="no answer",
     )
 
@@ -360,11 +360,11 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     """Parses the arguments of `racedata serve`. If one is wrong, stops."""
     parser = argparse.ArgumentParser(
         prog="racedata serve",
-        usage="racedata serve [--follow] [SETTING …] [-- OPTION-OF-GUNICORN …]",
+        usage="racedata serve [--follow] [SETTING …] [-- GUNICORN-OPTION …]",
         description="Serve the database over HTTP. If the default database does not exist, "
         "build it from the sample.",
         epilog="Each setting can also be an environment variable; options take precedence. "
-        f"Exit status {CANNOT_START}: a setting or the database is wrong.",
+        f"Exit status {CANNOT_START}: a setting or the database cannot be used.",
         allow_abbrev=False,
     )
     parser.add_argument(

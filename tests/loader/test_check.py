@@ -255,7 +255,7 @@ def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_da
 # The doubts about a full dump, in the order of the report: how a title begins, and how many rows.
 FULL_DUMP = (
     ("A driver's permanent number is not the number of the", 2),
-    ("A name has a character of HTML in it.", 1),
+    ("A name contains a character of HTML.", 1),
     ("A driver's reference and surname have nothing in common.", 4),
     ("Only one driver or constructor has a nationality, and it", 1),
     ("A place of a classification is empty.", 2),

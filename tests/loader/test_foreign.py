@@ -115,7 +115,7 @@ def test_a_file_with_a_write_ahead_log_is_refused_because_no_service_can_read_it
     [
         ("PRAGMA user_version = 6", "has schema version 6, older than this program's, 7"),
         ("PRAGMA user_version = 8", "has schema version 8, newer than this program's, 7"),
-        ("PRAGMA application_id = 1", "is an SQLite database, but not one of racedata"),
+        ("PRAGMA application_id = 1", "is an SQLite database, but not a racedata database"),
     ],
 )
 def test_another_schema_version_or_program_is_refused(database, statement, fault):

@@ -376,7 +376,7 @@ def test_what_another_refresh_of_the_source_has_stored_meanwhile_is_not_replaced
         return (after if len(others) == 1 else before)(path)
 
     expected = "expected no other load or refresh of this source$"
-    said = rf"has stored records of http://\S+ meanwhile; {expected}"
+    said = rf"has stored records from http://\S+ in the meantime; {expected}"
     with served(answer) as server, pytest.raises(LoadError, match=said):
         refreshed(behind, server.url)
     assert "new data" in others[1].stdout
@@ -534,4 +534,4 @@ def test_a_release_has_news_if_its_checksum_is_new(release, behind, followed):
 def test_follow_and_one_season_do_not_go_together(behind, capsys):
     with pytest.raises(SystemExit):
         refresh_command.main(["--follow", "--season", "2023", "--database", str(behind)])
-    assert capsys.readouterr().err.endswith("--follow and --season: expected one of them\n")
+    assert capsys.readouterr().err.endswith("--follow and --season: expected only one of them\n")

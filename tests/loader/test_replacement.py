@@ -62,7 +62,7 @@ def test_a_full_disk_leaves_the_database_as_it_was(source, sample_database, tmp_
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root may mount a small file system")
 def test_a_full_disk_of_temporary_files_is_named(source, database, tmp_path):
     with small_disk(tmp_path / "small", 100_000) as folder:
-        said = f"{folder}: no space left for temporary files; TMPDIR names another folder"
+        said = f"{folder}: no space left for temporary files; set TMPDIR to another folder"
         assert_refused(
             f"{source} {SAMPLE}", database, said, env={**os.environ, "TMPDIR": str(folder)}
         )

@@ -8,7 +8,7 @@ EMPTY_PLACES = """
         SELECT *, lag(grid, 1, 0) OVER (PARTITION BY raceId, session ORDER BY grid) AS previous
         FROM (SELECT DISTINCT raceId, session, grid FROM classified WHERE grid > 0))
     WHERE grid > previous + 1 GROUP BY raceId, session"""
-# In 2021 and 2022, the sprint made the grid.
+# In 2021 and 2022, the sprint set the grid.
 MADE_BY_QUALIFYING = """
     (year NOT IN (2021, 2022) OR raceId NOT IN (
         SELECT raceId FROM sessions WHERE session = 'sprint'))"""
@@ -58,7 +58,7 @@ CHECKS = (
         "A driver starts further ahead than qualifying allows.",
         "To gain a place on the grid, a driver needs another who had qualified ahead and starts "
         "behind, or not at all. Weekends of 2021 and 2022 with a sprint do not count: there the "
-        "sprint made the grid.",
+        "sprint set the grid.",
         f"""qualifying JOIN race USING (raceId)
             WHERE position NOT NULL AND raceId IN (SELECT raceId FROM results)
                 AND {MADE_BY_QUALIFYING}""",

@@ -36,7 +36,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A name has a character of HTML in it.",
+        "A name contains a character of HTML.",
         "The dump was made from a web page: &amp; is written for &.",
         f"({NAMES})",
         f"SELECT * FROM ({NAMES}) WHERE name GLOB '*&[a-z#]*;*' ORDER BY list, reference",
