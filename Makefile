@@ -1,7 +1,7 @@
 # The commands of the project. `make help` lists them.
 
 PYTHON = python3
-# The values reach the commands through the environment, so they may have any characters. DATABASE is exported verbatim
+# The values reach the commands through the environment, so they may contain any characters. DATABASE is exported verbatim
 # too, though no command reads it; otherwise make would expand it.
 override export SOURCE := $(value SOURCE)
 override export FROM := $(value FROM)
@@ -15,7 +15,7 @@ ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
 endif
 
-# More processes than a small machine has cores: many tests wait. For one file, or a debugger: .venv/bin/pytest FILE
+# More processes than a small machine has cores, because many tests mostly wait. For one file, or a debugger: .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
 .PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench picture lint coverage check dist lock release-check audit clean
@@ -44,7 +44,7 @@ load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders
 refresh:  ## bring the database up to date: FROM="https://… f1db openf1" (in order of preference; APIs in Ergast's format by their base address), SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
 	@trap '' INT; $(PYTHON) -m racedata refresh --corrections="$$CORRECTIONS" --from="$$FROM" --season="$$SEASON"
 
-check-data:  ## report facts that contradict each other: DATABASE=file, AGAINST=source (compare with it), ALL=1 (not only the first ten of each check)
+check-data:  ## report facts that contradict each other: DATABASE=file, AGAINST=source (compare with it), ALL=1 (show all rows, not only ten of each kind)
 	@$(PYTHON) -m racedata check $(if $(ALL),--all) $(if $(value AGAINST),--against="$$AGAINST")
 
 export-data:  ## write the data as files: FILE=dump.zip (a dump in Ergast's layout), FILE=folder, FILE=copy.db (a copy), DATABASE=file
@@ -77,7 +77,7 @@ test-wheel: dist  ## run the tests of `make test` against the wheel, without the
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
 
-picture: .venv/installed-test .venv/installed-system  ## take the picture in README.md: DATABASE=file (needs Chromium)
+picture: .venv/installed-test .venv/installed-system  ## take the screenshot for README.md: DATABASE=file (needs Chromium)
 	@.venv/bin/python scripts/picture.py
 
 lint: .venv/installed-test  ## check style, formatting and types
@@ -125,7 +125,7 @@ build/lock/bin/uv: | python
 	@$(PYTHON) -m venv build/lock && build/lock/bin/pip install --quiet --disable-pip-version-check uv
 	@touch $@
 
-# The versions that are in a file already stay, without --upgrade.
+# Without --upgrade, versions that are already in a file stay.
 COMPILE = build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
 	--custom-compile-command "make lock" setup.cfg
 LOCK = $(COMPILE) --extra redis --generate-hashes build/lock/build.in --output-file
@@ -139,22 +139,22 @@ lock: build/lock/build.in  ## write the newest versions to deploy/requirements.l
 	@$(LOCK) deploy/requirements.lock --upgrade
 	@$(LOCK_TESTS) tests/requirements.lock --upgrade
 
-# The tests compare the version with that of docs/run.md and of the image, and the lock with setup.cfg.
+# The tests compare the version with docs/run.md and the image, and the lock with setup.cfg.
 release-check: .venv/installed-test build/lock/build.in  ## check all that a release needs: version, changelog, documents, lock, wheel, audit, image (needs the network)
 	@grep -m 1 "^## " CHANGELOG.md | grep -qF "[$$(.venv/bin/racedata --version | cut -d " " -f 2)] - 2" || \
 		{ echo "CHANGELOG.md: expected the version of racedata/__init__.py and its date at the top" >&2; exit 1; }
 	@.venv/bin/pytest --quiet tests/test_documents.py tests/test_makefile.py
 	@cp deploy/requirements.lock build/lock/new.lock && $(LOCK) build/lock/new.lock
 	@cmp -s deploy/requirements.lock build/lock/new.lock || \
-		{ echo "deploy/requirements.lock is not what setup.cfg needs; run: make lock" >&2; exit 1; }
+		{ echo "deploy/requirements.lock does not match setup.cfg; run: make lock" >&2; exit 1; }
 	@! grep -n "project.invalid" setup.cfg >&2 || { echo "setup.cfg: expected the address of the project" >&2; exit 1; }
 	@$(MAKE) --no-print-directory dist test-image audit
 	@git diff --quiet HEAD || { echo "expected no uncommitted changes" >&2; exit 1; }
 
-audit: python  ## look up known vulnerabilities of what the image installs (needs the network)
+audit: python  ## check the packages in the image for known vulnerabilities (needs the network)
 	@$(PYTHON) -m venv build/audit && build/audit/bin/pip install --quiet --disable-pip-version-check pip-audit
 	@build/audit/bin/pip-audit --strict --disable-pip --require-hashes --requirement deploy/requirements.lock 2>build/audit.log \
-		|| { tail -n 1 build/audit.log >&2; echo "audit: not clean, or not possible: see above, and build/audit.log" >&2; exit 1; }
+		|| { tail -n 1 build/audit.log >&2; echo "audit: vulnerabilities found, or the audit failed; see above, and build/audit.log" >&2; exit 1; }
 
 clean:  ## remove .venv and everything that was built, including the database
 	rm -rf .venv build dist *.egg-info .pytest_cache .hypothesis data/racedata.db data/racedata.refreshed.json

@@ -58,7 +58,7 @@ def serve(arguments: Sequence[str]) -> None:
         except SystemExit as error:
             print(error, file=sys.stderr)
             sys.exit(CANNOT_START)
-        end_at_signals()  # the loader ignores them when it has ended
+        end_at_signals()  # after it has ended, the loader leaves them ignored
     if follow:
         from racedata.loader.errors import LoadError
 

@@ -237,7 +237,7 @@ def opened_file(path: str | Path) -> Iterator[tuple[int, int]]:
     try:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
-            raise Fault("is not a file", MOVE)  # a device may be read without end
+            raise Fault("is not a regular file", MOVE)  # a device may be read without end
         yield descriptor, status.st_size
     finally:
         os.close(descriptor)
@@ -252,7 +252,10 @@ def checked(descriptor: int, size: int, oldest: int) -> FileContent:
         raise Fault("is an SQLite database, but not a racedata database", MOVE)
     if not oldest <= header.version <= SCHEMA_VERSION:
         age = "older" if header.version < SCHEMA_VERSION else "newer"
-        fault = f"has schema version {header.version}, {age} than this program's, {SCHEMA_VERSION}"
+        fault = (
+            f"has schema version {header.version}, which is {age} than this program's "
+            f"({SCHEMA_VERSION})"
+        )
         raise Fault(
             fault, REBUILD if OLDEST_VERSION <= header.version < SCHEMA_VERSION else REPLACE
         )

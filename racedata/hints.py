@@ -11,7 +11,7 @@ BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"
 # from its sources, or from its own tables
 REBUILD = f"to build it, run: {COMMAND} load --database FILE"
 REPLACE = (
-    "to build a new one, without what refreshes have added, run: "
+    "to build a new one (records added by refreshes are lost), run: "
     f"{COMMAND} load SOURCE --replace --database FILE"
 )
 MOVE = "remove it, or name another file"  # no load replaces a file that racedata has not built

@@ -22,7 +22,7 @@ CREATE TABLE sources (
     licence  TEXT,                  -- of its data, if the source says
     checksum TEXT,                  -- SHA-256, in hexadecimal, of the zip, or of the files of a folder; NULL for an API
     readAt   TEXT NOT NULL,         -- when it was last read: UTC, YYYY-MM-DDTHH:MM:SSZ
-    isLoaded INTEGER NOT NULL,      -- 1 if it was given to the last load; 0 if it is only of a refresh
+    isLoaded INTEGER NOT NULL,      -- 1 if it was given to the last load; 0 if only a refresh used it
     gave     TEXT NOT NULL,         -- which records of how many races are from it, in words
     -- 1 if its records only count until another source has them
     isProvisional INTEGER NOT NULL DEFAULT 0
@@ -172,7 +172,7 @@ CREATE INDEX results_positionText ON results (positionText);
 CREATE INDEX results_statusId ON results (statusId);
 
 -- A driver who entered a race, and the constructor. Drivers with a result are here too, and so are drivers without one,
--- such as those who did not qualify. For filters that are not about a result.
+-- such as those who did not qualify. Used by filters that are not about a result.
 CREATE TABLE entries (
     raceId        INTEGER NOT NULL REFERENCES races,
     driverId      INTEGER NOT NULL REFERENCES drivers,
@@ -242,7 +242,7 @@ CREATE INDEX sprint_qualifying_driverId ON sprint_qualifying (driverId);
 CREATE INDEX sprint_qualifying_constructorId ON sprint_qualifying (constructorId);
 CREATE INDEX sprint_qualifying_position ON sprint_qualifying (position);
 
--- A driver in a practice of a race weekend.
+-- A driver in a practice session of a race weekend.
 CREATE TABLE practice (
     record        INTEGER PRIMARY KEY,  -- order of answers
     raceId        INTEGER NOT NULL REFERENCES races,

@@ -12,7 +12,8 @@ import hypothesis
 import pytest
 from support import SAMPLE
 
-# A failed assertion shows its values, as in test modules: to be said before these are imported.
+# Makes failed assertions show their values, as in test modules. Must come before these are
+# imported.
 pytest.register_assert_rewrite("support.answers", "support.loads", "support.traffic")
 
 from support.answers import client  # noqa: E402
@@ -23,11 +24,11 @@ from racedata.service.reload import return_large_blocks  # noqa: E402
 
 return_large_blocks()  # as the service does at its start: a test counts on it
 
-# How long an example takes depends on what else the machine does.
+# How long an example takes depends on what else the machine is doing.
 hypothesis.settings.register_profile("racedata", deadline=None)
 hypothesis.settings.load_profile("racedata")
 
-# Tests that run make would else behave as a make inside of `make check`.
+# Otherwise, tests that run make would behave like a make inside `make check`.
 for name in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS"):
     os.environ.pop(name, None)
 

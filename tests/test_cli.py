@@ -46,7 +46,7 @@ def test_help_is_printed_in_any_encoding():
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_each_command_has_a_help_and_refuses_an_unknown_option(command):
+def test_each_command_has_help_and_refuses_an_unknown_option(command):
     shown = run_racedata(command, "--help")
     assert (shown.returncode, shown.stderr) == (0, "")
     assert shown.stdout.startswith(f"usage: racedata {command}")
@@ -106,7 +106,10 @@ def test_options_of_serve_win_over_the_environment_and_gunicorn_gets_the_options
 def test_serve_refuses_options_of_gunicorn_that_replace_its_configuration(option, sample_database):
     ended = run_racedata("serve", "--database", str(sample_database), "--", option)
     name = option.strip("-").partition("=")[0].replace("-", "_")
-    said = f"racedata serve --: error: {name}: expected other options of gunicorn"
+    said = (
+        f"racedata serve --: error: {name}: not supported by racedata serve; expected other "
+        "gunicorn options"
+    )
     assert (ended.returncode, ended.stdout, ended.stderr.splitlines()[-1]) == (2, "", said)
 
 
@@ -249,7 +252,7 @@ def test_serve_refuses_a_database_from_before_the_oldest_version_in_one_line(
     with starting.process() as process:
         said = process.communicate(timeout=20)[1].splitlines()
     (line,) = said
-    assert f"{starting.database} has schema version {OLDEST_VERSION - 1}, older than" in line
+    assert f"{starting.database} has schema version {OLDEST_VERSION - 1}, which is older" in line
     assert f"load SOURCE --replace --database {starting.database}" in line
     assert process.returncode == 3
 
@@ -261,7 +264,7 @@ def test_serve_does_not_replace_what_a_load_has_built_meanwhile(starting, other_
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_ends_serve_before_it_has_a_database_too(starting, number):
+def test_a_signal_also_ends_serve_before_it_has_a_database(starting, number):
     with starting.waiting() as process:
         process.send_signal(number)
         said = process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
@@ -276,7 +279,8 @@ def test_serve_that_cannot_write_says_who_must_be_allowed_to(starting):
     (line,) = said
     assert line.startswith("racedata load: /sys/kernel/.racedata.db.")
     assert line.endswith(
-        f": Operation not permitted; let user {os.geteuid()} write /sys/kernel; nothing was changed"
+        f": Operation not permitted; let user {os.geteuid()} write to /sys/kernel; nothing was "
+        "changed"
     )
     assert process.returncode == 3
 
@@ -343,7 +347,7 @@ def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database, vari
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr == (
         "racedata serve --follow: http://127.0.0.1:9/racedata.db is a whole database, which "
-        "replaces ours; expected no other source\n"
+        "replaces the existing one; expected no other source\n"
     )
 
 

@@ -19,9 +19,9 @@ from racedata.loader.values import milliseconds
     ("spoil", "fault"),
     [
         (spoiling.missing, "is missing"),
-        (spoiling.folder, "is not a file"),
-        (spoiling.fifo, "is not a file"),
-        (spoiling.device, "is not a file"),
+        (spoiling.folder, "is not a regular file"),
+        (spoiling.fifo, "is not a regular file"),
+        (spoiling.device, "is not a regular file"),
         (spoiling.loop, "cannot be read (Too many levels of symbolic links)"),
         (spoiling.unreadable, "cannot be read ("),
         (spoiling.emptied, "is not an SQLite database; to build it"),
@@ -31,11 +31,13 @@ from racedata.loader.values import milliseconds
         (spoiling.foreign, "is an SQLite database, but not a racedata database; remove it"),
         (
             spoiling.version(0),
-            f"has schema version 0, older than this program's, {SCHEMA_VERSION}; to build a new",
+            f"has schema version 0, which is older than this program's ({SCHEMA_VERSION}); to "
+            "build a new",
         ),
         (
             spoiling.version(9),
-            f"has schema version 9, newer than this program's, {SCHEMA_VERSION}; to build a new",
+            f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION}); to "
+            "build a new",
         ),
         (spoiling.truncated, "is damaged"),
         (spoiling.header_only, "is damaged"),

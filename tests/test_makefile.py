@@ -151,7 +151,9 @@ def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project)
     }
 
     def serve():
-        """What `make serve` prints until it has been asked what it says one can ask."""
+        """The output of `make serve`, read until the two example requests that it prints have been
+        made.
+        """
         with subprocess.Popen(
             make("serve"),
             cwd=project,

@@ -25,7 +25,7 @@ def text_of(module):
 
 @cache
 def imports(module, inside_functions=True):
-    """What a module imports: modules of this package by their full name, others by that of their
+    """What a module imports: modules of this package by full name, others by the name of their
     package.
     """
     tree = ast.parse(text_of(module))

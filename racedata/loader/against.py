@@ -3,8 +3,8 @@
 matching.py says which race, driver and constructor is which, differences.py what a difference can
 mean. It does not compare facts that came from this source; the results of a driver who has two in
 a race (shared cars); and ids, such as ids of statuses and constructors, which corrections.csv
-cannot change. A value that only one of the two has counts if the other one has such values of
-other drivers in the race.
+cannot change. If only one of the two has a value, that counts as a difference only if the other has
+this value for other drivers in the race.
 """
 
 import sqlite3
@@ -251,7 +251,7 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
     ).fetchall()
     if rows:
         races = listed([race for (race,) in rows])
-        yield f"{races}: match no race of the database; not compared"
+        yield f"{races}: match no race in the database; not compared"
     counts = dict(db.execute("SELECT kind, count(*) FROM ids.compared GROUP BY kind"))
     kinds = ", ".join(
         f"{kind.replace('_', ' ')} of {counts[kind]:,} races"

@@ -69,7 +69,7 @@ class ConfiguredSources:
         if is_sample:
             return ""
         return (
-            f"; before, it was from {' and '.join(loaded)}: RACEDATA_SOURCE has changed"
+            f"; RACEDATA_SOURCE has changed: until now, the data came from {' and '.join(loaded)}"
             if self.compares
             else None
         )

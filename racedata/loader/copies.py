@@ -44,8 +44,11 @@ def check_age(copy: Copy, existing: ExistingDatabase) -> None:
         fault = "is only the sample; expected the data itself"
     # If our clock was ahead, every database would be older for a long time.
     elif built_at < existing.built_at <= utc_now():
-        fault = f"was built at {built_at}; expected {existing.built_at}, as ours, or later"
+        fault = (
+            f"was built at {built_at}; expected a time not before {existing.built_at}, when the "
+            "existing one was built"
+        )
     else:
         return
-    what_to_do = f"to take it all the same: {COMMAND} load {without_query(copy.address)} --replace"
+    what_to_do = f"to use it anyway, run: {COMMAND} load {without_query(copy.address)} --replace"
     raise Refused(f"{without_query(copy.address)} {fault}; {what_to_do}")

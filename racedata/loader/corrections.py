@@ -113,7 +113,7 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
     """
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
-        raise LoadError(f"{path}: {what}; expected a list of corrections, or none")
+        raise LoadError(f"{path}: {what}; expected a file of corrections, or the word none")
     counts: Counter[str] = Counter()
     not_applied = []
     for correction in corrections_in(path, stage.progress):

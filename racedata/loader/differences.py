@@ -98,7 +98,7 @@ DOUBTS = (
     ),
     Group(
         "A race time differs by a second or more.",
-        "In milliseconds. A wrong digit; or only one of the two has a time penalty in it.",
+        "In milliseconds. A wrong digit; or only one of the two includes a time penalty.",
         RESULTS,
         ("milliseconds",),
     ),
@@ -125,8 +125,8 @@ DOUBTS = (
     ),
     Group(
         "A driver has a different place in qualifying.",
-        "In one of the two, grid penalties or exclusions have changed the places. "
-        "The times tell in which.",
+        "In one of the two, grid penalties or exclusions have changed the places. The times tell "
+        "which one.",
         QUALIFYING,
         ("position",),
     ),
@@ -138,7 +138,7 @@ DOUBTS = (
     ),
     Group("A lap differs.", "One of the two is wrong.", ("lap_times",), ("position", "time")),
     Group(
-        "A practice differs.",
+        "A practice result differs.",
         "One of the two is wrong.",
         ("practice",),
         ("position", "laps", "milliseconds"),
@@ -181,7 +181,7 @@ CONVENTIONS = (
     Group(
         "A race time differs by less than a second.",
         "In milliseconds. "
-        "Most likely, one of the two has rounded times, or times of a different clock.",
+        "Most likely, one of the two has rounded times, or times from a different clock.",
         RESULTS,
         ("milliseconds",),
         fits=lambda *facts: distance(*facts) < 1000,
@@ -195,7 +195,7 @@ CONVENTIONS = (
         fits=lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
     ),
     Group(
-        "A driver has no place, or a different letter as place.",
+        "A driver has no place, or a different letter in its place.",
         "Sources differ in who is classified, and in who retired, withdrew, "
         "did not start or did not qualify.",
         RESULTS,
@@ -229,7 +229,7 @@ CONVENTIONS = (
     ),
     Group(
         "A surname or the name of a constructor is longer or shorter, or spelled differently.",
-        "One of the two has a part of the name, or no accents.",
+        "One of the two has only part of the name, or no accents.",
         ("drivers", "constructors"),
         ("surname", "name"),
         fits=lambda *facts: not is_another(*facts),

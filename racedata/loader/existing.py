@@ -231,7 +231,7 @@ class ExistingDatabase:
             lines = [line for table in TABLES if (line := difference(table.name, self.db, new))]
             before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
             if not lines and now < before:
-                lines.append(f"{'confirmed':<22}{before - now:>12,} kinds of records of a race")
+                lines.append(f"{'confirmed':<22}{before - now:>12,} sets of race records")
             if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
                 lines.append("a season is now as complete as the source's")
         return lines

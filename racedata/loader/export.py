@@ -137,7 +137,7 @@ def export(path: str, target: str, progress: Progress) -> list[str]:
 def check_target(old: Path, suffix: str, source: Path) -> None:
     """Raises LoadError if an export cannot be written there, or would replace something else."""
     if not old.parent.is_dir():
-        raise LoadError(f"{old.parent}: not a folder; expected one in which {old.name} can be")
+        raise LoadError(f"{old.parent}: not a folder; expected an existing folder for {old.name}")
     if not os.path.lexists(old):
         return
     if suffix == ".db" and source.exists() and os.path.samefile(old, source):
@@ -192,8 +192,10 @@ def main(arguments: Sequence[str]) -> None:
         "file",
         metavar="FILE",
         type=path_of_file,
-        help=f"a name that ends with .zip: {EXPORT_LAYOUT}; with .db: a copy of the database; "
-        "any other name: a folder with the files of the dump",
+        help=(
+            f"what to write: a name that ends with .zip gives {EXPORT_LAYOUT}, one that ends with "
+            ".db a copy of the database, and any other name a folder with the files of the dump"
+        ),
     )
     add_database_argument(parser)
     parsed = parser.parse_args(arguments)

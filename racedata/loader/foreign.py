@@ -19,7 +19,7 @@ from racedata.loader.existing import open_read_only
 from racedata.loader.tables import BY_NAME, TABLES
 from racedata.loader.values import Parser, fetch_time, one_of, plain_text, whole_number
 
-EXPECTED = f"a database of racedata with schema version {SCHEMA_VERSION}, as it was built"
+EXPECTED = f"an unmodified racedata database with schema version {SCHEMA_VERSION}"
 VALUE_BYTES = 1_000_000  # far above every text
 # In the header of an SQLite file: 1 and 1, or 2 and 2 with a write-ahead log. A database in memory
 # cannot have one, so the service could not read the file.
@@ -150,7 +150,7 @@ def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:
     if table.required and not rows:
         yield f"no {name} that can be served"
     if db.execute("SELECT rows FROM row_counts WHERE name = ?", (name,)).fetchall() != [(rows,)]:
-        yield f"row_counts: a number of {name} other than {rows:,}"
+        yield f"row_counts: wrong number of {name}; there are {rows:,}"
     if table.is_numbered:
         group = "raceId" if KINDS[name].is_numbered_by_race else "NULL"
         if db.execute(

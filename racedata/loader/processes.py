@@ -21,7 +21,9 @@ STEADY_SECONDS = 3600  # after this time, a process counts as working
 
 
 class Waiter:
-    """Waits until a time or a signal, even one just before: time.sleep would miss that."""
+    """Waits for a time or a signal. Unlike time.sleep, it also notices a signal that arrived just
+    before.
+    """
 
     def __init__(self, parent: int | None = None) -> None:
         """`parent` is the reading end of a pipe. When it closes, this process ends."""
@@ -114,7 +116,9 @@ class Children:
                 child.failures = 1 if now - child.start > STEADY_SECONDS else child.failures + 1
                 code = os.waitstatus_to_exitcode(ended[1])
                 how = (
-                    f"was ended by signal {-code}" if code < 0 else f"has ended with status {code}"
+                    f"was terminated by signal {-code}"
+                    if code < 0
+                    else f"has ended with status {code}"
                 )
                 child.pid, child.start = 0, now + self.complain(child.name, how, child.failures)
 

@@ -40,7 +40,8 @@ def run(
 ) -> None:
     """Does work on `database`, and prints the lines it returns. Exits with one line if it fails.
 
-    If the work `replaces` it, the line says whether it did. Afterwards, signals to end are ignored.
+    If the work `replaces` it, the line says whether it did. Afterwards, signals that would end the
+    process are ignored.
     """
     progress = progress_of_terminal()
     before = replaced_file(database)
@@ -93,7 +94,7 @@ def what_to_do(error: Exception, folder: str) -> str:
             return f"; let user {os.geteuid()} read {path}"
         while not os.path.isdir(folder):  # find the nearest folder that exists
             folder = os.path.dirname(folder)
-        return f"; let user {os.geteuid()} write {folder}"
+        return f"; let user {os.geteuid()} write to {folder}"
     return ""
 
 

@@ -102,7 +102,7 @@ class Refresh:
         return ExistingDatabase(self.path)
 
     def ask(self, source: Source) -> int:
-        """Brings what a source has. Returns how many changes were stored."""
+        """Fetches the records of a source. Returns how many changes were stored."""
         of_source = SourceRefresh(self, source)
         where = source.bring(of_source.task())
         note_asked(self.path, source.name)
@@ -176,9 +176,7 @@ class SourceRefresh:
                     what = (
                         f"another program has stored records from {source.address} in the meantime"
                     )
-                    raise LoadError(
-                        f"{refresh.path}: {what}; expected no other load or refresh of this source"
-                    )
+                    raise LoadError(f"{refresh.path}: {what}; try again")
                 built = build(
                     new,
                     existing.fill,

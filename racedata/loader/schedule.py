@@ -19,7 +19,7 @@ OFTEN, OFTEN_UNTIL = timedelta(minutes=20), timedelta(hours=6)
 HOUR, HOURLY_UNTIL = timedelta(hours=1), timedelta(days=3)
 DAY = timedelta(days=1)
 FIRST_RETRY = timedelta(minutes=5)
-# How long to wait after a refusal that is no failure.
+# How long to wait after a refusal that is not a failure.
 LATER = timedelta(minutes=15)
 MINUTES = {session.name: timedelta(minutes=session.minutes) for session in SESSIONS}
 
@@ -101,7 +101,9 @@ def next_check(expected: Iterable[Expected], now: datetime) -> datetime:
 
 
 def retry_wait(failures: int) -> timedelta:
-    """How long to wait after so many failures in a row: five minutes, doubling up to an hour."""
+    """How long to wait after this many failures in a row: from five minutes, doubling up to an
+    hour.
+    """
     doublings = min(failures - 1, 4)
     return min(FIRST_RETRY * (1 << doublings), HOUR)
 

@@ -121,7 +121,7 @@ class Stage:
             year, round, name, what, date = found
             raise LoadError(
                 f"{self.place}: the date of {what}{year}/{round} {name} is {date!r}; "
-                f"expected a day of its season, {year}"
+                f"expected a date in its season, {year}"
             )
         if self.place and (found := self.db.execute(RACES_GIVEN_TWICE).fetchone()):
             year, first, last, what = found

@@ -100,7 +100,7 @@ def two_in_one(db: sqlite3.Connection, added: int, own: int) -> LoadError:
            WHERE id = old.driverId AND old.driverId = ? AND new.driverId = ?""",
         (own, added),
     ).fetchone()
-    text = "{}: drivers {!r} and {!r} are both {!r}, by reference, or by birth date and surname"
+    text = "{}: drivers {!r} and {!r} both match {!r}, by reference or by birth date and surname"
     return LoadError(
         f"{text.format(*names)}; expected only one: correct that source, or leave it out"
     )

@@ -140,7 +140,7 @@ class Grammar:
     def parse(self, path: str) -> Address:
         """Parses the path after the base, such as `/2023/18/Results.json`. Raises AddressError."""
         if not path.isascii():  # lower() turns some other letters into ASCII
-            raise self.unknown("An address has only ASCII characters")
+            raise self.unknown("An address may contain only ASCII characters")
         path, ending = split_ending(path.lower())  # D1
         if ending not in ENDINGS:
             raise self.unknown(
@@ -213,7 +213,7 @@ class Grammar:
                         )
         if rules.needs_season and season is None:
             raise RefusedAddress(
-                f"{endpoint} needs a season at the front. {self.example(endpoint)}"
+                f"{endpoint} needs a season at the start of the address. {self.example(endpoint)}"
             )
 
     def expected(self, endpoint: str) -> str:

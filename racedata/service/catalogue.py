@@ -114,7 +114,7 @@ class Catalogue:
                 if id is None:
                     return Selection(season, round, None)
                 filters[name] = id
-            elif name != "fastest" or value != 0:  # D18: rank 0 is no rank
+            elif name != "fastest" or value != 0:  # D18: rank 0 is not a rank
                 filters[name] = value
         return Selection(season, round, filters)
 

@@ -30,8 +30,10 @@ Bounds = tuple[int, int]  # the first byte of a range, and the one after its las
 def not_offered(req: falcon.Request, resp: falcon.Response, **params: object) -> None:
     """The sink for `/racedata.db` if the service does not offer it."""
     raise falcon.HTTPNotFound(
-        description="This service does not offer its database; "
-        "expected the setting RACEDATA_DOWNLOAD=on."
+        description=(
+            "This service does not offer its database; its operator can, with the setting "
+            "RACEDATA_DOWNLOAD=on."
+        )
     )
 
 
@@ -112,7 +114,7 @@ class Download:
         if status == falcon.HTTP_412:
             raise falcon.HTTPPreconditionFailed(
                 description="The database is not the one that If-Match or If-Unmodified-Since "
-                "expects; to get the whole new one, leave them out.",
+                "expects; to get the whole new file, omit these headers.",
                 headers=self.headers[:1],
             )
         if status == falcon.HTTP_416:
@@ -123,8 +125,10 @@ class Download:
             )
         if file.has_changed():
             raise falcon.HTTPServiceUnavailable(
-                description="A program is writing to the database file; expected one that "
-                "replaces it.",
+                description=(
+                    "A program is writing to the database file; expected it to replace the file "
+                    "instead. Try again later."
+                ),
                 retry_after=1,
             )
 

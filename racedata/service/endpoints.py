@@ -250,7 +250,7 @@ class Results(Classification):
 
 
 class Qualifying(RaceRecords):
-    """`/{season}/{round}/qualifying`: rows of the classifications of qualifyings."""
+    """`/{season}/{round}/qualifying`: rows of qualifying classifications."""
 
     summary = "Qualifying results"
     record_table = queries.QUALIFYING

@@ -31,7 +31,7 @@ def health_line(arguments: Sequence[str]) -> str:
         "would not help.",
     )
     parser.add_argument(
-        "--url", help="address of /healthz (default: at HOST and PORT, the settings of the service)"
+        "--url", help="address of /healthz (default: on the service's HOST and PORT)"
     )
     parser.add_argument(
         "--stale-after",
@@ -60,7 +60,10 @@ def health_line(arguments: Sequence[str]) -> str:
         cause = getattr(error, "reason", error)
         sys.exit(f"racedata healthcheck: {url}: {getattr(cause, 'strerror', None) or cause}")
     except (KeyError, TypeError, ValueError, RecursionError, HTTPException):
-        sys.exit(f"racedata healthcheck: {url}: expected the answer of racedata's /healthz")
+        sys.exit(
+            f"racedata healthcheck: {url}: not a health report; expected the address of racedata's "
+            "/healthz"
+        )
     if stale:
         sys.exit(f"racedata healthcheck: {url}: {printable(stale)}")
     return printable(line) + "\n"
@@ -92,7 +95,7 @@ def described(health: Any) -> str:
         raise ValueError
     sources = " and ".join(source["name"] for source in health["sources"])
     line = f"{health['status']}: {sources}, built at {health['builtAt']}"
-    return line + (f"; a new file was refused: {health['refused']}" if "refused" in health else "")
+    return line + (f"; a new file was rejected: {health['refused']}" if "refused" in health else "")
 
 
 def staleness(health: Any, stale_after: timedelta) -> str | None:

@@ -185,7 +185,9 @@ def newest_in_words(newest: Row) -> str:
 
 def freshness(read_at: str, refreshed_at: str) -> str:
     """A sentence that says when a source was last read, or since then asked for new data."""
-    verb, at = ("Asked for new data", refreshed_at) if refreshed_at > read_at else ("Read", read_at)
+    verb, at = (
+        ("Checked for new data", refreshed_at) if refreshed_at > read_at else ("Read", read_at)
+    )
     return f"{verb} {ago(at)}."
 
 
@@ -196,6 +198,6 @@ def download_block(settings: Settings, data: Snapshot) -> str:
     return (
         f'<p id="download"><a href="racedata.db">racedata.db</a> is the whole database, an SQLite '
         f"file of {data.file.size / 1e6:.1f} MB. Its data is under the licences of its "
-        '<a href="#sources">sources</a>. The limits count it as one request for each 256 KB, '
-        "and at most as a quarter of the requests that a limit allows.</p>"
+        '<a href="#sources">sources</a>. It counts towards the rate limits as one request per '
+        "256 KB, but never as more than a quarter of a limit.</p>"
     )

@@ -29,7 +29,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "Seasons and calendar": {
         "seasons": {
             "/seasons": "all seasons",
-            "/drivers/{driver}/seasons": "those of {driver_name}",
+            "/drivers/{driver}/seasons": "the seasons of {driver_name}",
         },
         "races": {
             "/{season}": "the calendar of {season}",
@@ -59,8 +59,8 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/drivers/{driver}/circuits/{circuit}/results": "{driver_name} at {circuit_name}",
         },
         "qualifying": {
-            "/{season}/{round}/qualifying": "one qualifying session",
-            "/{season}/qualifying/1": "first places of {season}",
+            "/{season}/{round}/qualifying": "one qualifying session session",
+            "/{season}/qualifying/1": "the fastest qualifiers of {season}",
         },
         "sprint": {
             "/{season}/{round}/sprint": "one sprint",
@@ -86,12 +86,12 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "status": {
             "/{season}/status": "how races of {season} ended",
-            "/drivers/{driver}/status": "for {driver_name}",
+            "/drivers/{driver}/status": "how races of {driver_name} ended",
         },
     },
     "Championships": {
         "driverstandings": {
-            "/{season}/driverstandings": "the latest of {season}",
+            "/{season}/driverstandings": "the latest standings of {season}",
             "/{season}/{round}/driverstandings": "after one race",
             "/driverstandings/1": "all champions",
         },
@@ -216,6 +216,6 @@ def limits_in_words(settings: Settings) -> str:
     if not named:
         return "None."
     return (
-        f"Each client may send {' and '.join(named)}. Beyond that, "
-        "the answer is 429 with the seconds to wait."
+        f"Each client may send {' and '.join(named)}. Beyond that, the answer is a 429 that says "
+        "how many seconds to wait."
     )

@@ -1,8 +1,8 @@
 """The OpenAPI document of the service, made once per database.
 
 Parameters, headers and schemas are in openapi.json. Paths and responses are made here, from the
-classes of endpoints.py. The paths of spreadsheets and calendars have no filters, because their
-filters are those of JSON.
+classes of endpoints.py. The document shows no filters for spreadsheets and calendars, because they
+accept the same ones as JSON.
 """
 
 import re
@@ -232,7 +232,7 @@ TOO_LONG = {
 # The responses of endpoints other than 200, by status; and the calendar of `races`.
 RESPONSES = {
     "races-answer.ics": response(
-        "An iCalendar with one event for each session whose date is known.",
+        "An iCalendar file with one event for each session whose date is known.",
         ("Content-Encoding", "X-Total-Count", *CACHE_HEADERS, *RATE_LIMIT_HEADERS),
         {"text/calendar": {"schema": {"type": "string", "pattern": "^BEGIN:VCALENDAR\r\n"}}},
     ),

@@ -61,7 +61,7 @@ class ReloadingApp:
             data = Snapshot.read(self.path)
             if data.checksum != self.data.checksum:  # else the same database, moved or copied
                 self.app, self.data = self.application_of(data), data
-                log.info("%s has changed; the new data is served", self.path)
+                log.info("%s has changed; now serving the new data", self.path)
                 free_memory()
             self.data.file = data.file
             self.data.rejection = None
@@ -80,7 +80,7 @@ class ReloadingApp:
             raise not_enough_memory(self.path) from None
         # After any error, the previous application is better than none.
         except Exception as error:
-            raise DatabaseError(self.path, f"lacks what is needed ({error})") from error
+            raise DatabaseError(self.path, f"has unexpected content ({error})") from error
 
 
 def return_large_blocks() -> None:

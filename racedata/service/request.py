@@ -128,7 +128,7 @@ class RequestParser:
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route."""
         raise falcon.HTTPNotFound(
-            description=str(self.grammar.unknown("Nothing exists at this address"))
+            description=str(self.grammar.unknown("There is nothing at this address"))
         )
 
 

@@ -56,7 +56,10 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
                 if values.pop(name)
             ]
             if unsupported:
-                parser.error(f"{', '.join(unsupported)}: expected other options of gunicorn")
+                parser.error(
+                    f"{', '.join(unsupported)}: not supported by racedata serve; expected other "
+                    "gunicorn options"
+                )
             for name, value in values.items():
                 if value is not None:
                     self.cfg.set(name, value)
@@ -148,8 +151,8 @@ def on_starting(server: Arbiter) -> None:
         or cfg.dirty_apps
     ):
         stop(
-            "expected options of gunicorn other than proxy-protocol, protocol, max-requests, "
-            "daemon and dirty-app"
+            "unsupported gunicorn option; expected none of proxy-protocol, protocol, "
+            "max-requests, daemon and dirty-app"
         )
     if cfg.worker_connections > (most := open_files() - SPARE_FILES):
         stop(

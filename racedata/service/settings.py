@@ -156,7 +156,7 @@ class Settings:
     )
     base_path: str = setting(
         "RACEDATA_BASE_PATH",
-        matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a slash at its end"),
+        matching(r"(/[\w.~-]+)*", "nothing, or a path such as /ergast, without a trailing slash"),
         default="/ergast",
         metavar="PATH",
         help="path before the series; may be empty",

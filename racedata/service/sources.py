@@ -13,7 +13,7 @@ Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by
 
 
 class RefreshNotes:
-    """The times that refreshes have noted beside a database.
+    """The times that refreshes have noted next to a database.
 
     They are not in the database, because a refresh that finds nothing new does not change it.
     """

@@ -19,7 +19,7 @@ CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # requires, which identify and name them.
 SHORTENED: Mapping[str, Collection[str]] = {"Circuit": (), "Constructor": (), "Driver": ("code",)}
 # Records whose lines end with the column `millis`: the time under this key, in milliseconds, for
-# programs that compute. The JSON has no such key, because it has only those of Ergast.
+# programs that compute. The JSON has no such key, because it has only Ergast's keys.
 MILLIS = {"Lap": "time", "PitStop": "duration"}
 
 Values = list[str | int | None]  # the values of a line; None if unknown

@@ -15,7 +15,7 @@ STEP = 100_000
 
 
 def median_and_p99(times: list[int]) -> tuple[float, float]:
-    """In microseconds, of times in nanoseconds."""
+    """The median and the 99th percentile, in microseconds, of times in nanoseconds."""
     times.sort()
     return times[len(times) // 2] / 1000, times[len(times) * 99 // 100] / 1000
 

@@ -161,7 +161,7 @@ def fastest(app: App, path: str, query: str) -> float:
 
 
 def endpoint_of(path: str) -> str:
-    """The last word that is no value."""
+    """The last word that is not a value."""
     others = ("laps", "pitstops", "corrections")
     names = [name for name in path.split("/") if name in (*LISTS, *ROWS, *STANDINGS, *others)]
     return names[-1].lower() if names else "races"
@@ -172,7 +172,9 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def new_calendars(data: Snapshot, paths: list[str]) -> list[float]:
-    """How long calendars take whose events are all written for the first time: the slowest last."""
+    """How long calendars take if all of their events are written for the first time, the slowest
+    last.
+    """
     times: dict[str, list[float]] = defaultdict(list)
     for _ in range(3):
         for path in paths:

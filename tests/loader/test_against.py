@@ -42,7 +42,7 @@ def merged(tmp_path_factory):
 
 @pytest.fixture
 def copy(merged, tmp_path):
-    """Returns a copy of that database, as if from other sources, after some statements of SQL."""
+    """Returns a copy of that database, as if from other sources, after some SQL statements."""
 
     def copy(*statements):
         path = Path(shutil.copy(merged, tmp_path / "copy.db"))
@@ -121,7 +121,7 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
         "A driver has place 0 on the grid in only one of the two.": [
             "2023/9 Austrian Grand Prix results,2023/9/bottas,grid,14,0,"
         ],
-        "A driver has no place, or a different letter as place.": [
+        "A driver has no place, or a different letter in its place.": [
             "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
         ],
     }
@@ -142,7 +142,7 @@ def test_drivers_are_matched_by_birth_date_and_name_and_races_that_match_none_ar
     ]
     assert (
         remarks[0]
-        == "2023/18 United States Grand Prix: match no race of the database; not compared"
+        == "2023/18 United States Grand Prix: match no race in the database; not compared"
     )
 
 

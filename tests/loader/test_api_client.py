@@ -222,7 +222,7 @@ def test_nothing_at_the_address_is_one_line():
     with served(pages_of(SEASONS, 100)) as server:
         pass
     with pytest.raises(
-        LoadError, match=r"offset=0: Connection refused; expected an answer of an API$"
+        LoadError, match=r"offset=0: Connection refused; expected an answer from an API$"
     ):
         Time().api(server.url).records("seasons")
 
@@ -370,7 +370,7 @@ def test_a_wait_that_is_too_long_is_left_to_the_caller():
 
 def test_an_api_that_always_says_later_is_given_up():
     time = Time()
-    said = "status 503 at each of 5 tries; try again later"
+    said = "status 503 on each of 5 attempts; try again later"
     assert refused(always(b"", 503, **{"Retry-After": "9"}), time).endswith(said)
     assert time.slept == [9] * 4
 

@@ -192,7 +192,7 @@ def test_a_full_disk_of_temporary_files_is_named(server):
     zipped(folder / "data.zip")
     with (
         open("/dev/full", "wb", buffering=0) as full,
-        refused(": no space left for temporary files; TMPDIR names an"),
+        refused(": no space left for temporary files; set TMPDIR to an"),
     ):
         download.download(f"{address}/data.zip", full, lambda text: None)
 

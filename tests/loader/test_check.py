@@ -58,7 +58,7 @@ def clean(sample):
 
 @pytest.fixture
 def faulty(sample, tmp_path):
-    """Returns the path of a copy of the sample in which some statements of SQL have planted a
+    """Returns the path of a copy of the sample in which some SQL statements have planted a
     fault.
     """
 
@@ -84,13 +84,13 @@ def test_each_check_has_a_fault_that_it_finds():
     assert all(any(check.title.startswith(title) for title, _, _ in FAULTS) for check in ALL)
 
 
-def test_of_the_sample_only_what_is_known_is_reported(clean):
+def test_only_the_known_doubts_about_the_sample_are_reported(clean):
     assert clean == {
         "A driver's fastest lap is not the fastest of the lap timings.": [
             "2023/18 United States Grand Prix albon 40 1:41.371 48 1:41.318",  # deleted
         ],
-        "The winner took more than one and a half times as long as at the pace of the fastest "
-        "lap.": ["2021/10 British Grand Prix hamilton 52 7103284 4608084"],  # a red flag
+        "The winner took more than one and a half times as long as the pace of the fastest "
+        "lap would take.": ["2021/10 British Grand Prix hamilton 52 7103284 4608084"],  # a red flag
         "The race time is longer than the sum of the lap timings, by a multiple of five seconds.": [
             "2021/12 Belgian Grand Prix stroll 251179 241179 10000",
             "2023/18 United States Grand Prix albon 5808076 5803076 5000",
@@ -102,7 +102,7 @@ def test_of_the_sample_only_what_is_known_is_reported(clean):
     }
 
 
-def test_what_is_unknown_is_no_doubt(faulty, clean):
+def test_unknown_values_are_not_reported(faulty, clean):
     unknown = [
         "grid = NULL",
         "points = NULL",
@@ -167,7 +167,7 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
     finished = run(sample)
     assert (finished.returncode, finished.stderr) == (0, "")
     assert (
-        "\n\n2 in 34 rows: The race time is longer than the sum of the lap timings, "
+        "\n\n2 found in 34 rows: The race time is longer than the sum of the lap timings, "
         "by a multiple of five seconds.\n"
         "  In milliseconds. History, most likely: a time penalty after the race.\n"
         "  race                              driver  race time  sum of laps  difference\n"
@@ -192,7 +192,7 @@ def test_checks_whose_doubts_are_history_come_last(faulty):
 
 def test_a_check_shows_ten_doubts_and_all_on_request(many):
     finished, everything = run(many), run(many, "--all")
-    assert "20 in 165 rows: A driver has a pit stop" in finished.stdout
+    assert "20 found in 165 rows: A driver has a pit stop" in finished.stdout
     assert f"  and {20 - ROWS_SHOWN} more; --all shows them\n" in finished.stdout
     assert (finished.returncode, finished.stdout.count(" 99\n")) == (0, 10)
     assert everything.stdout.count(" 99\n") == 20
@@ -255,19 +255,19 @@ def test_a_report_that_cannot_be_written_is_one_line_and_exit_status_1(sample_da
 # The doubts about a full dump, in the order of the report: how a title begins, and how many rows.
 FULL_DUMP = (
     ("A driver's permanent number is not the number of the", 2),
-    ("A name contains a character of HTML.", 1),
+    ("A name contains an HTML entity.", 1),
     ("A driver's reference and surname have nothing in common.", 4),
-    ("Only one driver or constructor has a nationality, and it", 1),
-    ("A place of a classification is empty.", 2),
+    ("A nationality that only one driver or constructor has, and it", 1),
+    ("A place in a classification is empty.", 2),
     ("Two drivers of one car have different results.", 4),
     ("A driver is classified ahead of one who drove more", 9),
     ("A status says how many laps the driver is behind the", 21),
     ("A driver has a different car number or constructor in", 63),
-    ("The winner's time is cut to a tenth of a second, and", 22),
+    ("The winner's time has only tenths of a second, and", 22),
     ("A driver has a pit stop or a fastest lap after the", 16),
     ("A driver's fastest lap is not the fastest of the lap", 4),
     ("A driver has lap timings, but no fastest lap, and others", 1),
-    ("Two drivers have the same rank of their fastest laps,", 4),
+    ("The fastest laps of two drivers have the same rank of their fastest laps,", 4),
     ("The speed and the time of a fastest lap give a different", 3),
     ("A driver's pit stops are not numbered 1, 2, 3, …", 2),
     ("Two cars have the same place on the grid.", 75),

@@ -51,7 +51,8 @@ def test_at_the_start_the_configured_sources_are_loaded_if_they_have_changed(dat
     assert configured(database, dump).load() == ""
     line = configured(database, F1DB, dump).load()
     assert line.endswith(
-        f" from {F1DB} and {dump}; before, it was from {dump}: RACEDATA_SOURCE has changed"
+        f" from {F1DB} and {dump}; RACEDATA_SOURCE has changed: until now, the data came from "
+        f"{dump}"
     )
     assert configured(database, F1DB, dump).load() == ""
     assert configured(database).load() == ""
@@ -69,7 +70,7 @@ def test_a_file_that_cannot_be_understood_is_never_replaced(database, content):
     sources = configured(database, F1DB)
     for _ in range(2):
         with pytest.raises(
-            LoadError, match=r"is not an SQLite database|has schema version 9, newer than"
+            LoadError, match=r"is not an SQLite database|has schema version 9, which is newer"
         ):
             sources.load()
     assert (database.read_bytes(), database.stat().st_ino) == before

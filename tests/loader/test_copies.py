@@ -27,7 +27,7 @@ NO_SAMPLE = "UPDATE build SET isSample = 0"
 
 @pytest.fixture
 def other(sample_database, tmp_path):
-    """A database that is no sample, with one race less than the sample."""
+    """A database that is not the sample, with one race fewer."""
     source = without(SAMPLE, tmp_path / "dump", 2023, 18)
     return changed(built(source, tmp_path / "other.db"), NO_SAMPLE)
 
@@ -73,8 +73,9 @@ def test_a_copy_of_an_earlier_version_is_built_again_until_the_other_database_is
     note_copied(database, str(other), "")
     (*_, last) = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
     assert last.endswith(
-        f"from its own tables, because its source failed: {other} has schema version 6, older than "
-        "this program's, 7; expected a database of racedata with schema version 7, as it was built"
+        f"from its own tables, because its source failed: {other} has schema version 6, which is "
+        "older "
+        "than this program's (7); expected an unmodified racedata database with schema version 7"
     )
 
 
@@ -101,7 +102,10 @@ def cut_off(content):
 
 FAULTS = {
     "not found": (answer(404), "Not Found"),
-    "a status without a reason": (answer(599), "status 599; expected a database"),
+    "a status without a reason": (
+        answer(599),
+        "status 599; expected an unmodified racedata database",
+    ),
     "304 to no condition": (answer(304), "status 304, but the request has no If-None-Match; exp"),
     "HTML": (answer(200, b"<!doctype html>"), "is not an SQLite database; expected"),
     "nothing": (answer(200), "is not an SQLite database"),
@@ -109,7 +113,10 @@ FAULTS = {
     "a loop": (loops, "redirect error that would lead to an infinite loop"),
     "a file": (answer(302, Location="file:///etc/passwd"), "redirects to 'file'"),
     "refused": (answer(503), "status 503: try again in 30 seconds"),
-    "garbage": (lambda handler: handler.wfile.write(b"?" * 99), "?; expected a database"),
+    "garbage": (
+        lambda handler: handler.wfile.write(b"?" * 99),
+        "?; expected an unmodified racedata database",
+    ),
 }
 
 
@@ -130,7 +137,11 @@ def test_an_answer_that_is_cut_off_is_refused(database, other):
 def test_an_endless_answer_ends_at_the_limit(database):
     with served_file(b"") as server:
         server.fault = endless
-        assert_refused(server.url, database, "more than 200,000,000 bytes; expected a database")
+        assert_refused(
+            server.url,
+            database,
+            "more than 200,000,000 bytes; expected an unmodified racedata database",
+        )
 
 
 def test_a_database_that_does_something_when_it_is_read_is_refused(database, other):
@@ -143,7 +154,7 @@ def test_a_database_that_does_something_when_it_is_read_is_refused(database, oth
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("missing.db", None, "is missing; expected a database of racedata"),
+        ("missing.db", None, "is missing; expected an unmodified racedata database"),
         ("text.db", b"not a database", "is not an SQLite database"),
         ("folder.db/x.db", None, "is missing"),
     ],
@@ -156,7 +167,7 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, database, name, content, 
 
 
 def test_a_whole_database_is_named_alone(database, other):
-    said = f"{other} is a whole database, which replaces ours; expected no other source"
+    said = f"{other} is a whole database, which replaces the existing one; expected no other source"
     assert_refused(f"{other} f1db", database, said)
     with refused(database), following(database, "--from", str(other), "--from", "f1db") as follow:
         _, errors = follow.communicate(timeout=20)
@@ -170,10 +181,10 @@ def test_the_database_is_no_source_of_itself(database):
 # Which may replace which.
 
 
-def test_an_older_database_replaces_none_unless_it_is_told_to(database, other):
+def test_an_older_database_replaces_a_newer_one_only_on_request(database, other):
     changed(database, NO_SAMPLE)
     changed(other, EARLIER)
-    said = "was built at 2020-01-01T00:00:00Z; expected 2"
+    said = "was built at 2020-01-01T00:00:00Z; expected a time not before 2"
     assert_refused(other, database, said, f"racedata load {other} --replace")
     with refused(database), pytest.raises(LoadError, match=said):
         refreshed(database, str(other))
@@ -238,7 +249,7 @@ def test_a_server_may_say_that_nothing_is_new_without_an_entity_tag(database, ot
     assert said == [f"{database}: nothing new at {server.url}"]
 
 
-def test_of_a_server_without_entity_tags_the_same_database_changes_nothing(database, other):
+def test_the_same_database_from_a_server_without_entity_tags_changes_nothing(database, other):
     with served_file(other.read_bytes()) as server:
         server.etag = ""
         refreshed(database, server.url)

@@ -174,7 +174,7 @@ def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):
 def test_two_corrections_of_one_value_refuse_the_load(load, key):
     run, _ = load("drivers,alonso,code,ALO,ALX,a test", f"drivers,{key},code,ALX,ALZ,a test")
     assert run.stderr == (
-        "racedata load: corrections.csv, line 3, column table, key, column: "
+        "racedata load: corrections.csv, line 3, columns table, key, column: "
         f"'drivers, {key}, code' appears twice; expected once; nothing was changed\n"
     )
 
@@ -216,7 +216,7 @@ def test_dates_are_checked_after_corrections(source, load, dump, wrong, right, r
     edit(source / "races.csv", ",2023-10-22,", f",{dump},")
     run, _ = load(f"races,2023/18,date,{wrong},{right},a test", source=source)
     assert (
-        "is '2022-10-22'; expected a day of its season, 2023" in run.stderr,
+        "is '2022-10-22'; expected a date in its season, 2023" in run.stderr,
         bool(run.returncode),
     ) == (refused,) * 2
 
@@ -235,7 +235,7 @@ def test_a_list_that_is_not_a_file_refuses_the_load(tmp_path, name, what):
     run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / name)
     assert run.stderr == (
         f"racedata load: {tmp_path / name}: {what}; "
-        "expected a list of corrections, or none; nothing was changed\n"
+        "expected a file of corrections, or the word none; nothing was changed\n"
     )
 
 

@@ -123,7 +123,7 @@ def test_a_shared_car_without_a_number_stays(database):
 
 def test_a_database_of_a_newer_program_is_refused(old):
     changed(old, "PRAGMA user_version = 9")
-    fault = f"has schema version 9, newer than this program's, {SCHEMA_VERSION}"
+    fault = f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION})"
     assert_refused("", old, f"{old} {fault}")
 
 
@@ -141,7 +141,10 @@ def test_a_database_from_before_the_oldest_version_is_refused_with_the_command_t
             [*RACEDATA, *command, "--database", old], capture_output=True, text=True, timeout=60
         )
     assert (run.returncode, run.stdout, run.stderr.count("\n")) == (1, "", 1)
-    version = f"schema version {OLDEST_VERSION - 1}, older than this program's, {SCHEMA_VERSION}"
+    version = (
+        f"schema version {OLDEST_VERSION - 1}, which is older than this program's "
+        f"({SCHEMA_VERSION})"
+    )
     assert f"{old} has {version}; to build a new one" in run.stderr
     assert run.stderr.endswith(f"load SOURCE --replace --database {old}; nothing was changed\n")
     assert run_loader(SAMPLE, old, "--replace").returncode == 0

@@ -289,7 +289,7 @@ def export_with_a_diary(path):
         ("x", export_with_a_diary, "a folder that is empty or that racedata has exported"),
     ],
 )
-def test_an_export_does_not_replace_what_is_not_one(sample_database, tmp_path, name, make, what):
+def test_an_export_replaces_only_an_earlier_export(sample_database, tmp_path, name, make, what):
     make(tmp_path / name)
     with pytest.raises(LoadError) as refused:
         exported(sample_database, tmp_path / name)
@@ -341,7 +341,10 @@ def test_a_full_stdout_does_not_hide_that_the_export_was_written(sample_database
     ("target", "fault"),
     [
         ("{database}", "{database}: is the database itself; expected another file"),
-        ("{folder}/none/x.zip", "{folder}/none: not a folder; expected one in which x.zip can be"),
+        (
+            "{folder}/none/x.zip",
+            "{folder}/none: not a folder; expected an existing folder for x.zip",
+        ),
     ],
 )
 def test_a_place_where_no_export_can_be_is_named(database, target, fault):
@@ -409,7 +412,7 @@ def test_an_export_is_written_while_a_load_has_locked_the_folder(database, tmp_p
         exported(database, database.with_name("dump.zip"))
 
 
-def test_a_load_refuses_an_export_with_a_session_of_no_race(sample_database, tmp_path):
+def test_a_load_refuses_an_export_with_a_session_without_a_race(sample_database, tmp_path):
     folder = exported(sample_database, tmp_path / "dump")
     with (folder / "sessions.csv").open("a", encoding="utf-8") as file:
         file.write('999999,"fp1","2023-05-06",\\N\n')

@@ -448,7 +448,7 @@ def test_what_is_new_since_the_list_of_ids_was_made_is_named(release):
     sessions = {f"{name}Date": "" for name in f1db.SESSIONS.values()}
     release.change("f1db-races", release.last("f1db-races"), **sessions, circuitId="nowhere-ring")
     release.add("f1db-circuits", id="nowhere-ring")
-    new = "that f1db_ids.csv does not have, named by rule"
+    new = "missing from f1db_ids.csv, with references derived by rule"
     report = [line for line in release.load() if new in line]
     assert report == [
         f"circuits {new}: nowhere_ring",
@@ -582,7 +582,7 @@ def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_colum
 ):
     release.change(name, line, **{column: value})
     with pytest.raises(
-        LoadError, match=rf"{name}\.csv, line {line}, column [\w, ]*{column}: .*{re.escape(said)}"
+        LoadError, match=rf"{name}\.csv, line {line}, columns? [\w, ]*{column}: .*{re.escape(said)}"
     ):
         release.load()
 
@@ -597,7 +597,7 @@ def test_a_driver_has_one_result_per_car_and_one_place_in_a_qualifying_also_if_d
     line = release.last(RESULTS) + 1
     release.add(RESULTS, positionDisplayOrder="99")
     with pytest.raises(
-        LoadError, match=rf"{RESULTS}\.csv, line {line}, column raceId, driverId, driverNumber: "
+        LoadError, match=rf"{RESULTS}\.csv, line {line}, columns raceId, driverId, driverNumber: "
     ):
         release.load()
 

@@ -54,7 +54,7 @@ HOSTILE = {
         ",22,", f",{10**17},"
     ),
     "column round: '-1'; expected a whole": LAS_VEGAS.replace(",22,", ",-1,"),
-    "column year, round: '2025, 20' appears twice": LAS_VEGAS.replace(",22,", ",20,"),
+    "columns year, round: '2025, 20' appears twice": LAS_VEGAS.replace(",22,", ",20,"),
     "column id: '1145' appears twice": LAS_VEGAS.replace("1147", "1145"),
     "column id: '1147' appears twice": f"{LAS_VEGAS}{EMPTY}\n{LAS_VEGAS}",
     "2025/22 and 2025/23 have the same name; expected different ones": f"{LAS_VEGAS}{EMPTY}\n"

@@ -126,7 +126,9 @@ def test_whatever_happens_to_the_file_clients_get_good_data_and_the_next_good_fi
             os.replace(shutil.copy(databases[after], tmp_path / "new.db"), path)
             # Before the next fault, each worker must have it, also one that accepts few
             # connections.
-            until(lambda seen=turn + 1: log.read_text().count("the new data is served") == 2 * seen)
+            until(
+                lambda seen=turn + 1: log.read_text().count("now serving the new data") == 2 * seen
+            )
             assert all_are_from(after)
         assert running.workers() == workers
     assert "Traceback" not in log.read_text()

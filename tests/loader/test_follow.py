@@ -135,7 +135,7 @@ def said(hours, source, expected=()):
 
 
 def failing(times, text):
-    """A function that fails so often, and then returns the text."""
+    """A function that fails this many times, and then returns the text."""
     faults = iter([LoadError("down")] * times)
 
     def work():
@@ -322,7 +322,8 @@ def test_a_process_that_is_killed_is_one_line_and_the_others_go_on(database):
         os.kill(first, signal.SIGKILL)
         line = follow.stderr.readline()
         assert line.startswith(
-            f"racedata refresh: the process that follows {two.url} was ended by signal 9; next try"
+            f"racedata refresh: the process that follows {two.url} was terminated by signal 9; "
+            "next try"
         )
         assert not has_ended(second) and follow.poll() is None
 
@@ -355,7 +356,7 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
     ) as follow:
         line = follow.stderr.readline()
         assert (
-            f"has schema version 9, newer than this program's, {SCHEMA_VERSION}; " in line
+            f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION}); " in line
             and "; next try at " in line
         )
         assert_ends_at_once(follow)

@@ -84,7 +84,7 @@ def test_what_no_address_can_name_is_left_out_and_counted(source):
     assert [line for line in source.load() if line.startswith("left out")] == [
         "left out: 1 drivers without a reference, and all records of them",
         "left out: 1 teams without a reference, and all records of them",
-        "left out: 3 rounds that are cancelled, or have no number or no date of their race",
+        "left out: 3 rounds that are cancelled, have no number, or have no race date",
         "left out: 3 race and sprint results that have no position, or belong to rows left out",
     ]
     assert select(source.database, "SELECT driverRef FROM drivers WHERE driverId = 44") == []
@@ -384,7 +384,7 @@ def test_laps_pit_stops_and_standings_may_be_absent(source):
 def test_sessions_of_an_unknown_type_are_left_out_and_counted(source):
     for id, type in [(64, "SQ0"), (65, "PQ"), (71, "PQ")]:
         source.change("session", id, type=type)
-    assert "left out: sessions of types that are not known: PQ (2), SQ0 (1)" in source.load()
+    assert "left out: sessions of unknown types: PQ (2), SQ0 (1)" in source.load()
 
 
 def test_a_round_with_entries_but_without_a_race_is_refused(source):

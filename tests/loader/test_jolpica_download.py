@@ -189,7 +189,7 @@ def test_a_dump_whose_checksum_differs_is_refused(api):
         (b"\xff{}", "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b"", "not JSON"),
-        (b"{}", "has 0 URLs and 0 SHA-256 of the dump 'delayed'; expected one of each"),
+        (b"{}", "has 0 URLs and 0 SHA-256 checksums for the dump 'delayed'; expected one of each"),
         (b'"delayed"', "has 0 URLs and 0 SHA-256"),
         (b" " * 1_000_001, "more than 1,000,000 bytes; expected Jolpica's index"),
     ],

@@ -75,7 +75,7 @@ def test_a_wrong_value_is_refused_with_file_line_column_value_and_what_was_expec
         (
             "1957-01-13",
             "1958-01-01",
-            "the date of 1957/1 Argentine Grand Prix is '1958-01-01'; expected a day of its",
+            "the date of 1957/1 Argentine Grand Prix is '1958-01-01'; expected a date in its",
         ),
         (
             "2023-03-03,11:30",
@@ -150,7 +150,7 @@ def test_a_source_that_does_not_exist_is_refused(tmp_path, database):
     )
 
 
-def test_what_a_reader_of_a_dump_must_not_store_is_refused_with_the_reason(tmp_path, monkeypatch):
+def test_values_that_a_reader_must_not_store_are_refused_with_the_reason(tmp_path, monkeypatch):
     def read(opened, stage):
         stage.insert("circuits", ["circuitId", "circuitRef"], [[1], ["monza"]])
 
@@ -321,7 +321,7 @@ def test_without_a_source_the_database_is_built_from_the_same_source_again(
     assert_refused(
         "",
         database,
-        f"{database} is damaged (its size has changed since it was built); to build a new one, ",
+        f"{database} is damaged (its size has changed since it was built); to build a new one (",
     )
 
 
@@ -553,7 +553,9 @@ def test_a_driver_in_the_standings_has_the_constructors_of_the_season_so_far(
     assert several >= least
 
 
-def test_a_constructor_that_only_entered_a_driver_comes_after_that_of_the_result(source, tmp_path):
+def test_a_constructor_that_only_entered_a_driver_comes_after_the_one_in_the_result(
+    source, tmp_path
+):
     result = next(
         row
         for row in csv_rows_of(source, "results")

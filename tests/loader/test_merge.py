@@ -231,7 +231,8 @@ def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path, cha
     )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
     assert (
-        "2023/42 United States Grand Prix: match no race of the database, or two; not added" in said
+        "2023/42 United States Grand Prix: match no race in the database, or more than "
+        "one; not added" in said
     )
     assert f"{further}: nothing" in said
 
@@ -244,18 +245,18 @@ def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path
         other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row
     )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
-    (line,) = [line for line in said if "match no race of the database" in line]
+    (line,) = [line for line in said if "match no race in the database" in line]
     assert (
         line.partition(": ")[0] == "2023/51 Austrian Grand Prix, 2023/42 United States Grand Prix"
     )  # the newest first
     assert f"{further}: nothing" in said
 
 
-def test_of_many_races_that_match_none_the_newest_are_named(other, tmp_path):
+def test_the_newest_of_many_races_without_a_match_are_named(other, tmp_path):
     further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
     run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, *RECORDS))
-    (line,) = [line for line in run.stdout.splitlines() if "match no race of the database" in line]
-    assert line.startswith("2023/") and " more: match no race of the database, or two" in line
+    (line,) = [line for line in run.stdout.splitlines() if "match no race in the database" in line]
+    assert line.startswith("2023/") and " more: match no race in the database, or more" in line
 
 
 def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(
@@ -301,7 +302,7 @@ def test_two_drivers_that_match_the_same_one_are_refused_with_their_names(other,
     run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, "practice", "results"))
     names = ("'sainz' and 'carlos_sainz_jr'", "'carlos_sainz_jr' and 'sainz'")
     said = (
-        "racedata load: {}: drivers {} are both 'sainz', by reference, "
+        "racedata load: {}: drivers {} both match 'sainz', by reference "
         "or by birth date and surname; expected only one"
     )
     assert (
@@ -362,7 +363,7 @@ def test_a_driver_who_has_a_result_now_has_entered_only_with_that(sample_databas
     assert select(database, of_race) == select(sample_database, of_race)
 
 
-def test_a_race_that_is_no_more_has_no_entries(sample_database, tmp_path):
+def test_a_deleted_race_has_no_entries(sample_database, tmp_path):
     database = built(entering(edited(SAMPLE, tmp_path / "source"), "89"), tmp_path / "x.db")
     tables = dict.fromkeys(
         ("races", *RECORDS), lambda row: None if row["raceId"] == US_GRAND_PRIX else row

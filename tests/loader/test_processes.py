@@ -41,7 +41,7 @@ def run(work, age=0):
 @pytest.mark.parametrize(
     ("work", "how"),
     [
-        ("os.kill(os.getpid(), signal.SIGKILL)", "was ended by signal 9"),
+        ("os.kill(os.getpid(), signal.SIGKILL)", "was terminated by signal 9"),
         ("os._exit(3)", "has ended with status 3"),
         ("1 / 0", "has ended with status 1"),
         ("None", "has ended with status 1"),

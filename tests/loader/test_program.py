@@ -75,7 +75,7 @@ def test_a_file_that_may_not_be_read_or_made_is_named_with_a_folder_that_exists(
 ):
     database = tmp_path / "racedata" / "racedata.db"
     refused = PermissionError(errno.EACCES, "Permission denied", str(database.parent))
-    said = f"{database.parent}: Permission denied; let user {os.geteuid()} write {tmp_path}"
+    said = f"{database.parent}: Permission denied; let user {os.geteuid()} write to {tmp_path}"
     assert program.fault_text(refused, str(database)) == said
     database.parent.mkdir()
     database.touch()

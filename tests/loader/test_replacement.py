@@ -271,8 +271,14 @@ def lacks_a_table(path):
     [
         (spoiling.truncated, "is damaged (its size has changed since it was built)"),
         (spoiling.header_only, "is damaged (its size has changed since it was built)"),
-        (spoiling.version(0), f"has schema version 0, older than this program's, {SCHEMA_VERSION}"),
-        (spoiling.version(9), f"has schema version 9, newer than this program's, {SCHEMA_VERSION}"),
+        (
+            spoiling.version(0),
+            f"has schema version 0, which is older than this program's ({SCHEMA_VERSION})",
+        ),
+        (
+            spoiling.version(9),
+            f"has schema version 9, which is newer than this program's ({SCHEMA_VERSION})",
+        ),
         (lacks_a_table, ""),
     ],
 )

@@ -205,10 +205,13 @@ def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(pa
             "laps does not accept the filter pitstops; expected season, round, drivers, laps. "
             "Try /ergast/f1/2023/18/laps.json.",
         ),
-        ("/laps", "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json."),
+        (
+            "/laps",
+            "laps needs a season at the start of the address. Try /ergast/f1/2023/18/laps.json.",
+        ),
         (
             "/drivers/alonso/laps/3",
-            "laps needs a season at the front. Try /ergast/f1/2023/18/laps.json.",
+            "laps needs a season at the start of the address. Try /ergast/f1/2023/18/laps.json.",
         ),
         (
             "/driverstandings/1/grid/1/drivers",

@@ -82,7 +82,7 @@ def test_base_path_and_series_are_settings(sample_database):
     assert client(sample_database, base_path="").get("/f1/2023/18").json["MRData"]["total"] == "1"
 
 
-def test_a_fault_of_ours_is_500_without_details(sample_database, caplog):
+def test_a_bug_in_the_service_is_a_500_without_details(sample_database, caplog):
     data = Snapshot.read(sample_database)
     app = webtest.TestApp(create_app(Settings(), data))
     data._connection.close()
@@ -108,7 +108,7 @@ SAMPLE = (
 )
 
 
-def test_only_of_the_sample_the_log_the_page_and_healthz_say_that_it_is_one(
+def test_the_log_the_page_and_healthz_name_the_sample_only_if_it_is_served(
     sample_database, other_database
 ):
     for path, notices in [(sample_database, [SAMPLE]), (other_database, [])]:

@@ -123,7 +123,7 @@ def test_cached_answers_count_towards_the_rate_limits_and_say_so(sample_database
 
 
 def etags(database, **settings):
-    """Of an answer, and of the page."""
+    """The ETags of an answer and of the page."""
     app = webtest.TestApp(create_app(settings_of(**settings), database))
     return [
         app.get(address).headers["ETag"]
@@ -210,7 +210,7 @@ def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the
         "\x00",
     ],
 )
-def test_a_date_that_is_none_is_ignored(sample, date):
+def test_an_invalid_date_is_ignored(sample, date):
     sample.get(ADDRESS, headers={"If-Modified-Since": date}, status=200)
 
 

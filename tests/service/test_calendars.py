@@ -134,7 +134,7 @@ def test_the_sessions_are_those_of_the_schema():
     ],
 )
 def test_a_calendar_has_each_session_whose_date_the_json_has(sample, address):
-    """Also the base address, and a calendar without any."""
+    """Includes the base address, and a calendar without sessions."""
     starts = []
     for race in sample.get(f"/ergast/f1{address}.json").json["MRData"]["RaceTable"]["Races"]:
         for session in [race.get(name) for name in SESSION_BY_KEY] + [race]:

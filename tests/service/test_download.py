@@ -20,7 +20,8 @@ def offering(sample_database):
 def test_a_service_offers_its_database_only_if_it_is_told_to(sample, offering):
     refused = sample.get("/racedata.db", status=404)
     assert refused.json["detail"] == (
-        "This service does not offer its database; expected the setting RACEDATA_DOWNLOAD=on."
+        "This service does not offer its database; its operator can, with the setting "
+        "RACEDATA_DOWNLOAD=on."
     )
     offering.get("/racedata.db", status=200)
 
@@ -69,12 +70,12 @@ def test_a_refusal_says_as_how_many_requests_a_download_counts(sample_database):
     app = webtest.TestApp(create_app(settings, data, store_for(settings)))
     for _ in range(4):
         app.get("/racedata.db", status=200)
-    refusal = "The sustained limit of 8 requests in 86400 s is reached; this request "
+    refusal = "The sustained limit of 8 requests in 86400 s has been reached; this request "
     detail = app.get("/racedata.db", status=429).json["detail"]
-    assert detail.startswith(f"{refusal}counts as 2 requests, and succeeds after ")
+    assert detail.startswith(f"{refusal}counts as 2 requests, and can succeed after ")
     headers = {"Range": "bytes=0-99"}
     detail = app.get("/racedata.db", headers=headers, status=429).json["detail"]
-    assert detail.startswith(f"{refusal}succeeds after ")
+    assert detail.startswith(f"{refusal}can succeed after ")
 
 
 def test_the_file_is_as_long_as_the_answer_says(sample_database, offering):

@@ -38,7 +38,7 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
     assert (checked.returncode, checked.stderr) == (0, "")
     assert (
         checked.stdout
-        == "ok: data.zip and f1db, built at 2026-11-22; a new file was refused: It is damaged.\n"
+        == "ok: data.zip and f1db, built at 2026-11-22; a new file was rejected: It is damaged.\n"
     )
 
 
@@ -46,19 +46,19 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
     ("status", "body", "line"),
     [
         (503, b"{}", "status 503; expected 200"),
-        (200, b"<html>", "expected the answer of racedata's /healthz"),
-        (200, b"[]", "expected the answer of racedata's /healthz"),
-        (200, b"{}", "expected the answer of racedata's /healthz"),
-        (200, b"[" * 90_000, "expected the answer of racedata's /healthz"),
+        (200, b"<html>", "not a health report; expected the address of racedata's /healthz"),
+        (200, b"[]", "not a health report; expected the address of racedata's /healthz"),
+        (200, b"{}", "not a health report; expected the address of racedata's /healthz"),
+        (200, b"[" * 90_000, "not a health report; expected the address of racedata's /healthz"),
         (
             200,
             b'{"status":"fail","sources":[],"builtAt":1}',
-            "expected the answer of racedata's /healthz",
+            "not a health report; expected the address of racedata's /healthz",
         ),
         (
             200,
             b'{"status":"ok","sources":[{"name":1}],"builtAt":1}',
-            "expected the answer of racedata's /healthz",
+            "not a health report; expected the address of racedata's /healthz",
         ),
     ],
 )

@@ -43,7 +43,7 @@ def test_the_page_says_in_which_seasons_and_races_there_are_records_of_each_kind
         assert row in text
 
 
-def test_the_page_says_none_of_a_kind_without_records(database):
+def test_the_page_says_none_for_a_kind_without_records(database):
     text = words_of(
         client(changed(database, "DELETE FROM coverage WHERE kind = 'practice'")).get("/").text
     )
@@ -130,7 +130,7 @@ def test_the_page_says_when_a_refresh_last_asked_a_source_and_is_made_again_only
     assert app.get("/").text == before.text
 
 
-def test_the_page_says_of_each_source_when_a_refresh_last_asked_it(several_sources):
+def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):
     refreshes = {
         "f1db": "2101-01-02T05:06:07Z",
         "https://example.org/f1?key=1": "2026-11-22T05:59:59Z",  # before it was read
@@ -141,10 +141,10 @@ def test_the_page_says_of_each_source_when_a_refresh_last_asked_it(several_sourc
     )
     html = client(several_sources).get("/").text
     text = words_of(html)
-    assert "f1db Asked for new data Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
+    assert "f1db Checked for new data Sun 2 Jan 2101, 05:06 UTC . Licence: CC BY 4.0." in text
     assert "https://example.org/f1 Read Sun 22 Nov 2026, 06:00 UTC . Licence" in text
     later = (
-        "https://example.org/later Asked for new data Mon 3 Jan 2101, 00:00 UTC . Records: none."
+        "https://example.org/later Checked for new data Mon 3 Jan 2101, 00:00 UTC . Records: none."
     )
     assert later in text
     assert "key=1" not in html
@@ -158,7 +158,7 @@ def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later
     noted["sample"] = {"refreshedAt": "2101-01-01T00:00:00Z"}
     refreshes.write_text(json.dumps(noted))
     after = app.get("/", headers={"If-None-Match": before.headers["ETag"]}, status=200)
-    assert "Asked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
+    assert "Checked for new data Sat 1 Jan 2101, 00:00 UTC" in words_of(after.text)
 
 
 @pytest.mark.parametrize(

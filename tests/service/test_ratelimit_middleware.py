@@ -43,8 +43,8 @@ def test_a_request_over_the_limit_is_429_and_succeeds_after_retry_after(app):
         "type": "about:blank",
         "title": "Too Many Requests",
         "status": 429,
-        "detail": "The burst limit of 4 requests in 1 s is reached; "
-        "this request succeeds after 1 s.",
+        "detail": "The burst limit of 4 requests in 1 s has been reached; "
+        "this request can succeed after 1 s.",
     }
     assert refused.headers["Retry-After"] == "1"
     assert refused.headers["RateLimit"] == '"burst";r=0;t=1, "sustained";r=496;t=29'
@@ -62,7 +62,7 @@ def test_the_sustained_limit_holds_for_a_client_that_stays_within_the_burst_limi
             break
         allowed += 1
     assert allowed == 500 + (allowed + 1) // 4 // 7.2  # a token comes back per 7.2 s
-    assert "The sustained limit of 500 requests in 3600 s is reached" in answer.json["detail"]
+    assert "The sustained limit of 500 requests in 3600 s has been reached" in answer.json["detail"]
     wait = int(answer.headers["Retry-After"])
     app.clock.now += (wait - 1) * SECOND
     app.get(ADDRESS, status=429)

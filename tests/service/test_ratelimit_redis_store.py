@@ -18,8 +18,8 @@ FULL = b"*3\r\n:%d\r\n:0\r\n:0\r\n" % NOW  # the buckets are full: the request i
 
 @pytest.fixture
 def patient(monkeypatch):
-    """A timeout that no call meets on a busy machine; what is slow is said by the clock of the
-    test.
+    """A timeout that no call reaches, even on a busy machine; the test's clock decides what is
+    slow.
     """
     monkeypatch.setattr(RedisStore, "TIMEOUT", 20)
 

@@ -83,7 +83,7 @@ def test_a_new_file_is_served_after_the_next_check_with_another_etag(
     assert (before[0], after[0]) == ("Spielberg", "Zeltweg")
     assert after[1] != before[1]
     assert [record.message for record in caplog.records] == [
-        f"{path} has changed; the new data is served"
+        f"{path} has changed; now serving the new data"
     ]
     assert [name for name in open_files("self") if str(path) in name] == [str(path)]
 
@@ -125,8 +125,8 @@ def test_a_copy_of_the_same_database_is_no_change(service, path, sample_database
     ("spoil", "fault"),
     [
         (spoiling.missing, "is missing"),
-        (spoiling.folder, "is not a file"),
-        (spoiling.fifo, "is not a file"),
+        (spoiling.folder, "is not a regular file"),
+        (spoiling.fifo, "is not a regular file"),
         (spoiling.text, "is not an SQLite database"),
         (spoiling.zeros, "is not an SQLite database"),
         (spoiling.truncated, "is damaged"),
@@ -313,4 +313,4 @@ def test_a_database_without_its_tables_is_rejected_whatever_its_checksum_says(se
     os.replace(new, path)
     later(service)
     assert town(service) == before
-    assert "lacks what is needed" in rejected(service)
+    assert "has unexpected content" in rejected(service)

@@ -23,7 +23,7 @@ NO_ENDPOINT = """
 
 
 @pytest.mark.parametrize("address", [*NO_ENDPOINT.split(), "/ergast/f1/2023/" + "9" * 5000])
-def test_an_address_of_no_endpoint_is_404_and_says_what_is_expected(sample, address):
+def test_an_address_that_no_endpoint_has_is_404_and_says_what_is_expected(sample, address):
     problem = request(sample, PATH_INFO=address)
     assert (problem.status_int, problem.content_type) == (404, "application/problem+json")
     assert "An address is /ergast/f1, " in problem.json["detail"]
@@ -150,7 +150,7 @@ NO_NUMBERS = [
 @pytest.mark.parametrize("address", ["2023/races", "2023/18/laps"])
 @pytest.mark.parametrize("parameter", ["limit", "offset"])
 @pytest.mark.parametrize("value", NO_NUMBERS)
-def test_a_page_that_is_no_number_is_400_with_parameter_value_and_what_is_expected(
+def test_a_limit_or_offset_that_is_not_a_number_is_400_with_its_name_value_and_what_is_expected(
     sample, address, parameter, value
 ):
     problem = sample.get(f"/ergast/f1/{address}", {parameter: value}, status=400)

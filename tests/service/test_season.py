@@ -130,14 +130,14 @@ def test_no_page_is_in_the_way_of_a_base_address_that_begins_with_a_year(sample_
     [
         ("/2024", "Season 2024 is not loaded. An address is /ergast/f1, "),
         ("/2023/99", "Season 2023 has no round 99. "),
-        ("/2023/last", "Nothing exists at this address. "),
-        ("/2023/018", "Nothing exists at this address. "),
-        ("/٢٠٢٣", "Nothing exists at this address. "),
-        ("/2023.0", "Nothing exists at this address. "),
-        ("/+2023", "Nothing exists at this address. "),
-        ("/" + "9" * 5000, "Nothing exists at this address. "),
-        ("/2023/" + "9" * 5000, "Nothing exists at this address. "),
-        ("/2023\n", "Nothing exists at this address. "),
+        ("/2023/last", "There is nothing at this address. "),
+        ("/2023/018", "There is nothing at this address. "),
+        ("/٢٠٢٣", "There is nothing at this address. "),
+        ("/2023.0", "There is nothing at this address. "),
+        ("/+2023", "There is nothing at this address. "),
+        ("/" + "9" * 5000, "There is nothing at this address. "),
+        ("/2023/" + "9" * 5000, "There is nothing at this address. "),
+        ("/2023\n", "There is nothing at this address. "),
     ],
 )
 def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(sample, address, said):

@@ -199,9 +199,9 @@ def test_a_second_master_starts_in_the_same_way(one_worker, tmp_path):
 @pytest.mark.parametrize(
     ("option", "said"),
     [
-        ("--proxy-protocol=v1", "expected options of gunicorn other than proxy-protocol, "),
-        ("--max-requests=5", "expected options of gunicorn other than proxy-protocol, "),
-        ("--daemon", "expected options of gunicorn other than proxy-protocol, "),
+        ("--proxy-protocol=v1", "unsupported gunicorn option; expected none of proxy-protocol, "),
+        ("--max-requests=5", "unsupported gunicorn option; expected none of proxy-protocol, "),
+        ("--daemon", "unsupported gunicorn option; expected none of proxy-protocol, "),
         ("--worker-connections=9999999", "worker-connections 9999999: expected at most "),
         ("--limit-request-line=0", "limit-request-line 0: expected a number from 1 to 8190"),
     ],

@@ -18,7 +18,7 @@ Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]
 
 
-# What may come in place of an answer. Bytes are sent with the Content-Length of the whole answer.
+# What may be sent instead of an answer. Bytes are sent with the Content-Length of the whole answer.
 FAULTS: dict[str, Fault] = {
     "html": lambda body: (200, {}, b"<!doctype html><title>Sign in to the network</title>"),
     "broken off": lambda body: body[: len(body) // 2],

@@ -31,7 +31,7 @@ FORMS = {
     **dict.fromkeys(["driverstandings", "constructorstandings"], NUMBER),
 }
 
-# The filters of each endpoint, beside season and round, which all accept:
+# The filters of each endpoint, besides season and round, which all accept:
 # ●  accepted
 # ○  accepted, also together with a place in the standings
 # v  accepted, and also as a value after the endpoint: `/results/1`

@@ -1,4 +1,4 @@
-"""Ways to spoil the file at a path: what may be at a database's path beside a good database."""
+"""Ways to spoil the file at a path: what may be at a database's path other than a good database."""
 
 import os
 import random

@@ -449,8 +449,9 @@ def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_asks, expected,
 
 
 def test_ergast_py_must_not_name_the_first_page(ergast_py_asks):
-    # It sends offset(0) as `offset=`, and an empty number is refused like every other one that is
-    # none.
+    # It sends offset(0) as `offset=`, and an empty text is refused like any other that is not a
+    # number.
+
     with pytest.raises(Exception, match=r"400|Bad Request|offset"):
         ergast_py_asks("get_circuits", limit=10, offset=0)
 

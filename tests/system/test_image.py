@@ -170,7 +170,7 @@ def results(serving):
     return str(serving.get(RESULTS)["MRData"]["total"])
 
 
-def test_a_follower_that_starts_with_it_replaces_the_sample_by_all_data_and_keeps_that_fresh(
+def test_a_follower_that_starts_with_it_replaces_the_sample_with_all_data_and_keeps_that_fresh(
     data, sample_database
 ):
     with (
@@ -226,7 +226,7 @@ def unwritable(folder, stack):
         (
             unwritable,
             "/data/racedata/.racedata.db.loading: Permission denied; "
-            "let user 12345 write /data/racedata; ",
+            "let user 12345 write to /data/racedata; ",
         ),
     ],
 )
@@ -250,13 +250,13 @@ def test_it_says_who_must_be_allowed_to_write_an_empty_volume(tmp_path):
     with container(data=tmp_path) as ended:
         assert ended.status() == 3
         assert (
-            "/data/racedata: Permission denied; let user 12345 write /data/racedata; "
+            "/data/racedata: Permission denied; let user 12345 write to /data/racedata; "
             in ended.says()[1]
         )
 
 
-# deploy/compose.yaml. In a sandbox, only the network of the machine is there, so its two addresses
-# must be free.
+# deploy/compose.yaml. In a sandbox, there is only the machine's own network, so both addresses must
+# be free on it.
 
 
 @pytest.fixture
@@ -293,7 +293,7 @@ def compose(tmp_path):
         compose("--profile=proxy", "down", "--volumes")
 
 
-def test_one_command_starts_what_serves_at_once_then_loads_everything_and_stays_fresh(
+def test_one_command_starts_a_service_that_answers_at_once_loads_everything_and_stays_fresh(
     compose, data, sample_database
 ):
     zipped = Path(shutil.make_archive(str(data / "dump"), "zip", data / "dump")).read_bytes()

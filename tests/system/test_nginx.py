@@ -216,7 +216,7 @@ REFUSED_BY_NGINX = {
 
 
 @pytest.mark.parametrize("name", REFUSED_BY_NGINX)
-def test_what_nginx_refuses_itself_is_a_problem_too(site, name):
+def test_errors_of_nginx_itself_are_problem_json_too(site, name):
     status, content = REFUSED_BY_NGINX[name]
     head, _, body = send(site, content).partition(b"\r\n\r\n")
     problem = json.loads(body)
@@ -254,7 +254,7 @@ def test_a_body_is_not_passed_on(site):
     connection.close()
 
 
-def test_every_answer_has_vary_also_304(site):
+def test_every_answer_has_vary_even_a_304(site):
     for headers, status in [
         ({}, 200),
         ({"Accept_Encoding": "gzip"}, 200),

@@ -63,7 +63,7 @@ def test_the_service_sees_only_requests_that_nginx_saw_too(site, folder):
     (folder / "access.log").write_text("")
     (folder / "forwarded").write_text("")
     for content in SMUGGLED.values():
-        # A smuggled request would be answered in place of the client's second request on the
+        # A smuggled request would be answered instead of the client's second request on the
         # connection.
         send(site, content + GOOD, seconds=0.5)
     assert statuses(send(site, GOOD)) == [200]

@@ -473,7 +473,7 @@ def test_while_it_runs_the_command_loads_a_deleted_database_and_starts_a_killed_
         assert follow.stdout.readline().endswith(f" from {SAMPLE}\n")
         (child,) = children_of(follow.pid)
         os.kill(child, signal.SIGKILL)
-        assert "was ended by signal 9; next try at " in follow.stderr.readline()
+        assert "was terminated by signal 9; next try at " in follow.stderr.readline()
         later(follow.pid, 2)
         until(lambda: len(server.paths) == 2, 60)
         follow.terminate()

@@ -24,7 +24,7 @@ SERVICES = ("racedata.service", "racedata-follow.service")
 
 @pytest.fixture
 def units(tmp_path):
-    """A folder with the units, with this project and this environment in place of those in
+    """A folder with the units, changed to use this project and this environment instead of those in
     /opt/racedata.
     """
     for path in (ROOT / "deploy").glob("racedata*"):
@@ -44,7 +44,7 @@ def analyze(*arguments):
 
 
 def options(unit, section):
-    """A section of a unit. Of an option that is there several times, the last one."""
+    """A section of a unit. If it has an option several times, the last one counts."""
     parser = configparser.ConfigParser(strict=False, interpolation=None)
     # configparser would convert names to lower case.
     parser.optionxform = str  # type: ignore[assignment,method-assign]

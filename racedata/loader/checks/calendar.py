@@ -39,7 +39,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A race is not after the one before it.",
+        "A race is not later than the race of the previous round.",
         "A date or the order of rounds is wrong.",
         "races",
         """

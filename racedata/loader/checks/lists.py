@@ -16,7 +16,7 @@ NAMES = """
 
 CHECKS = (
     Check(
-        "A driver's permanent number is not the number of the car in most races of the latest "
+        "A driver's permanent number differs from the car's number in most races of the latest "
         "season.",
         "The dump has the number of an earlier drive, or of a stand-in. The champion's number 1 "
         "is not reported. Permanent numbers began in 2014.",
@@ -36,8 +36,8 @@ CHECKS = (
         """,
     ),
     Check(
-        "A name contains a character of HTML.",
-        "The dump was made from a web page: &amp; is written for &.",
+        "A name contains an HTML entity.",
+        "The dump was made from a web page: it has &amp; instead of &.",
         f"({NAMES})",
         f"SELECT * FROM ({NAMES}) WHERE name GLOB '*&[a-z#]*;*' ORDER BY list, reference",
     ),
@@ -53,7 +53,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "Only one driver or constructor has a nationality, and it begins like a common one.",
+        "A nationality that only one driver or constructor has begins like a common one.",
         "It is another word for the same nationality.",
         "drivers WHERE nationality NOT NULL",
         f"""

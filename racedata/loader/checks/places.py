@@ -25,7 +25,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A place of a classification is empty.",
+        "A place in a classification is empty.",
         "A driver is missing or has another place; or the stewards took a place from a driver and "
         "promoted nobody.",
         "named WHERE place NOT NULL",
@@ -84,7 +84,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A status says how many laps the driver is behind the winner, and the laps say otherwise.",
+        "A status says how many laps the driver is behind the winner, but the laps say otherwise.",
         "The laps or the status is wrong.",
         "named WHERE status GLOB '+[0-9]* Lap*' OR status = 'Finished'",
         """
@@ -121,7 +121,7 @@ CHECKS = (
     Check(
         "Drivers share a place.",
         "History: until 1961 drivers shared cars, and all drivers of a car have its place, even "
-        "the first.",
+        "first place.",
         "named WHERE place NOT NULL",
         """
         SELECT race, place, number AS car, group_concat(driver, ', ') AS drivers FROM named

@@ -72,8 +72,7 @@ CHECKS = (
     ),
     Check(
         "A driver with a faster time in Q3 is further behind in qualifying.",
-        "The place has a grid penalty in it, or the time was taken away, or one of the two is "
-        "wrong.",
+        "The place includes a grid penalty, the time was deleted, or one of the two is wrong.",
         "qualifying WHERE q3 NOT NULL AND position NOT NULL",
         """
         WITH third AS (

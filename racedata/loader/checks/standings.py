@@ -148,8 +148,8 @@ LACKS_ROUND = """
 CHECKS = (
     Check(
         "A driver's points in the standings are not the sum of the results that count.",
-        "By the rule of the season: until 1990 only a driver's best results counted. A result or "
-        "the standings are wrong. One line per driver, season and difference.",
+        "According to that season's rules: until 1990, only a driver's best results counted. "
+        "Either a result or the standings are wrong. One line per driver, season and difference.",
         "driver_sums",
         POINTS.format(of="driver"),
     ),
@@ -174,9 +174,9 @@ CHECKS = (
         PLACES.format(of="constructor"),
     ),
     Check(
-        "A driver's wins in the standings are not the races won.",
-        "The wins or a result is wrong. A win in a shared car counts for each driver; a sprint is "
-        "no win.",
+        "A driver's wins in the standings are not the number of races won.",
+        "The wins or a result is wrong. A win in a shared car counts for each driver; a sprint "
+        "does not count as a win.",
         "driver_sums",
         WINS.format(of="driver"),
     ),
@@ -200,8 +200,8 @@ CHECKS = (
     ),
     Check(
         "A driver has a result, but is not in the driver standings after the race.",
-        "With points, the dump is wrong. Without, these standings list drivers only from their "
-        "first finish on.",
+        "If the driver has points, the dump is wrong. If not, these standings list drivers only "
+        "from their first finish on.",
         "named WHERE session = 'race' AND raceId IN (SELECT raceId FROM driver_standings)",
         """
         SELECT race, count(*) AS drivers, sum(points) AS points,

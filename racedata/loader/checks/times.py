@@ -18,7 +18,7 @@ PACES = """named
 
 CHECKS = (
     Check(
-        "A driver's number of laps differs from that of the lap timings.",
+        "A driver's number of laps differs from the number of lap timings.",
         "A timing is missing or there is one too many, or the laps are wrong.",
         "named WHERE session = 'race' AND raceId IN (SELECT raceId FROM timed)",
         """
@@ -41,7 +41,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A race time is shorter than the laps at the pace of the race's fastest lap.",
+        "A race time is shorter than its laps would take at the pace of the race's fastest lap.",
         "In milliseconds. The race time, the laps or the fastest lap is wrong.",
         PACES,
         f"""
@@ -51,9 +51,9 @@ CHECKS = (
         """,
     ),
     Check(
-        "The winner's time is cut to a tenth of a second, and others have thousandths.",
-        "In milliseconds. The time is rounded, and the gaps were added to it; or, in one race in a "
-        "hundred, chance.",
+        "The winner's time has only tenths of a second, while others have thousandths.",
+        "In milliseconds. The time was rounded, and the gaps were added to it. In one race in a "
+        "hundred, this is chance.",
         """named WHERE session = 'race' AND place = 1 AND raceId IN (
             SELECT raceId FROM results WHERE milliseconds % 10 <> 0)""",
         """
@@ -112,7 +112,8 @@ CHECKS = (
         """,
     ),
     Check(
-        "Two drivers have the same rank of their fastest laps, or the slower one the better rank.",
+        "The fastest laps of two drivers have the same rank, or the slower lap has the better "
+        "rank.",
         "A rank is wrong, or the fastest lap is another driver's. Ranks are known from 2004 on.",
         "fastest WHERE rank > 0 AND year >= 2004",
         """
@@ -167,7 +168,8 @@ CHECKS = (
         is_history=True,
     ),
     Check(
-        "The winner took more than one and a half times as long as at the pace of the fastest lap.",
+        "The winner took more than one and a half times as long as the pace of the fastest lap "
+        "would take.",
         "In milliseconds. History, most likely: the race was interrupted, or it rained. "
         "Otherwise the time has a wrong hour, or the laps are wrong.",
         f"{PACES} AND place = 1",

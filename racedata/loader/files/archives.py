@@ -41,8 +41,8 @@ class Dump(NamedTuple):
 
 
 def files_of(paths: Mapping[str, AnyPath], required: Sequence[str]) -> dict[str, AnyPath]:
-    """The files of a dump that exist, by table. Raises LoadError if a required one is absent, or
-    one is no file.
+    """The files of a dump that exist, by table. Raises LoadError if a required file is missing, or
+    if one is not a regular file.
     """
     for name in required:
         if not paths[name].exists():
@@ -163,7 +163,7 @@ def check_directory(file: IO[bytes], source: str) -> None:
 
 
 def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
-    """The folder with a file by which a layout is recognised: in `root`, or else `root` itself."""
+    """The folder with a file that identifies a layout: a folder in `root`, or `root` itself."""
 
     def has_dump(folder: AnyPath) -> bool:
         return any((folder / name).exists() for name in recognised_by)

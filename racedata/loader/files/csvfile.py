@@ -291,7 +291,7 @@ class CsvFile:
                     except ValueError:
                         what = f"{text[:80]!r}; expected {field.parse.expected}"
                         return self.fault(what, field.name, reader.line_num)
-        raise LoadError(f"{self.path.name}: changed while it was read; try again")
+        raise LoadError(f"{self.path.name}: changed while it was being read; try again")
 
     def duplicate(self, number: int, names: Sequence[str]) -> LoadError:
         """The error for row `number`, counted from 1: an earlier row has the same `names`."""
@@ -319,6 +319,7 @@ class CsvFile:
         raise LoadError(f"{self.path.name}: changed while it was read; try again")
 
     def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
-        return LoadError(
-            f"{self.path.name}, line {line}{f', column {column}' if column else ''}: {what}"
-        )
+        place = f"{self.path.name}, line {line}"
+        if column:
+            place += f", {'columns' if ', ' in column else 'column'} {column}"
+        return LoadError(f"{place}: {what}")

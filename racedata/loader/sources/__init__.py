@@ -54,10 +54,10 @@ NAMES = (*PUBLISHED, OPENF1)  # no file has one as its address, which is a path
 # The default sources of a refresh, the preferred one first; and the help text of `--from`.
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)
 FROM = (
-    "base address of an API in Ergast's format, f1db, openf1, or a dump such as a zip of f1db; "
-    f"may be repeated, and the first is preferred (default: {JOLPICA}, then f1db, then openf1). "
-    "Or a database, such as https://f1.example.org/racedata.db, which is copied as it is and "
-    "replaces yours"
+    "f1db, openf1, a dump such as an f1db zip, or the base address of an API in Ergast's format. "
+    "Repeat the option for several sources, the preferred one first "
+    f"(default: {JOLPICA}, then f1db, then openf1). A database, such as "
+    "https://f1.example.org/racedata.db, is copied unchanged and replaces yours"
 )
 
 
@@ -89,7 +89,7 @@ def whole_database(addresses: Sequence[str]) -> Source | None:
     """
     sources = [source for source in map(source_at, addresses) if source.is_whole]
     if sources and len(addresses) > 1:
-        what = "is a whole database, which replaces ours"
+        what = "is a whole database, which replaces the existing one"
         raise LoadError(f"{without_query(sources[0].address)} {what}; expected no other source")
     return sources[0] if sources else None
 

@@ -74,8 +74,8 @@ class NotServed(WrongStatus):
 
 
 class Client:
-    """A client of the API at `url` for one piece of work, such as a season: the limits of time and
-    of bytes are those of the work.
+    """A client of the API at `url` for one piece of work, such as a season: its limits on time and
+    bytes apply to that work as a whole.
     """
 
     def __init__(self, url: str, progress: Progress, pace: Pace) -> None:
@@ -124,7 +124,7 @@ class Client:
                 break
             self.progress(f"status {status}: waiting for {seconds:,.0f} seconds")
             self.pace.sleep(seconds)
-        raise LoadError(f"{url}: status {status} at each of {TRIES} tries; try again later")
+        raise LoadError(f"{url}: status {status} on each of {TRIES} attempts; try again later")
 
     def request(self, url: str) -> bytes:
         with self.opener.open(
@@ -226,7 +226,7 @@ def errors_named(url: str) -> Iterator[None]:
         what = f"no complete answer in {ANSWER_SECONDS} seconds, or no data for 30"
         raise LoadError(f"{url}: {what}") from None
     except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
-        raise LoadError(f"{url}: {reason_of(error)}; expected an answer of an API") from None
+        raise LoadError(f"{url}: {reason_of(error)}; expected an answer from an API") from None
 
 
 def read_page(path: str, offset: int, body: bytes) -> AnswerPage:

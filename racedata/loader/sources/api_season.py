@@ -1,5 +1,5 @@
 """Fetches a season from an API in Ergast's format: its calendar, its lists, and the details of
-races with news.
+races with new records.
 
 It decides what to fetch, by what the database has, and puts what was fetched into a Stage.
 """

@@ -114,7 +114,7 @@ class DatabaseSource(Source):
     def read(self, path: Path, file: IO[bytes], etags: Sequence[str], method: str) -> None:
         """Does the same for a file on this machine."""
         if not path.is_file():
-            what = "is not a file" if path.exists() else "is missing"
+            what = "is not a regular file" if path.exists() else "is missing"
             raise LoadError(f"{path} {what}; expected {EXPECTED}")
         if path.stat().st_size > DOWNLOAD_BYTES:
             raise LoadError(f"{path}: more than {DOWNLOAD_BYTES:,} bytes; expected {EXPECTED}")

@@ -21,8 +21,8 @@ README = f"""{TITLE}
 licence.txt says which source each record is from, and under which licence.
 
 These files have the names, the columns and the order of columns of Ergast's dump. A program that
-loads Ergast's dump loads them. A missing value is \\N. Texts, dates and times are in double quotes,
-numbers are not. Rows are in the order of their ids.
+loads Ergast's dump can load these files too. A missing value is \\N. Texts, dates and times are in
+double quotes, numbers are not. Rows are in the order of their ids.
 
 {{ergast}}
 
@@ -34,8 +34,8 @@ no copy, so they are computed:
 - position there, from positionText: a number only if the driver was classified
 - duration in pit_stops.csv, and milliseconds in lap_times.csv
 - constructor_results.csv, from results.csv and sprint_results.csv: the points that a constructor's
-  drivers scored in a race and its sprint; before 1979, only those of the best. Its ids are numbers
-  from 1. status is D if the constructor was excluded from the championship.
+  drivers scored in a race and its sprint; before 1979, only its best driver's points. Its ids are
+  numbers from 1. status is D if the constructor was excluded from the championship.
 
 rank is \\N if no lap of the driver counts, where Ergast has 0 in some seasons. Some sources lack
 what Ergast always had, such as the addresses of pages (url) or the time of a pit stop.
@@ -141,7 +141,7 @@ OTHERS = {
            EXCEPT SELECT raceId, driverId, constructorId FROM results""",
     ),
     "practice": (
-        "the practices: session is the n-th of the weekend",
+        "practice results; session numbers the practice sessions of the weekend",
         """SELECT raceId, session, driverId, constructorId, number, position, laps, milliseconds
            FROM practice ORDER BY record""",
     ),

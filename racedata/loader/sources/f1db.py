@@ -3,9 +3,9 @@
 
 As in jolpica.py, the files become temporary tables, and statements of SQL turn those into the
 tables of the Stage. Columns are found by name; other columns and files are ignored. What the
-project knows of ids is in f1db_ids.csv: each row is an id that does not follow the rules below. Of
-several rows that fit a result, the first counts. The errors of other sources do not belong there:
-a merge keeps the constructors of the base.
+project knows of ids is in f1db_ids.csv: each row is an id that does not follow the rules below. If
+several rows fit a result, the first one counts. The errors of other sources do not belong there: a
+merge keeps the constructors of the base.
 """
 
 import csv
@@ -584,4 +584,4 @@ def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:
             reference for (reference,) in db.execute(NEW.format(of=of, seen=seen), [KNOWN_UNTIL])
         ]
         if names := ", ".join(reference for reference in new if reference not in listed):
-            yield f"{of}s that {IDS.name} does not have, named by rule: {names[:200]}"
+            yield f"{of}s missing from {IDS.name}, with references derived by rule: {names[:200]}"

@@ -1,7 +1,7 @@
 """Reads a dump in Jolpica's own layout into a Stage: a `formula_one_….csv` per table of its
 database, linked by ids.
 
-The files become temporary tables, and statements of SQL turn those into the tables of the Stage.
+The files become temporary tables, and SQL statements turn those into the tables of the Stage.
 Columns are found by name; other columns and files are ignored. jolpica_download.py downloads the
 dump that Jolpica publishes.
 """
@@ -314,7 +314,7 @@ LEFT_OUT = {
         SELECT count(*) FROM driver WHERE reference IS NULL""",
     "teams without a reference, and all records of them": """
         SELECT count(*) FROM team WHERE reference IS NULL""",
-    "rounds that are cancelled, or have no number or no date of their race": """
+    "rounds that are cancelled, have no number, or have no race date": """
         SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races)""",
     "race and sprint results that have no position, or belong to rows left out": """
         SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
@@ -392,7 +392,7 @@ def left_out(db: sqlite3.Connection) -> Iterator[str]:
             yield f"left out: {rows:,} {what}"
     if unknown := db.execute(UNKNOWN_SESSIONS).fetchall():
         types = ", ".join(f"{type} ({sessions:,})" for type, sessions in unknown)
-        yield f"left out: sessions of types that are not known: {types[:200]}"
+        yield f"left out: sessions of unknown types: {types[:200]}"
 
 
 def fields_of(db: sqlite3.Connection, name: str, files: dict[str, AnyPath]) -> Iterator[Field]:
@@ -475,7 +475,7 @@ def laps_with_stop(files: dict[str, AnyPath], progress: Progress) -> set[Value]:
 
 
 def leave_out_single_laps(stage: Stage) -> list[str]:
-    """Deletes the laps of races of which only the fastest lap of each driver is known. Returns
+    """Deletes the laps of races for which only each driver's fastest lap is known. Returns
     remarks.
     """
     rows = stage.db.execute(SINGLE_LAPS).rowcount

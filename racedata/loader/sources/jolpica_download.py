@@ -70,7 +70,8 @@ def published_dump(
 
 
 def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
-    """The URL and SHA-256 of the dump `name` (`latest` or `delayed`) in the JSON of an index.
+    """The URL and SHA-256 checksums for the dump `name` (`latest` or `delayed`) in the JSON of an
+    index.
 
     Only the form of an entry is known: its name is a key or a value, and it holds a URL and a
     SHA-256. What their keys are called is not documented, so they are found by how they look.
@@ -88,7 +89,7 @@ def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
     urls = [text for text in texts if HTTP.match(text)]
     checksums = {text.lower() for text in texts if re.fullmatch("[0-9A-Fa-f]{64}", text)}
     if len(urls) != 1 or len(checksums) != 1:
-        what = f"has {len(urls)} URLs and {len(checksums)} SHA-256 of the dump {name!r}"
+        what = f"has {len(urls)} URLs and {len(checksums)} SHA-256 checksums for the dump {name!r}"
         raise LoadError(f"{index}: {what}; expected one of each")
     if index.lower().startswith("https:") and not urls[0].lower().startswith("https:"):
         raise LoadError(f"{index}: the dump {name!r} is not at an https address; expected one")
@@ -108,8 +109,8 @@ def values_in(document: Any) -> Iterator[tuple[str | None, Any]]:
 
 
 class Token(urllib.request.BaseHandler):
-    """Adds a token to requests to the scheme, host and port of `index`, and to no others, as
-    redirects may lead to.
+    """Adds a token to requests to the scheme, host and port of `index`, but not to others, such as
+    those after a redirect.
     """
 
     def __init__(self, token: str, index: str) -> None:

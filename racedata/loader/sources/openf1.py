@@ -82,7 +82,7 @@ class OpenF1(Source):
         return NAME
 
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
-        what = "it has no calendar and no history; expected it as --from of a refresh"
+        what = "has no calendar and no history; use it with: racedata refresh --from openf1"
         raise LoadError(f"{NAME}: {what}")
 
     # Requests.
@@ -99,7 +99,7 @@ class OpenF1(Source):
         except WrongStatus as error:
             if error.status == 401:
                 raise NotYet(
-                    f"{url}: status 401, as while a session runs; asked again later"
+                    f"{url}: status 401, as always during a session; it will be asked again later"
                 ) from None
             if error.status == 404:
                 return []
@@ -288,13 +288,13 @@ class OpenF1(Source):
         try:
             for race in races:
                 try:
-                    # The limit of bytes is that of a race.
+                    # The byte limit applies to one race.
                     rows = self.of_race(self.client(task.progress), race, entrants, remarks)
                 except NotYet:
                     raise
                 except LoadError as error:
                     faults.append(str(error))
-                    if has_failed:  # two races in a row: it is not the fault of a race
+                    if has_failed:  # two failures in a row: the cause is not a single race
                         break
                     has_failed = True
                 else:

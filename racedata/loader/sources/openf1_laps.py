@@ -31,8 +31,8 @@ BEFORE_ENTRY = timedelta(seconds=0.5)
 
 
 class Laps(NamedTuple):
-    """The laps of a race, if it is whole: `(number, lap) -> milliseconds`; without a first lap that
-    is not exact.
+    """The laps of a race, if all are known: `(number, lap) -> milliseconds`. Inexact first laps are
+    left out.
     """
 
     times: Mapping[tuple[int, int], int]
@@ -190,7 +190,7 @@ def stop_rows(
 def laps_behind_safety_car(
     found: Sequence[Sequence[tuple[int, int, datetime]]], drivers: int
 ) -> set[tuple[int, int]]:
-    """The drives through the lane that are no stops, as `(lap, duration)`.
+    """The drives through the pit lane that are not stops, as `(lap, duration)`.
 
     If the safety car leads the field through the lane, most drivers need less time than a stop
     takes. For one lap, other sources count that as stops; for several laps in a row, they do not.

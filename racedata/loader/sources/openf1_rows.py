@@ -285,13 +285,13 @@ def entrants_of(
         raise Undecided(f"no driver for number {', '.join(map(str, unknown))}")
     drivers = {entries[number].driver for number in numbers}
     if len(drivers) < len(rows):
-        raise Undecided("a driver twice")
+        raise Undecided("a driver appears twice")
     teams = Counter(entries[number].constructor for number in numbers)
     if max(teams.values(), default=0) > CARS:
         raise Undecided(f"{max(teams.values())} drivers of one team")
     places = [row["position"] for row in rows if whole(row, "position", place)]
     if sorted(places) != list(range(1, len(places) + 1)):
-        raise Undecided(f"places {', '.join(map(str, sorted(places)))[:60]}")
+        raise Undecided(f"inconsistent places {', '.join(map(str, sorted(places)))[:60]}")
     for n, row in enumerate(in_order(rows, place), 1):
         number = row["driver_number"]
         entry = entries[number]
@@ -320,7 +320,9 @@ def practice_rows(
 def qualifying_rows(
     rows: Sequence[Json], entries: Mapping[int, Entry], is_sprint: bool, place: str
 ) -> list[dict[str, Value]]:
-    """The rows of a qualifying. As in f1db, everybody has a place, except in that of a sprint."""
+    """The rows of a qualifying session. As in f1db, everybody has a place, except in sprint
+    qualifying.
+    """
     found = []
     for n, row, facts in entrants_of(rows, entries, place):
         parts = row.get("duration")
@@ -399,8 +401,8 @@ def points_text(row: Json) -> str:
 
 
 def are_points_right(rows: Sequence[Json], year: int, is_sprint: bool, place: str) -> bool:
-    """Whether the points are those of the places. In a shortened race they are not, and so they
-    are unknown here.
+    """Whether the points match the places. In a shortened race they do not, so they are unknown
+    here.
     """
     table = SPRINT_POINTS if is_sprint else POINTS
     extra = 0
@@ -417,7 +419,7 @@ def are_points_right(rows: Sequence[Json], year: int, is_sprint: bool, place: st
 
 
 def are_times_right(rows: Sequence[Json], place: str) -> bool:
-    """Whether the total times are those of the winner and the gaps, and long enough for a race."""
+    """Whether the total times are the winner's time plus the gaps, and long enough for a race."""
     timed = [
         (row["duration"], row["gap_to_leader"])
         for row in in_order(rows, place)
@@ -470,7 +472,7 @@ def grid_of(
     known = {number: n for number, n in places.items() if n and number in started}
     best = {needed(row, "driver_number", place): whole(row, "position", place) for row in qualified}
     if sorted(n or 0 for n in places.values()) != list(range(1, len(rows) + 1)):
-        raise Undecided(f"places {listed(sorted(str(n) for n in places.values()))}")
+        raise Undecided(f"inconsistent places {listed(sorted(str(n) for n in places.values()))}")
     if len(absent := {*started} - {*places}) > PIT_LANE:
         raise Undecided(f"{len(absent)} drivers who started are missing")
     certain = [n for number, n in known.items() if n <= (best.get(number) or 0)]

@@ -33,7 +33,7 @@ class Pace:
     def begin(self, progress: Progress) -> None:
         """Waits until one more request keeps to the limits.
 
-        It counts from the end of a request, because only then it is certain that the API has
+        It counts from the end of a request, because only then is it certain that the API has
         counted it.
         """
         due = max(

@@ -31,7 +31,7 @@ class Limit:
         return min(tokens, -(-self.quota // 4))
 
     def cost(self, tokens: int) -> int:
-        """How far a request that takes so many tokens moves the moment."""
+        """How far a request for this many tokens moves the moment at which the bucket is full."""
         return self.interval * self.capped(tokens)
 
     def __repr__(self) -> str:

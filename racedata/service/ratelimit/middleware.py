@@ -51,7 +51,8 @@ class RateLimits:
             cost = f"counts as {count} requests, and " if count > 1 else ""
             raise falcon.HTTPTooManyRequests(
                 description=f"The {limit.name} limit of {limit.quota} requests in "
-                f"{limit.window} s is reached; this request {cost}succeeds after {wait} s.",
+                f"{limit.window} s has been reached; this request {cost}can succeed after {wait} "
+                "s.",
                 retry_after=wait,
             )
 

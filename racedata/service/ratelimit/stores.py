@@ -39,7 +39,7 @@ def store_for(settings: Settings) -> LimitStore | None:
         return RedisStore(settings.limit_store, limits, fallback=local)
     except ImportError:
         raise SettingError(
-            "RACEDATA_LIMIT_STORE names a Redis, but the redis package is not installed: "
+            "RACEDATA_LIMIT_STORE names a Redis server, but the redis package is not installed: "
             f"run {shlex.quote(sys.executable)} -m pip install 'racedata-f1[redis]'"
         ) from None
     except ValueError as error:  # the message omits the URL, which may contain a password

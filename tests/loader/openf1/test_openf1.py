@@ -191,7 +191,7 @@ def test_a_wrong_answer_about_one_race_does_not_keep_the_others_from_being_store
 
 
 def test_load_refuses_it(tmp_path):
-    with pytest.raises(LoadError, match="openf1: it has no calendar and no history; expected"):
+    with pytest.raises(LoadError, match="openf1: has no calendar and no history; use it with"):
         load(["openf1"], str(tmp_path / "racedata.db"), None, lambda text: None)
 
 

@@ -50,7 +50,7 @@ def test_points_of_zero_are_unknown_until_they_are_right(openf1, rows, lacking, 
     assert facts(lacking, "results", "points", 9) == facts(sample_database, "results", "points", 9)
 
 
-def test_who_is_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
+def test_a_driver_an_impossible_number_of_laps_behind_has_no_status(openf1, rows, lacking):
     results = [row for row in rows["session_result"] if row["session_key"] == RACE]
     last = max((row for row in results if row["position"]), key=lambda row: row["position"])
     last.update(gap_to_leader=f"+{'9' * 5000} LAPS", duration=None, number_of_laps=54)
@@ -145,8 +145,8 @@ def test_a_wrong_grid_is_unknown_with_one_line(openf1, rows, lacking):
         row["position"] = 1
     said = refresh(lacking, openf1)
     assert [line.partition("left out: ")[2] for line in said if ", grid (" in line] == [
-        "places 1, 1, 1, 1, 1 and 15 more",
-        "places 1, 1, 1, 1, 1 and 15 more",
+        "inconsistent places 1, 1, 1, 1, 1 and 15 more",
+        "inconsistent places 1, 1, 1, 1, 1 and 15 more",
     ]
     assert {row[1] for row in facts(lacking, "results", "grid", 18)} == {None}
 
@@ -184,8 +184,8 @@ def of_an_unknown_driver(results):
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (twice, "a driver twice"),
-        (with_a_hole, "places 2, 3"),
+        (twice, "a driver appears twice"),
+        (with_a_hole, "inconsistent places 2, 3"),
         (halve, "only 11 of 20 drivers"),
         (disqualified_at_a_place, "number 1 was disqualified, but has place 1"),
         (of_an_unknown_driver, "no driver for number 98"),
@@ -199,7 +199,7 @@ def test_a_classification_that_contradicts_itself_is_left_out(openf1, rows, lack
     assert facts(lacking, "qualifying", "classified.number", 18) != []
 
 
-def test_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):
+def test_a_driver_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, lacking):
     results = [row for row in rows["session_result"] if row["session_key"] == RACE]
     last = max((row for row in results if row["position"]), key=lambda row: row["position"])
     last.update(gap_to_leader="+2 LAPS", duration=None, number_of_laps=54)
