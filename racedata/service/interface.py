@@ -59,7 +59,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/drivers/{driver}/circuits/{circuit}/results": "{driver_name} at {circuit_name}",
         },
         "qualifying": {
-            "/{season}/{round}/qualifying": "one qualifying session session",
+            "/{season}/{round}/qualifying": "one qualifying session",
             "/{season}/qualifying/1": "the fastest qualifiers of {season}",
         },
         "sprint": {
