@@ -75,7 +75,11 @@ class FileContent(NamedTuple):
     def connect(self) -> sqlite3.Connection:
         """A connection to a copy of the database in memory, which threads may share."""
         connection = sqlite3.connect(":memory:", check_same_thread=False)
-        connection.deserialize(self.database)
+        try:
+            connection.deserialize(self.database)
+        except MemoryError:
+            connection.close()
+            raise
         connection.execute("PRAGMA query_only = ON")
         return connection
 
