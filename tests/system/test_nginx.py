@@ -292,4 +292,6 @@ def test_nginx_answers_with_a_problem_while_the_service_is_down(tmp_path):
     assert response.status == 503
     assert response.headers["Content-Type"] == "application/problem+json"
     assert response.headers["Retry-After"] == "10"
-    assert json.loads(body)["detail"] == "The service does not answer at the moment."
+    assert json.loads(body)["detail"] == (
+        "The service is not responding at the moment; try again later."
+    )
