@@ -1,8 +1,8 @@
 # The commands of the project. `make help` lists them.
 
 PYTHON = python3
-# The values reach the commands through the environment, so they may contain any characters. DATABASE is exported verbatim
-# too, though no command reads it; otherwise make would expand it.
+# The values reach the commands through the environment, so they may contain any characters. DATABASE is exported
+# verbatim too, though no command reads it; otherwise make would expand it.
 override export SOURCE := $(value SOURCE)
 override export FROM := $(value FROM)
 override export SEASON := $(value SEASON)
@@ -15,7 +15,8 @@ ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
 endif
 
-# More processes than a small machine has cores, because many tests mostly wait. For one file, or a debugger: .venv/bin/pytest FILE
+# More processes than a small machine has cores, because many tests mostly wait. For one file, or a debugger:
+# .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
 .PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench picture lint coverage check dist lock release-check audit clean

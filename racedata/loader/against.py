@@ -3,8 +3,8 @@
 matching.py says which race, driver and constructor is which, differences.py what a difference can
 mean. It does not compare facts that came from this source; the results of a driver who has two in
 a race (shared cars); and ids, such as ids of statuses and constructors, which corrections.csv
-cannot change. If only one of the two has a value, that counts as a difference only if the other has
-this value for other drivers in the race.
+cannot change. A value that only one of the two has counts as a difference if the other one has such
+values for other drivers in the race.
 """
 
 import sqlite3

@@ -27,7 +27,7 @@ def health_line(arguments: Sequence[str]) -> str:
         prog="racedata healthcheck",
         description="Check that a running service answers, and show which data it has.",
         epilog="Exit status: 0 if it answers and its data is not too old, else 1. A service that "
-        "refused a new database file still serves the old data, and counts as healthy: a restart "
+        "rejected a new database file still serves the old data, and counts as healthy: a restart "
         "would not help.",
     )
     parser.add_argument(

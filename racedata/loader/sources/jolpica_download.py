@@ -70,8 +70,7 @@ def published_dump(
 
 
 def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
-    """The URL and SHA-256 checksums for the dump `name` (`latest` or `delayed`) in the JSON of an
-    index.
+    """The URL and SHA-256 of the dump `name` (`latest` or `delayed`) in the JSON of an index.
 
     Only the form of an entry is known: its name is a key or a value, and it holds a URL and a
     SHA-256. What their keys are called is not documented, so they are found by how they look.

@@ -18,7 +18,7 @@ from racedata.loader.tables import RECORDS
 
 
 class History(NamedTuple):
-    """What the database, and the notes beside it, have of the source with this name."""
+    """What the database, and the notes next to it, have of the source with this name."""
 
     path: Path
     name: str

@@ -117,8 +117,8 @@ DIFFERENCES = {
     # do not have that. 2023/4: De Vries had a time.
     "2023 qualifying": Differences(420, 20, 0, {}, {"position": 6, "q1": 1}),
     "2023 sprint_qualifying": Differences(120, 0, 0, {}, {}),
-    # Ergast has the reasons of retirements. One who did not start is missing. Of the last three on
-    # a grid, nothing is known.
+    # Ergast has the reasons for retirements. A driver who did not start is missing. The last three
+    # places on a grid are unknown.
     "2023 sprint_results": Differences(119, 1, 0, {"grid": 19}, {"status": 4}),
     # One who did not start is missing. The points of 2023/2 and 2023/18 contradict the places.
     # Fastest laps are only known with the laps; some were deleted, so others have other ranks.
