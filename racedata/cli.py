@@ -48,25 +48,20 @@ def serve(arguments: Sequence[str]) -> None:
     from racedata.service.settings import CANNOT_START, parse_arguments
 
     settings, follow, gunicorn_options = parse_arguments(arguments)
-    if settings.database == default_path(os.environ) and (needed := needed_at(settings.database)):
-        from racedata.loader.load import provide
+    is_default = settings.database == default_path(os.environ)
+    try:
+        if is_default and (needed := needed_at(settings.database)):
+            from racedata.loader.load import provide
 
-        with suppress(OSError):
-            print(f"racedata: {needed}", file=sys.stderr)
-        try:
+            with suppress(OSError):
+                print(f"racedata: {needed}", file=sys.stderr)
             provide(settings.database)
-        except SystemExit as error:
-            print(error, file=sys.stderr)
-            sys.exit(CANNOT_START)
-        end_at_signals()  # after it has ended, the loader leaves them ignored
-    if follow:
-        from racedata.loader.errors import LoadError
-
-        try:
+            end_at_signals()  # after it has ended, the loader leaves them ignored
+        if follow:
             start_follower(settings.database)
-        except LoadError as error:
-            print(f"racedata serve --follow: {error}", file=sys.stderr)
-            sys.exit(CANNOT_START)
+    except SystemExit as error:
+        print(error, file=sys.stderr)
+        sys.exit(CANNOT_START)
     try:
         # Only now, because the follower does not need it, and gunicorn reads WEB_CONCURRENCY
         # without checking it.
@@ -91,12 +86,16 @@ def needed_at(path: str) -> str:
 def start_follower(database: str) -> None:
     """Starts `racedata refresh --follow`, which ends with the last process of this service.
 
-    Raises LoadError if the sources that FROM and RACEDATA_SOURCE name are wrong.
+    Exits with one line if the sources that FROM and RACEDATA_SOURCE name are wrong.
     """
     from racedata.loader import refresh_command
+    from racedata.loader.errors import LoadError
 
     arguments = ["--follow", "--from", os.environ.get("FROM", ""), "--database", database]
-    follow = refresh_command.follower(refresh_command.parse(arguments))
+    try:
+        follow = refresh_command.follower(refresh_command.parse(arguments))
+    except LoadError as error:
+        sys.exit(f"racedata serve --follow: {error}")
     alive, own = os.pipe()  # nothing is written; all processes of the service keep `own` open
     if os.fork():
         os.close(alive)

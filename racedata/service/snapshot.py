@@ -35,9 +35,8 @@ class Snapshot:
     @classmethod
     def read(cls, path: str) -> "Snapshot":
         """The snapshot of the file at `path`. Raises DatabaseError."""
-        content = database.read(path)
         try:
-            return cls(content, path)
+            return cls(database.read(path), path)
         except MemoryError:
             raise database.not_enough_memory(path) from None
 

@@ -165,7 +165,10 @@ def of_race(rows: Rows, endpoint: str) -> Json:
 
 
 def repair_laps(rows: Rows, sample_database: Path) -> None:
-    """Adds the two laps that OpenF1 lacks, and when each lap began, and the places at its end."""
+    """Adds the two laps that OpenF1 lacks, and when each lap began. Replaces the places with those
+    at the end of each lap.
+    """
+    rows["position"] = []
     keys = {"session_key": RACE, "meeting_key": 1222}
     for number, lap, duration in ((4, 41, 100.733), (20, 7, 103.874)):
         lap_row = {"driver_number": number, "lap_number": lap, "lap_duration": duration}

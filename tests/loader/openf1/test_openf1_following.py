@@ -168,7 +168,6 @@ def release_of(folder, without=""):
 
 @pytest.fixture
 def weekend(database, sample_database, tmp_path, rows):
-    rows["position"] = []
     repair_laps(rows, sample_database)
     return Weekend(
         without_records(database, *RECORDS, rounds=(18,)), sample_database, tmp_path, rows

@@ -29,7 +29,6 @@ def test_laps_with_a_hole_are_left_out(filled):
 def test_laps_have_the_times_and_places_of_the_other_sources(
     openf1, rows, lacking, sample_database
 ):
-    rows["position"] = []
     repair_laps(rows, sample_database)
     refresh(lacking, openf1)
     columns = "lap, position, classified.time"
@@ -43,7 +42,6 @@ def test_laps_have_the_times_and_places_of_the_other_sources(
 
 
 def test_places_of_laps_are_unknown_if_changes_are_missing(openf1, rows, lacking, sample_database):
-    rows["position"] = []
     repair_laps(rows, sample_database)
     rows["position"] = rows["position"][: len(rows["position"]) // 2]
     refresh(lacking, openf1)
@@ -55,7 +53,6 @@ def test_places_of_laps_are_unknown_if_changes_are_missing(openf1, rows, lacking
 
 
 def test_fastest_laps_are_those_from_the_second_lap_on(openf1, rows, lacking, sample_database):
-    rows["position"] = []
     repair_laps(rows, sample_database)
     refresh(lacking, openf1)
     columns = "fastestLapTime, rank"
@@ -77,7 +74,6 @@ def test_fastest_laps_are_those_from_the_second_lap_on(openf1, rows, lacking, sa
     ],
 )
 def test_a_race_with_a_wrong_lap_has_no_laps(openf1, rows, lacking, sample_database, change, why):
-    rows["position"] = []
     repair_laps(rows, sample_database)
     lap = next(row for row in rows["laps"] if row["driver_number"] == 1 and row["lap_number"] == 30)
     lap[change[0]] = change[1]
