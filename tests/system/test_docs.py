@@ -10,8 +10,10 @@ from contextlib import closing
 from pathlib import Path
 
 import duckdb
+import jinja2
 import pytest
 import requests
+import yaml
 from duckdb_extensions import import_extension
 from support import ROOT
 from support.loads import select
@@ -123,6 +125,21 @@ time.sleep = lambda seconds: (waits.append(seconds), sleep(seconds))
     total = requests.get(f"{base}/ergast/f1/results?limit=0").json()["MRData"]["total"]
     assert str(read) == str(different) == total
     assert waits
+
+
+def test_the_sensors_for_home_assistant_show_the_next_race_and_the_leader(base):
+    (text,) = code(CLIENTS, "yaml")
+    shown = {}
+    for rest in yaml.safe_load(text.replace("http://racedata.lan:8000", base))["rest"]:
+        answer = requests.get(rest["resource"]).json()
+        for sensor in rest["sensor"]:
+            template = jinja2.Template(sensor["value_template"], undefined=jinja2.StrictUndefined)
+            shown[sensor["name"]] = template.render(value_json=answer).strip()
+    assert shown == {
+        "Next Grand Prix": "Mexico City Grand Prix",
+        "Next Grand Prix start": "2023-10-29T20:00:00Z",
+        "Championship leader": "Verstappen, 575 points",
+    }
 
 
 @pytest.mark.skipif(not shutil.which("node"), reason="needs node")
