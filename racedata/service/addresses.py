@@ -151,18 +151,21 @@ class Grammar:
         if not rest:
             path = "/".join([*segments, "races"])
             return Address(path, "races", season, round, ending=ending)
+        if rest[0].isdigit():  # no filter or endpoint is a number
+            what = "season" if season is None else "round" if round is None else "filter"
+            raise self.unknown(f"{rest[0][:50]!r} is not a {what}")
         front, rest = segments[: len(segments) - len(rest)], without_spellings(rest)
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         if endpoint not in self.endpoints:
             raise self.unknown(f"{endpoint[:50]!r} is not an endpoint")
-        filters = self.parse_filters(rest)
+        filters = self.parse_filters(endpoint, rest)
         self.check_ending(endpoint, ending)
         self.check(endpoint, season, filters)
         path = "/".join([*front, *rest])
         return Address(path, endpoint, season, round, filters=filters, ending=ending)
 
-    def parse_filters(self, segments: list[str]) -> dict[str, Value]:
+    def parse_filters(self, endpoint: str, segments: list[str]) -> dict[str, Value]:
         """The values of filters by name. If a filter appears twice, the last one applies."""
         filters: dict[str, Value] = {}
         without_value = None
@@ -173,7 +176,7 @@ class Grammar:
                 continue
             parse = FILTERS.get(name)
             if parse is None:
-                raise self.unknown(f"{name[:50]!r} is not a filter")
+                raise UnknownAddress(f"{name[:50]!r} is not a filter; {self.expected(endpoint)}")
             value = parse(text)
             if value is None:
                 raise self.unknown(

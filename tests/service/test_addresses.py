@@ -150,12 +150,12 @@ UNREADABLE = """
 /2023/9999999999999999999 /last
 /next/results /18/2023/results /grid/1/2023/races /results/2023/18/results /2023/grid/1 /2023/grid
 /fastest/1 /2023/fish
-/fish/1/results /2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/é/results
+/2023/18/results.xml /2023/18/results.json/ /2023/18/results// /drivers/é/results
 /drivers//results
 /grid/x/results /grid/-1/results /grid/9999999999999999999/results /grid/٣/results /٢٠٢٣
 /2023/18/results/x
 .xml /2023.ics/ /.csv /2023/.ics /results.csv.json /races.
-/2023/18/results/rr /races/fish! /2023/qualifying /fp1/2 /fp4 /practice/one /sprint/practice
+/2023/18/results/rr /2023/qualifying /fp1/2 /fp4 /practice/one /sprint/practice
 /shootout
 """
 KELVIN = "/2023/\u212aarts"  # lower() makes a k of it
@@ -177,16 +177,27 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
             "/grid/fish/results",
             "'fish' is not a valid value for grid; expected a number of at most 18 digits.",
         ),
-        ("/fish/1/results", "'fish' is not a filter."),
-        ("/races/x!y", "'races' is not a filter."),
         ("/2023.xml", "'.xml' is not an ending; expected .json, .csv, or .ics for races."),
         ("/2023/fish", "'fish' is not an endpoint."),
+        ("/20233/results", "'20233' is not a season."),
+        ("/2023/0/drivers/alonso/results", "'0' is not a round."),
+        ("/2023/18/5/results", "'5' is not a filter."),
     ],
 )
 def test_an_unknown_address_is_refused_with_the_word_or_value_that_is_unknown(path, message):
     with pytest.raises(UnknownAddress) as unknown:
         GRAMMAR.parse(path)
     assert str(unknown.value).startswith(f"{message} An address is /ergast/f1, ")
+
+
+@pytest.mark.parametrize("path", ["/fish/1/races", "/2023/18/fish/x!y/races.json"])
+def test_an_unknown_filter_is_refused_with_the_filters_of_the_endpoint(path):
+    with pytest.raises(UnknownAddress) as unknown:
+        GRAMMAR.parse(path)
+    assert str(unknown.value) == (
+        "'fish' is not a filter; expected season, round, circuits, drivers. "
+        "Try /ergast/f1/2023/races.json."
+    )
 
 
 @pytest.mark.parametrize(
