@@ -368,9 +368,12 @@ def test_a_full_stdout_is_one_line(arguments):
     assert (ended.returncode, ended.stderr) == (1, "racedata: stdout: No space left on device\n")
 
 
+@pytest.mark.parametrize(
+    ("option", "environ"), [(["--database="], {}), ([], {"RACEDATA_DATABASE": ""})]
+)
 @pytest.mark.parametrize("command", ["load", "refresh", "check"])
-def test_an_empty_path_is_refused(command):
-    ended = run_racedata(command, "--database=")
+def test_an_empty_path_is_refused(command, option, environ):
+    ended = run_racedata(command, *option, **environ)
     assert (ended.returncode, ended.stderr.splitlines()[-1]) == (
         2,
         f"racedata {command}: error: argument --database: expected the path of a file",

@@ -15,7 +15,7 @@ from racedata.loader.signals import interrupted_by_end_signals
 
 def add_database_argument(parser: ArgumentParser) -> None:
     """Adds `--database`: the path of the file."""
-    default = os.environ.get("RACEDATA_DATABASE") or default_path(os.environ)
+    default = os.environ.get("RACEDATA_DATABASE", default_path(os.environ))
     help = "the database file (default: %(default)s)"
     parser.add_argument("--database", type=path_of_file, default=default, metavar="FILE", help=help)
 

@@ -183,7 +183,8 @@ def range_of(field: str, size: int) -> Bounds | None:
     unit, _, ranges = field.partition("=")
     if unit.lower() != "bytes" or "," in ranges:
         return 0, size
-    match = re.fullmatch("([0-9]{1,18})-([0-9]{0,18})|-([0-9]{1,18})", ranges.strip(" \t"))
+    # int() takes at most 4300 digits
+    match = re.fullmatch("([0-9]{1,4300})-([0-9]{0,4300})|-([0-9]{1,4300})", ranges.strip(" \t"))
     if not match:
         return None
     first, last, suffix = match.groups()

@@ -128,6 +128,8 @@ def test_ranges_are_parts_of_the_file_and_a_head_has_none(sample_database, offer
         ("bytes=100-", content[100:]),
         ("bytes=-7", content[-7:]),
         (f"bytes=5-{len(content) * 2}", content[5:]),
+        (f"bytes=5-{'9' * 30}", content[5:]),
+        (f"bytes=-{'9' * 30}", content),
         ("bytes=0-1,5-6", content),  # several ranges, and other units, are the whole file
         ("lines=1-2", content),
     ):

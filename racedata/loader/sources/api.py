@@ -10,7 +10,7 @@ from typing import Self
 from racedata.hints import COMMAND
 from racedata.kinds import KINDS
 from racedata.loader import values
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
@@ -110,7 +110,8 @@ class ApiSource(Source):
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")
-        return f" after {self.pace.requests - requests} requests to {self.address}"
+        sent = counted(self.pace.requests - requests, "request")
+        return f" after {sent} to {self.address}"
 
 
 def announce(api: Api, years: Sequence[int], task: Task) -> None:
