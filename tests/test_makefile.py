@@ -171,7 +171,6 @@ def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project)
                     if "Try: curl" in line:
                         with urllib.request.urlopen(line.split("'")[1], timeout=10) as answer:
                             assert b'"Races":[{' in answer.read()
-                    if "offset=45" in line:
                         break
             finally:
                 process.terminate()
@@ -181,7 +180,7 @@ def test_serve_builds_a_database_once_and_prints_two_requests_that_work(project)
     first = serve()
     assert "building one from the sample" in first
     assert "run: .venv/bin/racedata load tracinginsights f1db" in first
-    assert first.count("Try: curl") == 2
+    assert first.count("Try: curl") == 1
     assert (project / "data" / "racedata.db").is_file()
     assert "building one from the sample" not in serve()
     shutil.rmtree(project / "data")

@@ -73,7 +73,7 @@ class HomePage:
         """The page for the times at which refreshes last asked: these times, and a Document."""
         text, last_check = "", max(times.values(), default="")
         if last_check > self.built:  # else the build was later
-            text = f" Sources last checked {ago(last_check)}."
+            text = f"<p>Sources last checked {ago(last_check)}.</p>"
         items = source_items(self.sources, self.newest, times)
         html = self.html.replace(LAST_CHECK, text).replace(SOURCES, "\n".join(items))
         return times, Document(self.validators(times), html, CONTENT_TYPE, HEADERS)
@@ -97,7 +97,7 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
     notice = data.sample_notice()
     body = Template(BODY).substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
-        data=f"Database built {in_zone(data.build()['builtAt'])}.{LAST_CHECK}",
+        checked=LAST_CHECK,
         next_race=latest.next_race(ask, settings.season_pages),
         last_race=latest.last_race(ask, settings.base_link, settings.season_pages),
         championships="\n".join(latest.championships(ask, settings.base_link)),
@@ -137,7 +137,7 @@ def loaded_facts(data: Snapshot, settings: Settings) -> Iterator[tuple[str, str]
             "Corrections",
             with_link(f"{counted(corrections, 'value')} corrected (JSON)", link),
         )
-    yield "Built", build["builtAt"].replace("T", " ").replace("Z", " UTC")
+    yield "Built", in_zone(build["builtAt"])
 
 
 def coverage_rows(coverage: Mapping[str, Mapping[str, int]]) -> Iterator[str]:

@@ -11,7 +11,7 @@ import falcon
 
 from racedata.service.ask import ALL, Ask
 from racedata.service.caching import Body, CachedAnswers, compressed
-from racedata.service.catalogue import Catalogue, place_of
+from racedata.service.catalogue import Catalogue, full_name, place_of
 from racedata.service.html import (
     CHAMPIONSHIPS,
     CONTENT_TYPE,
@@ -143,7 +143,10 @@ for a calendar app.</p>
             note = provisional_note(self.ask.provisional_source(race))
             outcome = note + results_table("Result", results[0]["Results"])
         else:
-            outcome = "<p>No results are loaded.</p>" + sessions_table(race)
+            outcome = f"""<p>No results are loaded.</p>
+{sessions_table(race)}
+<p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the race</a>
+for a calendar app.</p>"""
         return self.page(
             1,
             f"{race['raceName']} {season}",
@@ -212,7 +215,7 @@ for a calendar app.</p>
 
 
 def results_table(caption: str, results: list[Json]) -> str:
-    """The classification of a race or sprint, and what its letters mean."""
+    """The classification of a race or sprint, its fastest lap, and what its letters mean."""
     winner = results[0].get("Time")
     rows = (
         (
@@ -228,20 +231,34 @@ def results_table(caption: str, results: list[Json]) -> str:
     positions = {each.get("positionText") for each in results}
     letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions)
     note = f"<p>{letters}.</p>" if letters else ""
-    return f'<div class="race">{table(caption, heads, rows)}{note}</div>'
+    return f'<div class="race">{table(caption, heads, rows)}{fastest_laps(results)}{note}</div>'
+
+
+def fastest_laps(results: list[Json]) -> str:
+    """A line with the fastest lap. Several drivers may share it, as in 1954."""
+    laps = []
+    for each in results:
+        lap = each.get("FastestLap", {})
+        if lap.get("rank") == "1":
+            time = [lap["Time"]["time"]] if "Time" in lap else []
+            number = [f"lap {lap['lap']}"] if "lap" in lap else []
+            laps.append(", ".join([full_name(each["Driver"]), *time, *number]))
+    return f"<p>Fastest lap: {escape('; '.join(laps))}.</p>" if laps else ""
 
 
 def qualifying_table(caption: str, results: list[Json]) -> str:
-    """A classification with each driver's time in the last part with one: Q3, Q2 or Q1."""
+    """A classification with each driver's time in each part that qualifying had."""
+    parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
     rows = (
         (
             escape(each.get("position", "")),
             entrant(each),
-            escape(next((each[part] for part in ("Q3", "Q2", "Q1") if part in each), "")),
+            *(escape(each.get(part, "")) for part in parts),
         )
         for each in results
     )
-    return '<div class="standings">' + table(caption, ("Pos", "Driver", "Time"), rows) + "</div>"
+    heads = ("Pos", "Driver", *(parts if len(parts) > 1 else ("Time" for _ in parts)))
+    return f'<div class="qualifying">{table(caption, heads, rows)}</div>'
 
 
 def link_to_race(race: Json) -> str:

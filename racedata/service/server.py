@@ -178,11 +178,13 @@ def on_starting(server: Arbiter) -> None:
 
 
 def log_examples(server: Arbiter, settings: Settings) -> None:
-    """Logs two requests to try."""
+    """Logs the address of the page, and a request to try."""
     address = str(server.LISTENERS[0])
     if address.startswith("http"):  # else it is a unix socket
+        # These mean all addresses of this machine, and no browser opens them.
+        address = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         base = address + settings.base_address
-        server.log.info("Try: curl '%s/2023/races/'", base)
+        server.log.info("Open %s/", address)
         server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)
 
 

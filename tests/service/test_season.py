@@ -70,15 +70,30 @@ def test_the_page_of_a_season_has_both_championships(sample):
     assert "Constructors after" not in words_of(sample.get("/1957").text)
 
 
-def test_the_page_of_a_race_has_each_drivers_last_time_in_qualifying_and_the_sprint(sample):
+def test_the_page_of_a_race_has_each_part_of_qualifying_and_the_sprint(sample):
     html = sample.get("/2023/9").text
     text = words_of(html)
     race = sample.get("/ergast/f1/2023/9/qualifying.json").json["MRData"]["RaceTable"]["Races"][0]
     first, last = race["QualifyingResults"][0], race["QualifyingResults"][-1]
-    assert f"Qualifying Pos Driver Time 1 Max Verstappen Red Bull {first['Q3']} 2" in text
+    times = f"{first['Q1']} {first['Q2']} {first['Q3']}"
+    assert f"Qualifying Pos Driver Q1 Q2 Q3 1 Max Verstappen Red Bull {times} 2" in text
     assert f"{last['Q1']} Sprint Pos Driver Grid Laps Time Points 1 Max Verstappen" in text
-    assert "Sprint qualifying Pos Driver Time 1 Max Verstappen Red Bull" in text
+    assert "Sprint qualifying Pos Driver Q1 Q2 Q3 1 Max Verstappen Red Bull" in text
     assert "Sprint" not in words_of(sample.get("/2005/1").text)
+    assert "Qualifying Pos Driver Time 1" in words_of(sample.get("/2005/7").text)
+
+
+def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(database):
+    app = client(
+        changed(
+            database,
+            "UPDATE results SET rank = 1, fastestLapTime = NULL WHERE RACE(2005/7) AND grid = 1",
+        )
+    )
+    assert "Fastest lap: Yuki Tsunoda, 1:38.139, lap 56. " in words_of(app.get("/2023/18").text)
+    (said,) = re.findall("Fastest lap: ([^.]*[.][^.]*[.])", app.get("/2005/7").text)
+    assert {"Fernando Alonso, 1:30.711, lap 44"} < {*said.removesuffix(".").split("; ")}
+    assert "Fastest lap" not in app.get("/1957/2").text
 
 
 def test_a_link_that_has_only_a_part_of_the_records_says_so(sample_database):

@@ -144,7 +144,7 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
                 'time[datetime$="28T17:30:00Z"]',
                 "#over",
                 "#next",
-                "#subscribe",
+                ".subscribe",
                 "#calendar",
             )
         )
