@@ -133,6 +133,7 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     app.add_sink(parser.not_found)
     # This sink comes last, because Falcon tries the newest one first.
     app.add_sink(pages.respond, pages.prefix)
+    app.add_sink(pages.redirect, pages.current)
     if not settings.download:
         app.add_sink(download.not_offered, f"{re.escape(download.PATH)}$")
 

@@ -1,4 +1,5 @@
 """The HTML pages of a season, `/2023`, and of a race, `/2023/18`: winners, champions, results.
+`/current`, `/current/last` and `/current/next` lead to them.
 
 They are outside the base address and work without scripts. Their facts are answers of the endpoints
 (ask.py).
@@ -58,6 +59,7 @@ class SeasonPages:
         self.prefix = re.compile(
             f"/{settings.season_pages}(?P<season>[1-9][0-9]{{3}})(?:/(?P<round>[1-9][0-9]{{0,17}}))?\\Z"
         )
+        self.current = re.compile(f"/{settings.season_pages}current(?P<which>/last|/next)?\\Z")
         self.rounds: dict[int, list[int]] = {}  # by season, in order
         for year, number in catalogue.id_of_round:
             self.rounds.setdefault(year, []).append(number)
@@ -77,6 +79,17 @@ class SeasonPages:
             key=(year, number),
             make=lambda: self.make_body(year, number),
         )
+
+    def redirect(self, req: falcon.Request, resp: falcon.Response, **words: str | None) -> None:
+        """Leads from `current`, `current/last` or `current/next` to the page they mean now."""
+        which = words["which"] or ""
+        races = self.ask(f"/current{which}", 1)
+        if not races:
+            self.send_not_found(req, resp, "No later race is loaded", season=0, round=1)
+            return
+        (race,) = races
+        resp.status = falcon.HTTP_302
+        resp.location = f"../{race['season']}/{race['round']}" if which else race["season"]
 
     def make_body(self, season: int, round: int) -> Body:
         html = self.race_page(season, round) if round else self.season_page(season)

@@ -179,6 +179,24 @@ def test_a_browser_gets_a_page_for_a_season_or_race_that_is_not_loaded(sample, a
     assert sample.get(address, status=404).headers["Vary"] == "Accept"
 
 
+@pytest.mark.parametrize(
+    ("settings", "front"), [({}, ""), ({"base_path": "", "series": "2023"}, "/seasons")]
+)
+def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_that_of_a_race(
+    sample_database, settings, front
+):
+    app = client(sample_database, **settings)
+    for address, page in (("", "/2023"), ("/last", "/2023/18"), ("/next", "/2023/19")):
+        answer = app.get(f"{front}/current{address}", status=302)
+        assert normpath(join(f"{front}/current{address}/..", answer.location)) == front + page
+        assert answer.follow().content_type == "text/html"
+
+
+def test_there_is_no_page_of_the_next_race_if_no_later_race_is_loaded(database):
+    app = client(changed(database, "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)"))
+    assert app.get("/current/next", status=404).json["detail"].startswith("No later race is loaded")
+
+
 def test_the_page_of_a_race_explains_the_letters_that_its_results_have_as_positions(sample):
     assert "R: retired, D: disqualified. " in words_of(sample.get("/2023/18").text)
     assert "retired" not in words_of(sample.get("/2023/19").text)
