@@ -43,14 +43,17 @@ def export(arguments: Sequence[str]) -> None:
 
 
 def serve(arguments: Sequence[str]) -> None:
-    """Runs gunicorn in this process. Builds a database first if the default place needs one."""
+    """Runs gunicorn in this process. Builds the database first if it needs one of its own.
+
+    That is the default database, and the one that a follower will replace.
+    """
     end_at_signals()
     from racedata.service.settings import CANNOT_START, parse_arguments
 
     settings, follow, gunicorn_options = parse_arguments(arguments)
-    is_default = settings.database == default_path(os.environ)
+    is_own = follow or settings.database == default_path(os.environ)
     try:
-        if is_default and (needed := needed_at(settings.database)):
+        if is_own and (needed := needed_at(settings.database)):
             from racedata.loader.load import provide
 
             with suppress(OSError):
@@ -74,7 +77,7 @@ def serve(arguments: Sequence[str]) -> None:
 
 
 def needed_at(path: str) -> str:
-    """Why the default database must be built before serving; empty if it is usable."""
+    """Why the database must be built before serving; empty if it is usable."""
     with suppress(OSError):  # the service says why it cannot read the file
         if is_missing(Path(path)):
             return "the database does not exist yet: building one from the sample"

@@ -322,8 +322,11 @@ def service_that_follows(database, **environ):
             os.killpg(session, signal.SIGKILL)
 
 
-def test_a_service_that_follows_serves_what_its_sources_have(sample_database, database, tmp_path):
+def test_a_service_that_follows_serves_the_sample_and_then_what_its_sources_have(
+    sample_database, tmp_path
+):
     port, dump = free_port(), without(SAMPLE, tmp_path / "dump", 2023, 18)
+    database = tmp_path / "new" / "racedata.db"
 
     def results():
         with urllib.request.urlopen(

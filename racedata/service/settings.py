@@ -362,7 +362,7 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
         prog="racedata serve",
         usage="racedata serve [--follow] [SETTING …] [-- GUNICORN-OPTION …]",
         description="Serve the database over HTTP. If the default database does not exist, "
-        "build it from the sample.",
+        "or with --follow any database, build it from the sample first.",
         epilog="Each setting can also be an environment variable; options take precedence. "
         f"Exit status {CANNOT_START}: a setting or the database cannot be used.",
         allow_abbrev=False,
