@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Fill, Stage
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, TABLES, Table
@@ -118,10 +118,12 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
     not_applied = []
     for correction in corrections_in(path, stage.progress):
         rows, line = apply(stage, path.name, correction)
-        counts[f"{correction.table}.{correction.column}"] += rows
+        counts[correction.table] += rows
         if line:
             not_applied.append(line)
-    applied = ", ".join(f"{column} in {rows:,} rows" for column, rows in counts.items() if rows)
+    applied = ", ".join(
+        f"{counted(values, 'value')} of {table}" for table, values in counts.items() if values
+    )
     return [f"corrected: {applied}", *not_applied] if applied else not_applied
 
 
