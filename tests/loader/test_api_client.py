@@ -221,9 +221,7 @@ def test_another_status_than_200_is_refused_at_once(status):
 def test_nothing_at_the_address_is_one_line():
     with served(pages_of(SEASONS, 100)) as server:
         pass
-    with pytest.raises(
-        LoadError, match=r"offset=0: Connection refused; expected an answer from an API$"
-    ):
+    with pytest.raises(LoadError, match=r"offset=0: Connection refused$"):
         Time().api(server.url).records("seasons")
 
 

@@ -106,7 +106,7 @@ FAULTS = {
         answer(599),
         "status 599; expected an unmodified racedata database",
     ),
-    "304 to no condition": (answer(304), "status 304, but the request has no If-None-Match; exp"),
+    "304 to no condition": (answer(304), "status 304, but the request has no If-None-Match"),
     "HTML": (answer(200, b"<!doctype html>"), "is not an SQLite database; expected"),
     "nothing": (answer(200), "is not an SQLite database"),
     "10 GB": (answer(200, Content_Length=str(10**10)), "more than 200,000,000 bytes; expected"),

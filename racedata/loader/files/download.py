@@ -153,14 +153,16 @@ def download(
     except TimeoutError:
         what = f"not complete in {seconds:,} seconds, or no data for 30; got {file.tell():,} bytes"
         raise NotDownloaded(f"{place}: {what}") from None
-    except (OSError, HTTPException, ValueError) as error:
-        status = ""
-        if isinstance(error, urllib.error.HTTPError):
-            status = f"status {error.code}"  # not every server gives a reason
-            error.close()
-        if getattr(error, "errno", None) == errno.ENOSPC:
+    except urllib.error.HTTPError as error:
+        error.close()
+        reason = reason_of(error) or f"status {error.code}"  # not every server gives a reason
+        raise NotDownloaded(f"{place}: {reason}; expected {expected}") from None
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
             raise no_space_for_temporary_files() from None
-        raise NotDownloaded(f"{place}: {reason_of(error) or status}; expected {expected}") from None
+        raise NotDownloaded(f"{place}: {reason_of(error)}") from None
+    except (HTTPException, ValueError) as error:
+        raise NotDownloaded(f"{place}: {reason_of(error)}; expected {expected}") from None
 
 
 def reason_of(error: Exception) -> str:

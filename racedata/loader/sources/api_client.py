@@ -225,7 +225,9 @@ def errors_named(url: str) -> Iterator[None]:
     except TimeoutError:
         what = f"no complete answer in {ANSWER_SECONDS} seconds, or no data for 30"
         raise LoadError(f"{url}: {what}") from None
-    except (urllib.error.URLError, HTTPException, OSError, ValueError) as error:
+    except OSError as error:
+        raise LoadError(f"{url}: {reason_of(error)}") from None
+    except (HTTPException, ValueError) as error:
         raise LoadError(f"{url}: {reason_of(error)}; expected an answer from an API") from None
 
 
