@@ -189,7 +189,7 @@ CONVENTIONS = (
     Group(
         "A driver has place 0 on the grid in only one of the two.",
         "Some sources write 0 for a start from the pit lane and for no start, "
-        "others the last or an empty place.",
+        "others write the last place or none.",
         RESULTS,
         ("grid",),
         fits=lambda column, ours, theirs: 0 in (ours[column], theirs[column]),

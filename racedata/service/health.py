@@ -16,7 +16,7 @@ from racedata.service.sources import RefreshNotes, public_name, public_url
 
 
 class Health:
-    """`/healthz`: the database, its sources, and whether a new file was rejected.
+    """`/healthz`: the database, its sources, and whether a new file was refused.
 
     Only the last two can change. The body is made again only when they do: these requests do not
     count towards the rate limits, so they must be cheap.

@@ -27,7 +27,7 @@ def health_line(arguments: Sequence[str]) -> str:
         prog="racedata healthcheck",
         description="Check that a running service answers, and show which data it has.",
         epilog="Exit status: 0 if it answers and its data is not too old, else 1. A service that "
-        "rejected a new database file still serves the old data, and counts as healthy: a restart "
+        "refused a new database file still serves the old data, and counts as healthy: a restart "
         "would not help.",
     )
     parser.add_argument(
@@ -37,7 +37,7 @@ def health_line(arguments: Sequence[str]) -> str:
         "--stale-after",
         type=days,
         metavar="DAYS",
-        help="also fail if a source that is followed has not been refreshed for this long; if none "
+        help="also fail if a followed source has not been refreshed for this long or, if no source "
         "is followed, if the database is older",
     )
     parsed = parser.parse_args(arguments)
@@ -95,7 +95,7 @@ def described(health: Any) -> str:
         raise ValueError
     sources = " and ".join(source["name"] for source in health["sources"])
     line = f"{health['status']}: {sources}, built at {health['builtAt']}"
-    return line + (f"; a new file was rejected: {health['refused']}" if "refused" in health else "")
+    return line + (f"; a new file was refused: {health['refused']}" if "refused" in health else "")
 
 
 def staleness(health: Any, stale_after: timedelta) -> str | None:

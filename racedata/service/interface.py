@@ -49,7 +49,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "constructors": {
             "/{season}/constructors": "the constructors of {season}",
-            "/drivers/{driver}/constructors": "those that {driver_name} drove for",
+            "/drivers/{driver}/constructors": "the constructors that {driver_name} drove for",
         },
     },
     "Races and their sessions": {
@@ -64,46 +64,46 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         },
         "sprint": {
             "/{season}/{round}/sprint": "one sprint",
-            "/{season}/sprint/1": "sprint winners of {season}",
+            "/{season}/sprint/1": "the sprint winners of {season}",
         },
         "sprintqualifying": {
-            "/{season}/{round}/sprintqualifying": "one sprint qualifying",
-            "/{season}/sprintqualifying/1": "first places of {season}",
+            "/{season}/{round}/sprintqualifying": "one sprint qualifying session",
+            "/{season}/sprintqualifying/1": "the fastest in each session of {season}",
         },
         "practice": {
             "/{season}/{round}/practice": "all practice sessions of one weekend",
-            "/{season}/{round}/practice/1": "the first one",
-            "/{season}/drivers/{driver}/practice": "those of {driver_name}",
+            "/{season}/{round}/practice/1": "the first practice of one weekend",
+            "/{season}/drivers/{driver}/practice": "all practice of {driver_name} in {season}",
         },
         "pitstops": {
-            "/{season}/{round}/pitstops": "one race",
-            "/{season}/{round}/drivers/{driver}/pitstops": "{driver_name} in that race",
+            "/{season}/{round}/pitstops": "all stops in one race",
+            "/{season}/{round}/drivers/{driver}/pitstops": "{driver_name} in one race",
             "/{season}/drivers/{driver}/pitstops": "{driver_name} in all races of {season}",
         },
         "laps": {
             "/{season}/{round}/laps/1": "the first lap of one race",
-            "/{season}/{round}/drivers/{driver}/laps": "all laps of {driver_name}",
+            "/{season}/{round}/drivers/{driver}/laps": "all laps of {driver_name} in one race",
         },
         "status": {
-            "/{season}/status": "how races of {season} ended",
-            "/drivers/{driver}/status": "how races of {driver_name} ended",
+            "/{season}/status": "how the races of {season} ended",
+            "/drivers/{driver}/status": "how {driver_name}'s races ended",
         },
     },
     "Championships": {
         "driverstandings": {
             "/{season}/driverstandings": "the latest standings of {season}",
-            "/{season}/{round}/driverstandings": "after one race",
+            "/{season}/{round}/driverstandings": "the standings after one race",
             "/driverstandings/1": "all champions",
         },
         "constructorstandings": {
-            "/{season}/constructorstandings": "the latest of {season}",
+            "/{season}/constructorstandings": "the latest standings of {season}",
             "/constructorstandings/1": "all champions",
         },
     },
     "Errors of the sources": {
         "corrections": {
             "/corrections": "all values that were corrected",
-            "/{season}/corrections": "those of {season}",
+            "/{season}/corrections": "the corrected values of {season}",
         },
     },
 }

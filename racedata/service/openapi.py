@@ -36,7 +36,7 @@ CONDITION_PARAMETERS = ("If-None-Match", "If-Modified-Since")
 CACHE_HEADERS = ("ETag", "Last-Modified", "Cache-Control", "Vary")
 PAGE_HEADERS = ("Content-Security-Policy", "Referrer-Policy")
 SUMMARIES = {JSON: "", CSV: ", as a table for spreadsheets", ICS: ", as a calendar to subscribe to"}
-NOT_MODIFIED = "The answer that the client already has, according to its request, is still current."
+NOT_MODIFIED = "The client's copy is still current."
 # Filters that the document also shows after a season.
 WITH_SEASON = ("circuits", "constructors", "drivers")
 # Maps the schema of a filter in a request to the schema of its echo in the answer.

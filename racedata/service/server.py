@@ -142,7 +142,7 @@ def on_starting(server: Arbiter) -> None:
     cfg = server.cfg
     # Worker lacks these features of gunicorn.
     if cfg.is_ssl:
-        stop("certfile, keyfile: expected none; let nginx do TLS (deploy/nginx.conf)")
+        stop("certfile, keyfile: expected none; let nginx handle TLS (deploy/nginx.conf)")
     if (
         cfg.proxy_protocol != "off"
         or cfg.protocol != "http"

@@ -175,7 +175,7 @@ class Settings:
         matching(
             r"(https?://[\w.:\[\]-]+(/[\w.~-]+)*)?",
             "nothing, or an http(s) URL such as https://api.example.org/ergast/f1, "
-            "without a slash at its end",
+            "without a trailing slash",
         ),
         default="",
         metavar="URL",

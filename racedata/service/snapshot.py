@@ -15,7 +15,7 @@ class Snapshot:
     """The content of a database file, on one connection for all threads and forked processes.
 
     `checksum` is the SHA-256 of its bytes, and `file` the file that has them. If the file that is
-    now at its `path` was rejected, `rejection` says why.
+    now at its `path` was refused, `rejection` says why.
     """
 
     def __init__(self, content: database.FileContent, path: str) -> None:

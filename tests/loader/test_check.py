@@ -89,8 +89,8 @@ def test_only_the_known_doubts_about_the_sample_are_reported(clean):
         "A driver's fastest lap is not the fastest of the lap timings.": [
             "2023/18 United States Grand Prix albon 40 1:41.371 48 1:41.318",  # deleted
         ],
-        "The winner took more than one and a half times as long as the pace of the fastest "
-        "lap would take.": ["2021/10 British Grand Prix hamilton 52 7103284 4608084"],  # a red flag
+        "The winner's time is more than one and a half times as long as at the pace of the fastest "
+        "lap.": ["2021/10 British Grand Prix hamilton 52 7103284 4608084"],  # a red flag
         "The race time is longer than the sum of the lap timings, by a multiple of five seconds.": [
             "2021/12 Belgian Grand Prix stroll 251179 241179 10000",
             "2023/18 United States Grand Prix albon 5808076 5803076 5000",
@@ -257,7 +257,7 @@ FULL_DUMP = (
     ("A driver's permanent number differs from the car's", 2),
     ("A name contains an HTML entity.", 1),
     ("A driver's reference and surname have nothing in common.", 4),
-    ("A nationality that only one driver or constructor has", 1),
+    ("Only one driver or constructor has this nationality", 1),
     ("A place in a classification is empty.", 2),
     ("Two drivers of one car have different results.", 4),
     ("A driver is classified ahead of one who drove more", 9),
@@ -284,7 +284,7 @@ FULL_DUMP = (
     ("Qualifying on a weekend without a sprint is more", 1),
     ("Drivers share a place.", 70),
     ("The race time is longer than the sum of the lap timings,", 4),
-    ("The winner took more than one and a half times as long", 13),
+    ("The winner's time is more than one and a half times as long", 13),
     ("A driver has a qualifying result, but none in the race.", 1),
     ("A driver has a result, but is not in the driver standings", 128),
 )

@@ -215,5 +215,5 @@ def test_it_refuses_options_of_gunicorn_that_its_worker_does_not_keep(one_worker
 def test_it_refuses_a_certificate(one_worker):
     ended = run([*SERVE, "--", "--certfile", __file__], **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")
-    line = "racedata: certfile, keyfile: expected none; let nginx do TLS (deploy/nginx.conf)"
+    line = "racedata: certfile, keyfile: expected none; let nginx handle TLS (deploy/nginx.conf)"
     assert ended.stderr.splitlines()[2:] == [line]  # after gunicorn's, and that it is only a sample

@@ -56,9 +56,8 @@ CHECKS = (
     ),
     Check(
         "A driver starts further ahead than qualifying allows.",
-        "To gain a place on the grid, a driver needs another who had qualified ahead and starts "
-        "behind, or not at all. Weekends of 2021 and 2022 with a sprint do not count: there the "
-        "sprint set the grid.",
+        "A driver gains a place on the grid only if one who qualified ahead starts behind, or does "
+        "not start. Sprint weekends of 2021 and 2022 do not count: there, the sprint set the grid.",
         f"""qualifying JOIN race USING (raceId)
             WHERE position NOT NULL AND raceId IN (SELECT raceId FROM results)
                 AND {MADE_BY_QUALIFYING}""",

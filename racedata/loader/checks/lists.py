@@ -53,7 +53,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A nationality that only one driver or constructor has begins like a common one.",
+        "Only one driver or constructor has this nationality, and it begins like a common one.",
         "It is another word for the same nationality.",
         "drivers WHERE nationality NOT NULL",
         f"""

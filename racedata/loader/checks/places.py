@@ -68,8 +68,8 @@ CHECKS = (
     ),
     Check(
         "A driver is classified ahead of one who drove more laps, or the same laps in less time.",
-        "The laps, the time or the place is wrong; or a penalty after the race is in the time, but "
-        "not in the place.",
+        "The laps, the time or the place is wrong; or the time includes a penalty after the race, "
+        "but the place does not.",
         "named WHERE place NOT NULL",
         """
         SELECT race, session, place, driver, laps, milliseconds,

@@ -62,7 +62,7 @@ CHECKS = (
     ),
     Check(
         "A driver who went on to the next part is not placed ahead of those who did not.",
-        "The place is wrong, or has a grid penalty in it, or the driver was disqualified.",
+        "The place is wrong or includes a grid penalty, or the driver was disqualified.",
         "part WHERE next NOT NULL",
         """
         SELECT race, session, part, driverRef AS driver, position, places AS "places in the next"

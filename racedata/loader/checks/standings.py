@@ -155,9 +155,9 @@ CHECKS = (
     ),
     Check(
         "A constructor's points in the standings are not the sum of the results that count.",
-        "By the rule of the season: until 1978 the best results of the best car in each race. A "
-        "result or the standings are wrong; or the stewards took points away. One line per "
-        "constructor, season and difference.",
+        "According to that season's rules: until 1978, only a constructor's best car in each race "
+        "counted. Either a result or the standings are wrong, or the stewards took points away. "
+        "One line per constructor, season and difference.",
         "constructor_sums",
         POINTS.format(of="constructor"),
     ),

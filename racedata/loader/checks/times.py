@@ -168,8 +168,8 @@ CHECKS = (
         is_history=True,
     ),
     Check(
-        "The winner took more than one and a half times as long as the pace of the fastest lap "
-        "would take.",
+        "The winner's time is more than one and a half times as long as at the pace of the fastest "
+        "lap.",
         "In milliseconds. History, most likely: the race was interrupted, or it rained. "
         "Otherwise the time has a wrong hour, or the laps are wrong.",
         f"{PACES} AND place = 1",

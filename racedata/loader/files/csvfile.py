@@ -316,7 +316,7 @@ class CsvFile:
                         f"{line[error.start : error.end]!r}; expected UTF-8", column, number
                     )
                 self.header = self.header or line.decode().strip().replace('"', "").split(",")
-        raise LoadError(f"{self.path.name}: changed while it was read; try again")
+        raise LoadError(f"{self.path.name}: changed while it was being read; try again")
 
     def fault(self, what: str, column: str | None = None, line: int = 1) -> LoadError:
         place = f"{self.path.name}, line {line}"

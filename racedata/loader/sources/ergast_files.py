@@ -131,7 +131,7 @@ ERGAST = {
 # of the project's own corrections.csv.
 OTHERS = {
     "corrections": (
-        "values of these files that were wrong in their source, the right ones, and how we know",
+        "corrected values in these files: the source's value, the right one, and how we know",
         """SELECT tableName AS "table", key, columnName AS "column", sourceValue AS wrong,
                value AS right, witnesses AS source FROM corrections ORDER BY record""",
     ),

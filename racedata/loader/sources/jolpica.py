@@ -316,7 +316,7 @@ LEFT_OUT = {
         SELECT count(*) FROM team WHERE reference IS NULL""",
     "rounds that are cancelled, have no number, or have no race date": """
         SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races)""",
-    "race and sprint results that have no position, or belong to rows left out": """
+    "race and sprint results that have no position, or belong to skipped rows": """
         SELECT count(*) FROM sessionentry JOIN session ON session.id = session_id
         WHERE type = 'R' AND sessionentry.id NOT IN (SELECT resultId FROM stage.results)
             OR type = 'SR' AND
@@ -480,7 +480,7 @@ def leave_out_single_laps(stage: Stage) -> list[str]:
     """
     rows = stage.db.execute(SINGLE_LAPS).rowcount
     stage.rows["lap_times"] -= rows
-    return [f"left out: {rows:,} laps of races with only one lap of each driver"] if rows else []
+    return [f"left out: {rows:,} laps from races with only one lap per driver"] if rows else []
 
 
 def count(db: sqlite3.Connection, table: str) -> int:
