@@ -8,6 +8,7 @@ This module knows the words and the forms of their values, but not HTTP, SQL, or
 drivers exist.
 """
 
+import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -158,7 +159,9 @@ class Grammar:
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
         if endpoint not in self.endpoints:
-            raise self.unknown(f"{endpoint[:50]!r} is not an endpoint")
+            raise self.unknown(
+                f"{endpoint[:50]!r} is not an endpoint{near(endpoint, self.endpoints)}"
+            )
         filters = self.parse_filters(endpoint, rest)
         self.check_ending(endpoint, ending)
         self.check(endpoint, season, filters)
@@ -176,7 +179,9 @@ class Grammar:
                 continue
             parse = FILTERS.get(name)
             if parse is None:
-                raise UnknownAddress(f"{name[:50]!r} is not a filter; {self.expected(endpoint)}")
+                raise UnknownAddress(
+                    f"{name[:50]!r} is not a filter{near(name, FILTERS)}; {self.expected(endpoint)}"
+                )
             value = parse(text)
             if value is None:
                 raise self.unknown(
@@ -221,7 +226,7 @@ class Grammar:
 
     def expected(self, endpoint: str) -> str:
         filters = [name for name in FILTERS if name in self.endpoints[endpoint].filters]
-        return f"expected season, round, {', '.join(filters)}. {self.example(endpoint)}"
+        return f"expected one of {', '.join(filters)}. {self.example(endpoint)}"
 
     def example(self, endpoint: str) -> str:
         season = "/2023/18" if self.endpoints[endpoint].needs_season else "/2023"
@@ -234,6 +239,12 @@ class Grammar:
             f"next), filters with their values, and an endpoint: {', '.join(self.endpoints)}. "
             f"Try {self.base}/2023/18/results.json."
         )
+
+
+def near(word: str, words: Iterable[str]) -> str:
+    """Which of the words was probably meant, as a question; empty if none is similar."""
+    found = difflib.get_close_matches(word[:50], list(words), n=1)
+    return f" (did you mean {found[0]}?)" if found else ""
 
 
 def split_ending(path: str) -> tuple[str, str]:

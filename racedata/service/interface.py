@@ -56,6 +56,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "results": {
             "/{season}/{round}/results": "one race",
             "/{season}/results/1": "the winners of {season}",
+            "/drivers/{driver}/results/1": "the wins of {driver_name}",
             "/drivers/{driver}/circuits/{circuit}/results": "{driver_name} at {circuit_name}",
         },
         "qualifying": {

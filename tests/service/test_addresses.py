@@ -179,6 +179,7 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
         ),
         ("/2023.xml", "'.xml' is not an ending; expected .json, .csv, or .ics for races."),
         ("/2023/fish", "'fish' is not an endpoint."),
+        ("/2023/result", "'result' is not an endpoint (did you mean results?)."),
         ("/20233/results", "'20233' is not a season."),
         ("/2023/0/drivers/alonso/results", "'0' is not a round."),
         ("/2023/18/5/results", "'5' is not a filter."),
@@ -195,9 +196,15 @@ def test_an_unknown_filter_is_refused_with_the_filters_of_the_endpoint(path):
     with pytest.raises(UnknownAddress) as unknown:
         GRAMMAR.parse(path)
     assert str(unknown.value) == (
-        "'fish' is not a filter; expected season, round, circuits, drivers. "
-        "Try /ergast/f1/2023/races.json."
+        "'fish' is not a filter; expected one of circuits, drivers. Try /ergast/f1/2023/races.json."
     )
+
+
+def test_an_unknown_filter_that_is_like_another_is_refused_with_that_one():
+    with pytest.raises(UnknownAddress) as unknown:
+        GRAMMAR.parse("/driver/alonso/races")
+    said = "'driver' is not a filter (did you mean drivers?); expected one of circuits, drivers. "
+    assert str(unknown.value).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -208,12 +215,12 @@ def test_an_unknown_filter_is_refused_with_the_filters_of_the_endpoint(path):
         ("/seasons/2023", "seasons takes no value. Try /ergast/f1/2023/seasons.json."),
         (
             "/grid/1/races",
-            "races does not accept the filter grid; expected season, round, circuits, drivers. "
+            "races does not accept the filter grid; expected one of circuits, drivers. "
             "Try /ergast/f1/2023/races.json.",
         ),
         (
             "/2023/18/pitstops/1/laps",
-            "laps does not accept the filter pitstops; expected season, round, drivers, laps. "
+            "laps does not accept the filter pitstops; expected one of drivers, laps. "
             "Try /ergast/f1/2023/18/laps.json.",
         ),
         (
