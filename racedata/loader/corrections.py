@@ -5,7 +5,6 @@ docs/data.md describes the file. The table `corrections` has what was applied.
 
 import sqlite3
 from argparse import ArgumentParser
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -114,17 +113,15 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
     if not path.is_file():  # a pipe could be read only once
         what = "not a regular file" if path.exists() else "no such file"
         raise LoadError(f"{path}: {what}; expected a file of corrections, or the word none")
-    counts: Counter[str] = Counter()
+    count = 0
     not_applied = []
     for correction in corrections_in(path, stage.progress):
         rows, line = apply(stage, path.name, correction)
-        counts[correction.table] += rows
+        count += rows
         if line:
             not_applied.append(line)
-    applied = ", ".join(
-        f"{counted(values, 'value')} of {table}" for table, values in counts.items() if values
-    )
-    return [f"corrected: {applied}", *not_applied] if applied else not_applied
+    applied = [f"corrected: {counted(count, 'value')}; see /corrections"]
+    return [*(applied if count else []), *not_applied]
 
 
 def note_corrections(stage: Stage, path: AnyPath) -> None:

@@ -58,7 +58,7 @@ def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
                 year, round = divmod(last, 1000)
                 counts.append(f"{table.name}.{column} in {rows:,} rows (the last: {year}/{round})")
     if counts:
-        yield f"unknown: {', '.join(counts)}"
+        yield f"unknown, so left out of answers: {', '.join(counts)}"
 
 
 def seasons_of(db: sqlite3.Connection) -> str:

@@ -62,7 +62,15 @@ def test_a_race_whose_grid_is_unknown_is_loaded_and_served_without_it(dump):
         ]
     )
     assert app.get("/ergast/f1/2023/18/grid/1/results").json["MRData"]["total"] == "0"
-    assert report.splitlines()[-2] == "unknown: results.grid in 20 rows (the last: 2023/18)"
+    assert report.splitlines()[-2] == (
+        "unknown, so left out of answers: results.grid in 20 rows (the last: 2023/18)"
+    )
+
+
+def test_a_column_that_a_dump_lacks_is_named(dump):
+    dump.change("sprint_results", lambda row: row.pop("rank"))
+    report, _ = dump.load()
+    assert "sprint_results.csv: no column rank, so it is unknown in all rows\n" in report
 
 
 def test_a_row_whose_status_is_unknown_is_served_without_it_and_is_in_no_count(dump):
