@@ -120,8 +120,8 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
         count += rows
         if line:
             not_applied.append(line)
-    applied = [f"corrected: {counted(count, 'value')}; see /corrections"]
-    return [*(applied if count else []), *not_applied]
+    applied = [f"corrected: {counted(count, 'value')}; see /corrections"] if count else []
+    return applied + not_applied
 
 
 def note_corrections(stage: Stage, path: AnyPath) -> None:
