@@ -43,17 +43,17 @@ def export(arguments: Sequence[str]) -> None:
 
 
 def serve(arguments: Sequence[str]) -> None:
-    """Runs gunicorn in this process. Builds the database first if it needs one of its own.
+    """Runs gunicorn in this process. Builds the database first, if it is missing or too old.
 
-    That is the default database, and the one that a follower will replace.
+    It does so only for the default path or, with `--follow`, any: another path may be misspelt.
     """
     end_at_signals()
     from racedata.service.settings import CANNOT_START, parse_arguments
 
     settings, follow, gunicorn_options = parse_arguments(arguments)
-    is_own = follow or settings.database == default_path(os.environ)
+    may_build = follow or settings.database == default_path(os.environ)
     try:
-        if is_own and (needed := needed_at(settings.database)):
+        if may_build and (needed := needed_at(settings.database)):
             from racedata.loader.load import provide
 
             with suppress(OSError):
