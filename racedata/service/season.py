@@ -6,6 +6,7 @@ They are outside the base address and work without scripts. Their facts are answ
 """
 
 import re
+from functools import partial
 from html import escape
 
 import falcon
@@ -189,7 +190,7 @@ for a calendar app.</p>"""
             for endpoint, caption, make in (
                 ("qualifying", "Qualifying", qualifying_table),
                 ("sprint", "Sprint", results_table),
-                ("sprintqualifying", "Sprint qualifying", qualifying_table),
+                ("sprintqualifying", "Sprint qualifying", partial(qualifying_table, prefix="S")),
             )
             for race in self.ask(f"{front}/{endpoint}", ALL)
         ]
@@ -259,8 +260,11 @@ def fastest_laps(results: list[Json]) -> str:
     return f"<p>Fastest lap: {escape('; '.join(laps))}.</p>" if laps else ""
 
 
-def qualifying_table(caption: str, results: list[Json]) -> str:
-    """A classification with each driver's time in each part that qualifying had."""
+def qualifying_table(caption: str, results: list[Json], prefix: str = "") -> str:
+    """A classification with each driver's time in each part that qualifying had.
+
+    `prefix` is `S` for the parts of sprint qualifying: SQ1, SQ2, SQ3.
+    """
     parts = [part for part in ("Q1", "Q2", "Q3") if any(part in each for each in results)]
     rows = (
         (
@@ -270,7 +274,7 @@ def qualifying_table(caption: str, results: list[Json]) -> str:
         )
         for each in results
     )
-    heads = ("Pos", "Driver", *(parts if len(parts) > 1 else ("Time" for _ in parts)))
+    heads = ("Pos", "Driver", *(prefix + part if len(parts) > 1 else "Time" for part in parts))
     return f'<div class="qualifying">{table(caption, heads, rows)}</div>'
 
 

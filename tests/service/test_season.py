@@ -78,7 +78,7 @@ def test_the_page_of_a_race_has_each_part_of_qualifying_and_the_sprint(sample):
     times = f"{first['Q1']} {first['Q2']} {first['Q3']}"
     assert f"Qualifying Pos Driver Q1 Q2 Q3 1 Max Verstappen Red Bull {times} 2" in text
     assert f"{last['Q1']} Sprint Pos Driver Grid Laps Time Points 1 Max Verstappen" in text
-    assert "Sprint qualifying Pos Driver Q1 Q2 Q3 1 Max Verstappen Red Bull" in text
+    assert "Sprint qualifying Pos Driver SQ1 SQ2 SQ3 1 Max Verstappen Red Bull" in text
     assert "Sprint" not in words_of(sample.get("/2005/1").text)
     assert "Qualifying Pos Driver Time 1" in words_of(sample.get("/2005/7").text)
 
