@@ -61,7 +61,7 @@ python:
 test: .venv/installed-test  ## run the tests that need only Python
 	@.venv/bin/pytest $(PARALLEL)
 
-test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer ones of real traffic
+test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer tests with real traffic
 	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
 		--ignore tests/system/test_image.py tests/system
 

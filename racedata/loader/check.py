@@ -78,7 +78,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
                 nothing.append(f"  {looked_at:>9,} rows: {check.title}")
     yield from ["These checks found nothing:", *nothing, ""]
     number = len(checks.ALL)
-    yield f"{number - len(nothing)} of {number} checks reported {counted(found, 'doubt')}"
+    yield f"{number - len(nothing)} of {number} checks reported {counted(found, 'doubtful fact')}"
 
 
 def prepare(db: sqlite3.Connection) -> None:

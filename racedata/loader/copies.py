@@ -45,8 +45,7 @@ def check_age(copy: Copy, existing: ExistingDatabase) -> None:
     # If our clock was ahead, every database would be older for a long time.
     elif built_at < existing.built_at <= utc_now():
         fault = (
-            f"was built at {built_at}; expected a time not before {existing.built_at}, when the "
-            "existing one was built"
+            f"was built at {built_at}; the existing database is newer, built at {existing.built_at}"
         )
     else:
         return

@@ -32,7 +32,7 @@ FIELDS = [
     Field("column", text("the name of a column"), required=True),
     Field("wrong", plain_text, required=False),
     Field("right", plain_text, required=False),
-    Field("source", text("how we know that the value is wrong"), required=True),
+    Field("source", text("the evidence that the value is wrong"), required=True),
 ]
 HEADER = ",".join(field.name for field in FIELDS)
 

@@ -153,7 +153,7 @@ DOUBTS = (
     Group(
         "A driver or constructor has a different place in the standings, "
         "without sharing its points with others.",
-        "The place is wrong in one of the two, or follows from wrong points of others.",
+        "The place is wrong in one of the two, or follows from other entrants' wrong points.",
         STANDINGS,
         ("position",),
     ),
@@ -166,13 +166,13 @@ DOUBTS = (
 )
 # Groups for values that only one of the two has, in any table of a race.
 LACKED_BY_OURS = Group(
-    "The database lacks a value for a driver that it has for others in the race.",
+    "The database lacks a value for one driver, but has it for others in the race.",
     "The value is missing, or the other source has one too many.",
     (),
     (),
 )
 LACKED_BY_THEIRS = Group(
-    "The other source lacks a value for a driver that it has for others in the race.",
+    "The other source lacks a value for one driver, but has it for others in the race.",
     "The value is missing in the other source, or the database has one too many.",
     (),
     (),
@@ -195,7 +195,7 @@ CONVENTIONS = (
         fits=lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
     ),
     Group(
-        "A driver has no place, or a different letter in its place.",
+        "A driver has a place in only one of the two, or the two have different letters.",
         "Sources differ in who is classified, and in who retired, withdrew, "
         "did not start or did not qualify.",
         RESULTS,

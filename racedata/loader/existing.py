@@ -233,7 +233,7 @@ class ExistingDatabase:
             if not lines and now < before:
                 lines.append(f"{'confirmed':<22}{before - now:>12,} sets of race records")
             if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
-                lines.append("a season is now as complete as the source's")
+                lines.append("a season is now as complete as in its source")
         return lines
 
 

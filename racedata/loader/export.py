@@ -185,8 +185,8 @@ def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata export",
         description="Write the data as files for other programs.",
-        epilog="An export replaces an earlier export, and no other file or folder. "
-        "A copy of the database replaces any racedata database.",
+        epilog="An export replaces an earlier export, but no other file or folder; "
+        "a copy of the database replaces any racedata database.",
     )
     parser.add_argument(
         "file",

@@ -150,7 +150,7 @@ def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:
     if table.required and not rows:
         yield f"no {name} that can be served"
     if db.execute("SELECT rows FROM row_counts WHERE name = ?", (name,)).fetchall() != [(rows,)]:
-        yield f"row_counts: wrong number of {name}; there are {rows:,}"
+        yield f"row_counts: wrong number of {name}; expected {rows:,}"
     if table.is_numbered:
         group = "raceId" if KINDS[name].is_numbered_by_race else "NULL"
         if db.execute(

@@ -222,7 +222,9 @@ def main(arguments: Sequence[str]) -> None:
                 what = "the database does not exist"
             else:
                 what = (
-                    "a newer version built it" if is_newer(path) else "no earlier version built it"
+                    "a newer version built it"
+                    if is_newer(path)
+                    else "it was not built by an earlier version"
                 )
             return [f"{parsed.database}: {what}; nothing was changed"]
         make_default_folder(parsed.database)

@@ -141,7 +141,7 @@ def report(calendars: Calendars, parts: Parts) -> list[str]:
         (smaller, "fewer records than the database has; not used"),
         (
             missing,
-            "missing from the source's calendar, which will be used only if they stay missing",
+            "missing from the source's calendar, which is not used unless they stay missing",
         ),
     )
     return [f"{listed(names)}: {what}" for names, what in remarks if names]

@@ -123,8 +123,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "--follow",
         action="store_true",
         help="keep running: check again whenever the calendar suggests new records, and at least "
-        "daily. If the database is missing, is the sample, or was built from other sources than "
-        "RACEDATA_SOURCE names, load the sources in RACEDATA_SOURCE first",
+        "daily. If the database is missing, is the sample, or was built from sources other than "
+        "those in RACEDATA_SOURCE, load those sources first",
     )
     add_database_argument(parser)
     add_corrections_argument(parser)

@@ -131,7 +131,7 @@ class Catalogue:
             if not last:
                 # D10
                 raise NoLastRound(
-                    f"No race of season {year} has results yet, so it has no last round."
+                    f"Season {year} has no last round yet, because none of its races has results."
                 )
             return year, last
         if round == "next":

@@ -31,8 +31,8 @@ def not_offered(req: falcon.Request, resp: falcon.Response, **params: object) ->
     """The sink for `/racedata.db` if the service does not offer it."""
     raise falcon.HTTPNotFound(
         description=(
-            "This service does not offer its database; its operator can, with the setting "
-            "RACEDATA_DOWNLOAD=on."
+            "This service does not offer its database for download. "
+            "Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
         )
     )
 

@@ -400,7 +400,7 @@ class Corrections(Endpoint):
     """`/corrections`: wrong values of sources, each with the right one."""
 
     name = "corrections"
-    summary = "Values that were corrected, with the source's value and how we know"
+    summary = "Corrected values, with the source's value and the evidence"
     rules = Rules(frozenset({"constructors", "drivers"}))
     schema = "Correction"
     table, objects = "CorrectionTable", "Corrections"

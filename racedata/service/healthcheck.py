@@ -38,7 +38,7 @@ def health_line(arguments: Sequence[str]) -> str:
         type=days,
         metavar="DAYS",
         help="also fail if a followed source has not been refreshed for this long or, if no source "
-        "is followed, if the database is older",
+        "is followed, if the database is older than this",
     )
     parsed = parser.parse_args(arguments)
     url = parsed.url
@@ -110,9 +110,10 @@ def staleness(health: Any, stale_after: timedelta) -> str | None:
         if "followedSince" in source
     ]
     time, name = min(refreshed, default=(health["builtAt"], "the database"))
-    if time >= f"{datetime.now(UTC) - stale_after:%Y-%m-%dT%H:%M:%SZ}":
+    limit = f"{datetime.now(UTC) - stale_after:%Y-%m-%dT%H:%M:%SZ}"
+    if time >= limit:
         return None
-    return f"{name} has not been refreshed since {time}; expected within {stale_after.days} days"
+    return f"{name} has not been refreshed since {time}; expected a refresh after {limit}"
 
 
 def printable(line: str) -> str:

@@ -242,7 +242,7 @@ RESPONSES = {
     ),
     "404": problem("No endpoint has this address, or the season has no last round yet."),
     "429": problem(
-        "A rate limit is reached. The same request succeeds after Retry-After seconds, "
+        "A rate limit has been reached. The same request succeeds after Retry-After seconds, "
         "unless the client sends another one first.",
         "Retry-After",
     ),
@@ -274,8 +274,8 @@ def with_etag_of_file(described: dict[str, Any]) -> dict[str, Any]:
 DOWNLOAD: Mapping[str, Any] = {
     "operationId": "get_database",
     "tags": ["about the service"],
-    "summary": "The database, as an SQLite file. The rate limits count it as one request for each "
-    "256 KB that are sent",
+    "summary": "The database, as an SQLite file. The rate limits count it as one request "
+    "per 256 KB sent",
     "parameters": [
         reference("parameters", name)
         for name in (*CONDITION_PARAMETERS, "If-Match", "Range", "If-Range")

@@ -166,7 +166,7 @@ def sessions_parameter(parameters: Parameters) -> tuple[str, ...]:
     for name in names:
         if name not in SESSION_GROUPS:
             raise falcon.HTTPBadRequest(
-                description=f"sessions has {name[:50]!r}; expected some of "
+                description=f"sessions has {name[:50]!r}; expected one or more of "
                 f"{', '.join(SESSION_GROUPS)}, separated by commas."
             )
     return tuple(group for group in SESSION_GROUPS if group in names)

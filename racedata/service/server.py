@@ -131,9 +131,9 @@ def allow_open_files(settings: Settings) -> None:
     # The master has a temporary file per worker, and during a reload one more per new worker.
     if open_files() < (needed := 2 * settings.workers + 100):
         stop(
-            f"WEB_CONCURRENCY={settings.workers} needs {needed} open files: "
-            "expected fewer workers, or more than the "
-            f"{open_files()} files that the system allows (ulimit -n)"
+            f"WEB_CONCURRENCY={settings.workers} needs {needed} open files, "
+            f"but the system allows {open_files()} (ulimit -n): use fewer workers, "
+            "or raise that limit"
         )
 
 
@@ -157,7 +157,7 @@ def on_starting(server: Arbiter) -> None:
     if cfg.worker_connections > (most := open_files() - SPARE_FILES):
         stop(
             f"worker-connections {cfg.worker_connections}: expected at most {most}, "
-            "as ulimit -n allows"
+            "the most that ulimit -n allows"
         )
     if not cfg.limit_request_line:
         stop("limit-request-line 0: expected a number from 1 to 8190")

@@ -116,12 +116,12 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
     )
     assert "- drivers,fangio,forename,Juan,Juan Manuel," in other_names
     # Leclerc's fastest lap, unless it is corrected
-    found.pop("The database lacks a value for a driver that it has for others in the race.", None)
+    found.pop("The database lacks a value for one driver, but has it for others in the race.", None)
     assert found == {
         "A driver has place 0 on the grid in only one of the two.": [
             "2023/9 Austrian Grand Prix results,2023/9/bottas,grid,14,0,"
         ],
-        "A driver has no place, or a different letter in its place.": [
+        "A driver has a place in only one of the two, or the two have different letters.": [
             "1957/2 Monaco Grand Prix results,1957/2/trips,positionText,R,7,"
         ],
     }

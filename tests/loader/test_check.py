@@ -174,7 +174,7 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
         "  2021/12 Belgian Grand Prix        stroll  251179     241179       10000\n"
         "  2023/18 United States Grand Prix  albon   5808076    5803076      5000\n\n"
     ) in finished.stdout
-    assert finished.stdout.endswith(f"\n\n4 of {len(ALL)} checks reported 6 doubts\n")
+    assert finished.stdout.endswith(f"\n\n4 of {len(ALL)} checks reported 6 doubtful facts\n")
 
 
 def test_a_check_that_finds_nothing_says_how_many_rows_it_looked_at(sample):
@@ -280,7 +280,7 @@ FULL_DUMP = (
     ("A driver with a faster time in Q3 is further behind", 2),
     ("A driver's points in the standings are not the sum ", 1),
     ("A constructor's points in the standings are not the s", 13),
-    ("A constructor's wins in the standings are not the races won.", 1),
+    ("A constructor's number of wins in the standings differs", 1),
     ("Qualifying on a weekend without a sprint is more", 1),
     ("Drivers share a place.", 70),
     ("The race time is longer than the sum of the lap timings,", 4),

@@ -145,7 +145,7 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
             ": drivers alonso number: '14' or 'x'; expected a whole number",
         ),
         ("results,alonso,grid,1,2,a test", ": results alonso grid: a key of 1 parts; expected 3"),
-        ("drivers,alonso,number,14,41,", ", line 2, column source: ''; expected how we know"),
+        ("drivers,alonso,number,14,41,", ", line 2, column source: ''; expected the evidence"),
         (
             "results,2023/18/alonso,statusId,1,2,a test",
             ": results 2023/18/alonso statusId: no such column",

@@ -166,7 +166,9 @@ def test_a_token_that_a_server_repeats_is_not_shown(api):
 def test_a_token_that_no_header_can_have_is_refused_without_showing_it(api, token):
     with pytest.raises(LoadError) as error:
         fetched(api, token)
-    assert str(error.value).startswith("JOLPICA_TOKEN: has characters that no token has; expected ")
+    assert str(error.value).startswith(
+        "JOLPICA_TOKEN contains characters that no token has; expected "
+    )
     assert token.strip() not in str(error.value) and api.requests == []
 
 

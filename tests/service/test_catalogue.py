@@ -18,7 +18,7 @@ def catalogue(sample_database):
 
 @pytest.mark.parametrize("path", ["/1997/last", "/2030/last/results"])
 def test_a_season_without_results_has_no_last_round(catalogue, path):
-    with pytest.raises(NoLastRound, match=f"No race of season {path[1:5]} has results yet"):
+    with pytest.raises(NoLastRound, match=f"Season {path[1:5]} has no last round yet"):
         catalogue.select(GRAMMAR.parse(path))
 
 

@@ -20,8 +20,8 @@ def offering(sample_database):
 def test_a_service_offers_its_database_only_if_it_is_told_to(sample, offering):
     refused = sample.get("/racedata.db", status=404)
     assert refused.json["detail"] == (
-        "This service does not offer its database; its operator can, with the setting "
-        "RACEDATA_DOWNLOAD=on."
+        "This service does not offer its database for download. "
+        "Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
     )
     offering.get("/racedata.db", status=200)
 

@@ -247,10 +247,9 @@ WRONG_BY_ENDING = {
     },
     ICS: {
         "callback=": ".ics does not accept callback; expected only limit, offset, sessions.",
-        "sessions=": "sessions has ''; expected some of practice, qualifying, sprintqualifying, "
-        "sprint, race, separated by "
-        "commas.",
-        "sessions=race,fp1": "sessions has 'fp1'; expected some of practice, ",
+        "sessions=": "sessions has ''; expected one or more of practice, qualifying, "
+        "sprintqualifying, sprint, race, separated by commas.",
+        "sessions=race,fp1": "sessions has 'fp1'; expected one or more of practice, ",
         "sessions=race&sessions=race": "sessions is given 2 times; expected once, as in ",
     },
 }

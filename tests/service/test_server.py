@@ -139,9 +139,8 @@ def test_it_does_not_start_with_more_workers_than_open_files_allow(one_worker, w
     ended = run(with_open_files(open_files), **{**one_worker, "WEB_CONCURRENCY": workers})
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr == (
-        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files: "
-        "expected fewer workers, or "
-        f"more than the {open_files} files that the system allows (ulimit -n)\n"
+        f"racedata: WEB_CONCURRENCY={workers} needs {2 * int(workers) + 100} open files, "
+        f"but the system allows {open_files} (ulimit -n): use fewer workers, or raise that limit\n"
     )
 
 

@@ -118,7 +118,7 @@ def without_records(database: Path, *kinds: str, rounds: tuple[int, ...] = (9, 1
 def refresh(database: Path, server: Server, now: float = SUNDAY) -> list[str]:
     """Refreshes 2023 from OpenF1. Returns the messages about the two weekends."""
     said, _ = refreshed(database, f"openf1:{server.url}", season=2023, now=now)
-    return [line for line in said if "is left out: no race of OpenF1" not in line]
+    return [line for line in said if "is left out: OpenF1 has no race" not in line]
 
 
 def facts(

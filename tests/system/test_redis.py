@@ -173,7 +173,7 @@ def test_while_redis_has_no_memory_the_local_store_decides(redis_server, caplog)
         assert allowed(store, b"a", 6) == 4
     (record,) = caplog.records
     assert record.message.startswith(
-        "limit store unavailable, each machine counts on its own: OutOfMemoryError: "
+        "limit store unavailable; each machine now counts its own requests: OutOfMemoryError: "
     )
 
 
@@ -185,7 +185,7 @@ def test_a_password_is_sent(redis_server, caplog):
     with redis_store(redis_server.url) as store:
         assert allowed(store, b"a", 6) == 4
     assert [record.message for record in caplog.records] == [
-        "limit store unavailable, each machine counts on its own: AuthenticationError: "
+        "limit store unavailable; each machine now counts its own requests: AuthenticationError: "
         "Authentication required."
     ]
 

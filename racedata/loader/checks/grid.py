@@ -16,7 +16,8 @@ MADE_BY_QUALIFYING = """
 CHECKS = (
     Check(
         "Two cars have the same place on the grid.",
-        "One of the two is wrong. If a grid place is empty, it is probably that driver's.",
+        "One of the two is wrong. If a grid place is empty, it probably belongs to one "
+        "of the two drivers.",
         "named WHERE grid > 0",
         f"""
         SELECT race, session, grid, places AS "empty places",
@@ -29,7 +30,7 @@ CHECKS = (
     ),
     Check(
         "Drivers who retired on the same lap have each other's places on the grid.",
-        "Each has the place of the other in qualifying: the dump has exchanged their rows.",
+        "Each starts where the other one qualified: the dump has swapped their rows.",
         """named JOIN qualifying USING (raceId, driverId)
             WHERE session = 'race' AND place IS NULL AND grid > 0""",
         # Each step goes from a driver to the one who qualified for that place on the grid, until

@@ -53,8 +53,8 @@ CHECKS = (
     ),
     Check(
         "A driver has two results in one session after 1978.",
-        "Before, drivers took over other drivers' cars, or entered with two. Since then, one row "
-        "is too many.",
+        "Until 1978, drivers took over other drivers' cars, or entered two cars. Since then, one "
+        "of the two rows is wrong.",
         "named WHERE year > 1978",
         """
         SELECT race, session, driverRef AS driver, count(*) AS rows FROM (

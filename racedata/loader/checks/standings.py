@@ -174,14 +174,14 @@ CHECKS = (
         PLACES.format(of="constructor"),
     ),
     Check(
-        "A driver's wins in the standings are not the number of races won.",
+        "A driver's number of wins in the standings differs from the number of races won.",
         "The wins or a result is wrong. A win in a shared car counts for each driver; a sprint "
         "does not count as a win.",
         "driver_sums",
         WINS.format(of="driver"),
     ),
     Check(
-        "A constructor's wins in the standings are not the races won.",
+        "A constructor's number of wins in the standings differs from the number of races won.",
         "The wins or a result is wrong.",
         "constructor_sums",
         WINS.format(of="constructor"),

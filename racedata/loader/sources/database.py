@@ -147,7 +147,7 @@ class DatabaseSource(Source):
     def bring(self, task: Task) -> str:
         place = without_query(self.address)
         if task.season:
-            raise LoadError(f"{place}: a database is taken as a whole; expected no --season")
+            raise LoadError(f"{place}: a database is always copied whole; expected no --season")
         try:
             with self.copied(task.progress, self.etags(task.history)) as copy:
                 task.replace_with(copy)

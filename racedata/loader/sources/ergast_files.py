@@ -26,12 +26,12 @@ double quotes, numbers are not. Rows are in the order of their ids.
 
 {{ergast}}
 
-The ids are those of the source that the database is based on. Of these columns, the database has
-no copy, so they are computed:
+The ids are those of the source that the database is based on. The database
+does not store these columns, so they are computed:
 
 - time in results.csv and sprint_results.csv, from milliseconds: the winner's time, and for all
   others the gap to it
-- position there, from positionText: a number only if the driver was classified
+- position in the same two files, from positionText: a number only if the driver was classified
 - duration in pit_stops.csv, and milliseconds in lap_times.csv
 - constructor_results.csv, from results.csv and sprint_results.csv: the points that a constructor's
   drivers scored in a race and its sprint; before 1979, only its best driver's points. Its ids are
@@ -131,7 +131,7 @@ ERGAST = {
 # of the project's own corrections.csv.
 OTHERS = {
     "corrections": (
-        "corrected values in these files: the source's value, the right one, and how we know",
+        "corrected values in these files: the source's value, the right one, and the evidence",
         """SELECT tableName AS "table", key, columnName AS "column", sourceValue AS wrong,
                value AS right, witnesses AS source FROM corrections ORDER BY record""",
     ),

@@ -48,7 +48,7 @@ def published_dump(
     if token:
         if not re.fullmatch("[!-~]+", token):  # urllib's message would contain it
             raise LoadError(
-                "JOLPICA_TOKEN: has characters that no token has; "
+                "JOLPICA_TOKEN contains characters that no token has; "
                 "expected letters, digits and punctuation"
             )
         handlers = [Token(token, index)]

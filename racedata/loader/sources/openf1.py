@@ -99,7 +99,7 @@ class OpenF1(Source):
         except WrongStatus as error:
             if error.status == 401:
                 raise NotYet(
-                    f"{url}: status 401, as always during a session; it will be asked again later"
+                    f"{url}: status 401, as always during a session; racedata will try again later"
                 ) from None
             if error.status == 404:
                 return []
@@ -242,7 +242,7 @@ class OpenF1(Source):
                 meetings.append(needed(row, "meeting_key", place))
         if len(meetings) != 1:
             what = "no race" if not meetings else f"{len(meetings)} races"
-            raise Undecided(f"{what} of OpenF1 at {race.circuit} on {race.date:%Y-%m-%d}")
+            raise Undecided(f"OpenF1 has {what} at {race.circuit} on {race.date:%Y-%m-%d}")
         return {
             SESSIONS[name]: Session(
                 needed(row, "session_key", place),

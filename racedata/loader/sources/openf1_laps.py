@@ -49,9 +49,9 @@ def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
         if duration is None:
             continue  # lap 1, or the last row of a driver who has ended
         if number not in times:
-            raise Undecided(f"laps of number {number}, which has no result")
+            raise Undecided(f"laps of car {number}, which has no result")
         if lap in times[number]:
-            raise Undecided(f"lap {lap} of number {number} twice")
+            raise Undecided(f"lap {lap} of car {number} appears twice")
         times[number][lap] = duration
         if lap > 1 and (start := moment(row, "date_start", place)):
             ends[number, lap] = start + timedelta(milliseconds=duration)
@@ -61,7 +61,7 @@ def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
         laps = times[number]
         check_numbers(number, laps, whole(row, "number_of_laps", place))
         if any(time < shortest for time in laps.values()):
-            raise Undecided(f"number {number} has a lap that is too short")
+            raise Undecided(f"car {number} has a lap that is too short")
         first = laps.pop(1, None)
         total = thousandths(row.get("duration"), f"{place}, duration")
         if first is not None and total is not None:
@@ -75,7 +75,7 @@ def check_numbers(number: int, laps: Collection[int], count: int | None) -> None
     expected = range(2, (max(laps, default=0) if count is None else count) + 1)
     if wrong := {*expected} ^ {*laps} - {1}:
         what = "too many" if min(wrong) in laps else "missing"
-        raise Undecided(f"lap {min(wrong)} of number {number} is {what}")
+        raise Undecided(f"lap {min(wrong)} of car {number} is {what}")
 
 
 def usual_fastest_lap(times: Mapping[int, Mapping[int, int]]) -> int:
@@ -98,7 +98,7 @@ def first_lap(number: int, inferred: int, others: int, total: int) -> int:
     excess = others + inferred - total
     penalty = PENALTY * round((LONGEST_SUM / 2 - excess) / PENALTY)
     if penalty < 0 or not -ROUNDING <= excess + penalty <= LONGEST_SUM:
-        raise Undecided(f"the laps of number {number} are {excess / 1000:.3f} s off the total")
+        raise Undecided(f"the laps of car {number} are {excess / 1000:.3f} s off the total")
     return total - penalty - others
 
 
@@ -161,9 +161,9 @@ def stop_rows(
         if lap is None or duration is None or left is None:
             continue
         if number not in entries:
-            raise Undecided(f"no driver for number {number}")
+            raise Undecided(f"no driver for car {number}")
         if lap in (stop[0] for stop in found[number]):
-            raise Undecided(f"two stops of number {number} in lap {lap}")
+            raise Undecided(f"two stops of car {number} on lap {lap}")
         found[number].append((lap, duration, left))
     driven_through = laps_behind_safety_car(list(found.values()), drivers)
     made: list[tuple[int, datetime, dict[str, Value]]] = []

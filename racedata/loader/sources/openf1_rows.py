@@ -210,7 +210,7 @@ def thousandths(value: object, place: str) -> int | None:
 def text(row: Json, name: str, place: str) -> str:
     value = row.get(name)
     if not isinstance(value, str):
-        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected a text")
+        raise WrongValue(f"{place}, {name}: {str(value)[:80]!r}; expected text")
     return value
 
 
@@ -282,7 +282,7 @@ def entrants_of(
     numbers = Counter(needed(row, "driver_number", place) for row in rows)
     unknown = sorted(number for number in numbers if number not in entries)
     if unknown:
-        raise Undecided(f"no driver for number {', '.join(map(str, unknown))}")
+        raise Undecided(f"no driver for car {', '.join(map(str, unknown))}")
     drivers = {entries[number].driver for number in numbers}
     if len(drivers) < len(rows):
         raise Undecided("a driver appears twice")
@@ -346,18 +346,18 @@ def result_rows(
     found, remarks = [], []
     points_right = are_points_right(rows, year, is_sprint, place)
     if not points_right:
-        remarks.append("points, which contradict the places")
+        remarks.append("the points, because they contradict the places")
     times_right = are_times_right(rows, place)
     if not times_right:
-        remarks.append("times, which contradict the gaps")
+        remarks.append("the times, because they contradict the gaps")
     laps_right = are_laps_right(rows, place)
     if not laps_right:
-        remarks.append("laps and statuses, which contradict the places or gaps")
+        remarks.append("the laps and statuses, because they contradict the places or gaps")
     for n, row, facts in entrants_of(rows, entries, place):
         position, status = whole(row, "position", place), status_of(row)
         if position and (row.get("dsq") or row.get("dns")):
             what = "was disqualified" if row.get("dsq") else "did not start"
-            raise Undecided(f"number {row['driver_number']} {what}, but has place {position}")
+            raise Undecided(f"car {row['driver_number']} {what}, but has place {position}")
         if position and not laps_right:
             status = None
         facts |= {

@@ -243,7 +243,7 @@ class Weekend:
         self.published["laps"] = key
         laps = laps_of(rows, results, self.place("laps", name))
         if unknown := {number for number, _ in laps.times} - set(entries):
-            raise Undecided(f"no driver for number {min(unknown)}")
+            raise Undecided(f"no driver for car {min(unknown)}")
         if "lap_times" in self.race.kinds:
             places = self.rows_of("position", key) if laps.ends else []
             self.add("lap_times", lap_rows(laps, places, entries, self.place("position", name)))

@@ -95,7 +95,7 @@ class RedisStore:
             raise ValueError(
                 "expected a URL such as redis://:password@host:6379/0, "
                 "rediss://host (with TLS) or unix:///path?db=0, "
-                "with options of the redis package only"
+                "with no options other than those of the redis package"
             ) from None
         self._slow_answers = 0  # so many in a row; not locked, because a lost count does no harm
         # during an outage, a moment of `clock`; infinity while a request tries Redis again
@@ -147,7 +147,9 @@ class RedisStore:
         """Begins an outage, or prolongs it."""
         with self._lock:
             if self._retry_at is None:
-                log.warning("limit store unavailable, each machine counts on its own: %s", reason)
+                log.warning(
+                    "limit store unavailable; each machine now counts its own requests: %s", reason
+                )
             self._retry_at = self.clock() + self.RETRY
 
     def end_outage(self) -> None:

@@ -157,7 +157,7 @@ def test_a_race_that_is_not_where_and_when_the_calendar_says_is_left_out(
     for row in in_austin(rows, "sessions"):
         row |= change
     said, _ = refreshed(lacking, f"openf1:{openf1.url}", season=2023, now=SUNDAY + 86400)
-    line = "is left out: no race of OpenF1 at americas on 2023-10-22"
+    line = "is left out: OpenF1 has no race at americas on 2023-10-22"
     assert f"openf1: 2023/18 United States Grand Prix {line}" in said
     assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
     assert 9 in rounds_with(lacking, "results")

@@ -22,7 +22,7 @@ def test_a_stop_has_its_local_time_and_its_duration_to_a_tenth_of_a_second(fille
 
 def test_laps_with_a_hole_are_left_out(filled):
     race = "openf1: 2023/18 United States Grand Prix"
-    assert f"{race}, lap times (race) left out: lap 41 of number 4 is missing" in filled.said
+    assert f"{race}, lap times (race) left out: lap 41 of car 4 is missing" in filled.said
     assert facts(filled.database, "lap_times", "lap", 18) == []
 
 
@@ -66,11 +66,11 @@ def test_fastest_laps_are_those_from_the_second_lap_on(openf1, rows, lacking, sa
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (("lap_duration", 60.0), "number 1 has a lap that is too short"),
-        (("lap_duration", 130.0), "the laps of number 1 are 28."),
-        (("lap_number", 57), "lap 30 of number 1 is missing"),
-        (("lap_number", 29), "lap 29 of number 1 twice"),
-        (("driver_number", 99), "laps of number 99, which has no result"),
+        (("lap_duration", 60.0), "car 1 has a lap that is too short"),
+        (("lap_duration", 130.0), "the laps of car 1 are 28."),
+        (("lap_number", 57), "lap 30 of car 1 is missing"),
+        (("lap_number", 29), "lap 29 of car 1 appears twice"),
+        (("driver_number", 99), "laps of car 99, which has no result"),
     ],
 )
 def test_a_race_with_a_wrong_lap_has_no_laps(openf1, rows, lacking, sample_database, change, why):
@@ -107,5 +107,5 @@ def test_drives_behind_the_safety_car_in_several_laps_are_no_stops(laps, are_sto
 def test_two_stops_of_a_driver_in_a_lap_are_refused(openf1, rows, lacking):
     rows["pit"].append(dict(of_race(rows, "pit")))
     said = "\n".join(refresh(lacking, openf1))
-    assert "United States Grand Prix, pit stops (race) left out: two stops of number" in said
+    assert "United States Grand Prix, pit stops (race) left out: two stops of car" in said
     assert 18 not in rounds_with(lacking, "pit_stops")

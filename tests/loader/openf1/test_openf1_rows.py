@@ -31,7 +31,7 @@ def test_numbers_of_another_season_are_left_out(openf1, rows, database):
             row["name_acronym"], row["full_name"] = other[row["driver_number"]]
     lacking = without_records(database, *RECORDS, rounds=(18,))
     said = refresh(lacking, openf1)
-    line = "results (race) left out: no driver for number 1, 4"
+    line = "results (race) left out: no driver for car 1, 4"
     assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
     assert 18 not in rounds_with(lacking, "results")
 
@@ -128,7 +128,7 @@ def test_a_wrong_total_time_makes_those_of_the_race_unknown_with_one_line(
     of_race(rows, "session_result")["duration"] = value
     said = refresh(lacking, openf1)
     (line,) = (each for each in said if "Prix, results (race) without" in each and "/18 " in each)
-    assert "without times, which contradict the gaps" in line
+    assert "without the times, because they contradict the gaps" in line
     assert {row[1] for row in facts(lacking, "results", "milliseconds", 18)} == {None}
 
 
@@ -137,7 +137,7 @@ def test_total_times_too_large_for_a_float_are_unknown_with_one_line(openf1, row
         if row["session_key"] == RACE and row["duration"]:
             row["duration"] = 10**400
     (line,) = (each for each in refresh(lacking, openf1) if "results (race) without" in each)
-    assert "without times, which contradict the gaps" in line
+    assert "without the times, because they contradict the gaps" in line
 
 
 def test_a_wrong_grid_is_unknown_with_one_line(openf1, rows, lacking):
@@ -187,8 +187,8 @@ def of_an_unknown_driver(results):
         (twice, "a driver appears twice"),
         (with_a_hole, "inconsistent places 2, 3"),
         (halve, "only 11 of 20 drivers"),
-        (disqualified_at_a_place, "number 1 was disqualified, but has place 1"),
-        (of_an_unknown_driver, "no driver for number 98"),
+        (disqualified_at_a_place, "car 1 was disqualified, but has place 1"),
+        (of_an_unknown_driver, "no driver for car 98"),
     ],
 )
 def test_a_classification_that_contradicts_itself_is_left_out(openf1, rows, lacking, change, why):
@@ -228,7 +228,7 @@ def test_laps_that_contradict_the_gaps_or_places_are_unknown(openf1, rows, lacki
         for row in results:
             row["gap_to_leader"] = "+1 LAP"
     said = "\n".join(refresh(lacking, openf1))
-    assert "laps and statuses, which contradict the places or gaps" in said
+    assert "laps and statuses, because they contradict the places or gaps" in said
     found = facts(lacking, "results", "laps", 18)
     assert {row[1] for row in found} == {None}
 

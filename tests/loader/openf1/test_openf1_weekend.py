@@ -43,7 +43,10 @@ def test_a_weekend_has_the_facts_of_the_other_sources(
 
 def test_what_is_unknown_of_a_result_is_left_out(filled):
     race = "openf1: 2023/18 United States Grand Prix"
-    assert f"{race}, results (race) without points, which contradict the places" in filled.said
+    assert (
+        f"{race}, results (race) without the points, because they contradict the places"
+        in filled.said
+    )
     found = {row[0]: row[1:] for row in facts(filled.database, "results", "points, grid", 18)}
     assert found["max_verstappen"] == (None, 6)
     assert found["hulkenberg"] == (None, None)  # he started from the pit lane
@@ -188,7 +191,7 @@ def test_whole_seasons_have_the_facts_of_the_other_sources(
     assert (len(refused), len(holes)) == (34, 33)
     assert {*refused} - {*holes} == {
         "openf1: 2024/14 Belgian Grand Prix, lap times (race) left out: "
-        "the laps of number 44 are 4797.481 s off the total"
+        "the laps of car 44 are 4797.481 s off the total"
     }
 
 
@@ -209,7 +212,7 @@ def test_a_weekend_with_the_drivers_of_another_series_is_left_out(openf1, rows, 
         row |= {"name_acronym": "ARO", "full_name": "Paul ARON"}
     said = refresh(lacking, openf1)
     numbers = "1, 2, 3, 4, 10, 11, 14, 16, 18, 20, 22, 23, 24, 27, 31, 44, 55, 63, 77, 81"
-    line = f"results (race) left out: no driver for number {numbers}"
+    line = f"results (race) left out: no driver for car {numbers}"
     assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
     assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
 
