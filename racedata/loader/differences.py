@@ -188,7 +188,7 @@ CONVENTIONS = (
     ),
     Group(
         "A driver has place 0 on the grid in only one of the two.",
-        "Some sources write 0 for a start from the pit lane and for no start, "
+        "Some sources write 0 for a start from the pit lane and for no start; "
         "others write the last place or none.",
         RESULTS,
         ("grid",),

@@ -195,7 +195,7 @@ def main(arguments: Sequence[str]) -> None:
         nargs="*",
         metavar="SOURCE",
         help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
-        f"{', '.join(PUBLISHED)}. The first source is the base, the others fill its gaps. A file "
+        f"{', '.join(PUBLISHED)}. The first source is the base; the others fill its gaps. A file "
         "or URL that ends with .db is a database, which is copied unchanged. By default, load "
         "reads the sources of the existing database again, or else the sample",
     )

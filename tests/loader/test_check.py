@@ -89,8 +89,10 @@ def test_only_the_known_doubts_about_the_sample_are_reported(clean):
         "A driver's fastest lap is not the fastest of the lap timings.": [
             "2023/18 United States Grand Prix albon 40 1:41.371 48 1:41.318",  # deleted
         ],
-        "The winner's time is more than one and a half times as long as at the pace of the fastest "
-        "lap.": ["2021/10 British Grand Prix hamilton 52 7103284 4608084"],  # a red flag
+        "The winner's time is more than one and a half times what the laps would take at the pace "
+        "of the fastest lap.": [
+            "2021/10 British Grand Prix hamilton 52 7103284 4608084"
+        ],  # a red flag
         "The race time is longer than the sum of the lap timings, by a multiple of five seconds.": [
             "2021/12 Belgian Grand Prix stroll 251179 241179 10000",
             "2023/18 United States Grand Prix albon 5808076 5803076 5000",
@@ -260,7 +262,7 @@ FULL_DUMP = (
     ("Only one driver or constructor has this nationality", 1),
     ("A place in a classification is empty.", 2),
     ("Two drivers of one car have different results.", 4),
-    ("A driver is classified ahead of one who drove more", 9),
+    ("A driver is classified ahead of another who drove", 9),
     ("A status says how many laps the driver is behind the", 21),
     ("A driver has a different car number or constructor in", 63),
     ("The winner's time has only tenths of a second,", 22),
@@ -284,7 +286,7 @@ FULL_DUMP = (
     ("Qualifying on a weekend without a sprint is more", 1),
     ("Drivers share a place.", 70),
     ("The race time is longer than the sum of the lap timings,", 4),
-    ("The winner's time is more than one and a half times as long", 13),
+    ("The winner's time is more than one and a half times what", 13),
     ("A driver has a qualifying result, but none in the race.", 1),
     ("A driver has a result, but is not in the driver standings", 128),
 )

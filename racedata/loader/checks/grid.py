@@ -57,8 +57,9 @@ CHECKS = (
     ),
     Check(
         "A driver starts further ahead than qualifying allows.",
-        "A driver gains a place on the grid only if one who qualified ahead starts behind, or does "
-        "not start. Sprint weekends of 2021 and 2022 do not count: there, the sprint set the grid.",
+        "A driver gains a place on the grid only if another, who qualified ahead, starts further "
+        "back or not at all. The sprint weekends of 2021 and 2022 are not checked: their sprints "
+        "set the grid.",
         f"""qualifying JOIN race USING (raceId)
             WHERE position NOT NULL AND raceId IN (SELECT raceId FROM results)
                 AND {MADE_BY_QUALIFYING}""",

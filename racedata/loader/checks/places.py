@@ -67,7 +67,7 @@ CHECKS = (
         """,
     ),
     Check(
-        "A driver is classified ahead of one who drove more laps, or the same laps in less time.",
+        "A driver is classified ahead of another who drove more laps, or as many in less time.",
         "The laps, the time or the place is wrong; or the time includes a penalty after the race, "
         "but the place does not.",
         "named WHERE place NOT NULL",
@@ -100,7 +100,7 @@ CHECKS = (
     Check(
         "A driver has a different car number or constructor in qualifying or the sprint than in "
         "the race.",
-        "One of the two is wrong; the driver's other races tell which. Before 1979 drivers had "
+        "One of the two is wrong; the driver's other races tell which. Before 1979, drivers had "
         "spare cars.",
         "qualifying JOIN race USING (raceId) WHERE year > 1978",
         """

@@ -148,14 +148,14 @@ LACKS_ROUND = """
 CHECKS = (
     Check(
         "A driver's points in the standings are not the sum of the results that count.",
-        "According to that season's rules: until 1990, only a driver's best results counted. "
+        "The season's rules apply: until 1990, only a driver's best results counted. "
         "Either a result or the standings are wrong. One line per driver, season and difference.",
         "driver_sums",
         POINTS.format(of="driver"),
     ),
     Check(
         "A constructor's points in the standings are not the sum of the results that count.",
-        "According to that season's rules: until 1978, only a constructor's best car in each race "
+        "The season's rules apply: until 1978, only a constructor's best car in each race "
         "counted. Either a result or the standings are wrong, or the stewards took points away. "
         "One line per constructor, season and difference.",
         "constructor_sums",

@@ -53,7 +53,7 @@ CHECKS = (
     Check(
         "The winner's time has only tenths of a second, while others have thousandths.",
         "In milliseconds. The time was rounded, and the gaps were added to it. In one race in a "
-        "hundred, this is chance.",
+        "hundred, this happens by chance.",
         """named WHERE session = 'race' AND place = 1 AND raceId IN (
             SELECT raceId FROM results WHERE milliseconds % 10 <> 0)""",
         """
@@ -168,8 +168,8 @@ CHECKS = (
         is_history=True,
     ),
     Check(
-        "The winner's time is more than one and a half times as long as at the pace of the fastest "
-        "lap.",
+        "The winner's time is more than one and a half times what the laps would take at the pace "
+        "of the fastest lap.",
         "In milliseconds. History, most likely: the race was interrupted, or it rained. "
         "Otherwise the time has a wrong hour, or the laps are wrong.",
         f"{PACES} AND place = 1",
