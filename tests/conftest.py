@@ -113,7 +113,7 @@ def database(sample_database, tmp_path):
 
 @pytest.fixture
 def several_sources(database):
-    """A database with a dump and an API beside its base."""
+    """A database with a dump and an API besides its base."""
     return changed(
         database,
         """INSERT INTO sources (name, address, licence, readAt, isLoaded, gave) VALUES

@@ -103,9 +103,7 @@ def test_the_table_of_endpoints_says_which_of_them_need_a_season_and_a_round(sam
 
 
 @pytest.mark.parametrize("endpoint", [name for name in ENDPOINTS if "circuits" in listed(name)])
-def test_a_place_in_a_championship_refuses_a_circuit_beside_it_and_other_filters_do_not(
-    sample, endpoint
-):
+def test_a_place_in_a_championship_refuses_a_circuit_and_other_filters_do_not(sample, endpoint):
     for name in listed(endpoint) - {"season", "round"}:
         address = f"{BASE}/2023/18/{name}/{VALUES[name]}/circuits/americas/{endpoint}"
         status = sample.get(address, status=[200, 400]).status_int

@@ -187,7 +187,7 @@ def table_schema(endpoint: Endpoint) -> Schema:
 def with_property(schema: Schema, name: str, value: Schema) -> Schema:
     """The schema of an object with a last property.
 
-    It repeats all properties, because generators ignore those beside a `$ref`.
+    It repeats all properties, because generators ignore those next to a `$ref`.
     """
     return {
         **schema,

@@ -187,7 +187,7 @@ def new_calendars(data: Snapshot, paths: list[str]) -> list[float]:
 
 
 def print_formats(app: App, data: Snapshot) -> None:
-    """Prints how long tables and calendars take, beside the JSON of the same records."""
+    """Prints how long tables and calendars take, and the JSON of the same records."""
     print("\n| table | JSON, limit=2000 | .csv, limit=2000 | JSON | .csv |")
     print("|---|---|---|---|---|")
     season, round = queries.example_race(data)

@@ -32,7 +32,7 @@ def later(row):
 def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(
     complete, tmp_path, finished
 ):
-    """In the API, the calendar of 2024 is there: the races of 2021, a few years later."""
+    """The API has a calendar of 2024: the races of 2021, a few years later."""
 
     gone = {
         "results": lambda row: (

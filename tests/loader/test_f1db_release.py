@@ -31,7 +31,7 @@ LAS_VEGAS = '1147,2025,22,"2025-11-23","04:00","las-vegas","las-vegas"'
 EMPTY = "," * 12
 
 
-# What is said, and a line in place of the last race of f1db's calendar.
+# The message, and the line that replaces the last race of f1db's calendar.
 HOSTILE = {
     "column date: '2025-02-30'; expected a date": LAS_VEGAS.replace("2025-11-23", "2025-02-30"),
     "column date: ''; expected a date": LAS_VEGAS.replace("2025-11-23", ""),

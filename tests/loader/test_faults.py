@@ -63,7 +63,7 @@ def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp
 
 
 @pytest.mark.parametrize("fault", [spoiling.missing, spoiling.overwritten])
-def test_a_worker_that_starts_beside_a_bad_file_has_the_data_of_the_others(
+def test_a_worker_that_starts_after_a_bad_file_came_has_the_data_of_the_others(
     sample_database, other_database, tmp_path, fault
 ):
     """Also if the database has changed since the service started: the parent process follows with

@@ -503,12 +503,12 @@ DIFFERENCES = {
     # The keys of a timing have the order that Ergast's have.
     "2023/18/laps/1.json?limit=3": [timing(0, 0), timing(0, 1), timing(0, 2)],
     "2023/18/drivers/leclerc/laps.json?limit=2": [timing(0, 0), timing(1, 0)],
-    # The dump has 2:19:46.3, which is 8386300 ms. Jolpica's own `time` beside it, +12.600, says so
-    # too.
+    # The dump has 2:19:46.3, which is 8386300 ms. Jolpica's own `time`, +12.600,
+    # agrees.
     "1958/1/results.json?limit=20": [
         ("/MRData/RaceTable/Races/0/Results/2/Time/millis", "8386299", "8386300")
     ],
-    # A correction: his 31 laps are those of the winner.
+    # A correction: he drove 31 laps, like the winner.
     "2009/drivers/alonso/results.json?limit=2": [
         ("/MRData/RaceTable/Races/1/Results/0/status", "+1 Lap", "Finished")
     ],
@@ -517,8 +517,8 @@ DIFFERENCES = {
         ("/MRData/StatusTable/Status/1/count", "4", "3"),
     ],
 }
-# Lists of things go by entries to a race, and the dump has those of nine seasons only. Jolpica's go
-# by entries to a season, which the dump has of all: `{path: (list, id, what we have of it)}`.
+# Lists depend on entries to a race, which the dump has for nine seasons only. Jolpica's depend on
+# entries to a season, which the dump has for all: `{path: (list, id, what we have of it)}`.
 BY_RACE = {
     "drivers/alonso/constructors.json": (
         "ConstructorTable",

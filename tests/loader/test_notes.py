@@ -1,4 +1,4 @@
-"""racedata.loader.notes: what a refresh notes beside the database outlives the next refresh."""
+"""racedata.loader.notes: what a refresh notes in its own file outlives the next refresh."""
 
 import json
 import shutil

@@ -14,7 +14,7 @@ from racedata.loader.tables import BY_NAME, COMPUTED
 
 @pytest.fixture
 def staged():
-    """A Stage beside an empty database."""
+    """A Stage next to an empty database."""
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as db:
         db.executescript(SCHEMA)
         yield stage.Stage(db, lambda text: None)

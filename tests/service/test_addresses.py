@@ -250,7 +250,7 @@ def test_what_the_grammar_cannot_read_comes_before_what_the_endpoint_does_not_ta
             GRAMMAR.parse(path)
 
 
-def test_a_filter_may_stand_beside_those_it_goes_with():
+def test_a_filter_may_stand_next_to_those_that_it_combines_with():
     assert read("/2023/driverstandings/1/drivers/hamilton")[3] == {
         "driverstandings": "1",
         "drivers": "hamilton",

@@ -195,7 +195,7 @@ def test_a_client_with_the_date_of_the_data_gets_304_and_with_any_other_date_the
     answer = sample.get(ADDRESS, headers=headers, status=status)
     assert answer.headers["ETag"] == known.headers["ETag"]
     assert bool(answer.body) == (status == 200)
-    # RFC 9110, 13.1.3: ignored beside If-None-Match.
+    # RFC 9110, 13.1.3: ignored if there is an If-None-Match.
     sample.get(ADDRESS, headers={**headers, "If-None-Match": '"other"'}, status=200)
 
 

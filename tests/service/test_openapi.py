@@ -65,7 +65,7 @@ def schemas_in(item):
 
 
 def test_every_schema_of_an_object_spells_its_own_properties(described):
-    # Generators of clients ignore properties beside a `$ref`, and make `Any` of what they cannot
+    # Generators of clients ignore properties next to a `$ref`, and make `Any` of what they cannot
     # combine.
     for schema in schemas_in(described.document["components"]["schemas"]):
         assert "$ref" not in schema or {*schema} <= {"$ref", "description"}, schema

@@ -206,7 +206,7 @@ def edit(path: Path, old: str, new: str) -> None:
 
 @contextmanager
 def refused(database: Path) -> Iterator[None]:
-    """The block leaves the database as it was, byte for byte, and no file beside it."""
+    """The block leaves the database unchanged, byte for byte, and no file next to it."""
     before = database.read_bytes()
     yield
     assert database.read_bytes() == before

@@ -18,7 +18,7 @@ def run(script, *arguments):
 
 
 @pytest.mark.long(40)
-def test_the_benchmark_measures_each_way_to_the_service_beside_its_floor(sample_database, tmp_path):
+def test_the_benchmark_measures_each_way_to_the_service_and_its_floor(sample_database, tmp_path):
     figures = tmp_path / "bench.json"
     options = [
         "--rounds",

@@ -21,13 +21,13 @@ README = f"""{TITLE}
 licence.txt says which source each record is from, and under which licence.
 
 These files have the names, the columns and the order of columns of Ergast's dump. A program that
-loads Ergast's dump can load these files too. A missing value is \\N. Texts, dates and times are in
-double quotes, numbers are not. Rows are in the order of their ids.
+loads Ergast's dump can load these files too. A missing value is \\N. Text, dates and times are in
+double quotes; numbers are not. Rows are in the order of their ids.
 
 {{ergast}}
 
-The ids are those of the source that the database is based on. The database
-does not store these columns, so they are computed:
+The ids come from the source that the database is based on. The database does not store these
+columns, so they are computed:
 
 - time in results.csv and sprint_results.csv, from milliseconds: the winner's time, and for all
   others the gap to it

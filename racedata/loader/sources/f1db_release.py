@@ -48,7 +48,7 @@ class F1dbRelease(DumpSource):
         return "f1db"
 
     def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
-        expected = (release_checksum(self.address, progress), f"{CHECKSUMS} beside it")
+        expected = (release_checksum(self.address, progress), f"{CHECKSUMS} next to it")
         return downloaded(self.address, expected, RECOGNISED_BY, progress)
 
     def has_news(self, expected: Sequence[Expected], history: History, progress: Progress) -> bool:

@@ -151,8 +151,8 @@ def entries_of(
 ) -> dict[int, Entry]:
     """The drivers of a session by number, from the rows of the whole weekend.
 
-    A session may have rows of another series. In a weekend, a number is one driver's, so the driver
-    counts whom most sessions name. A wrong value counts only in the row of its own session.
+    A session may have rows of another series. In a weekend, a number belongs to one driver: the one
+    whom most sessions name. A wrong value counts only in the row of its own session.
     """
     named: dict[int, Counter[int]] = defaultdict(Counter)
     teams: dict[int, dict[int, int | None]] = defaultdict(dict)  # by driver and session
@@ -379,7 +379,7 @@ POSITION_TEXTS = {"Retired": "R", "Disqualified": "D", "Did not start": "W"}
 
 
 def status_of(row: Json) -> str | None:
-    """The status, as far as OpenF1 tells: it has no reasons of retirements."""
+    """The status. OpenF1 does not say why a driver retired."""
     gap = row.get("gap_to_leader")
     if is_disqualified(row):
         return "Disqualified"
