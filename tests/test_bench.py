@@ -38,7 +38,7 @@ def test_a_generated_dump_is_identical_unless_the_seed_differs(made, tmp_path):
         } == differ
 
 
-def test_a_made_dump_says_what_it_is_for_and_has_everything_else_of_the_dump_it_was_made_from(made):
+def test_a_generated_dump_says_its_purpose_and_has_everything_else_of_its_original(made):
     for file in made.iterdir():
         header, *rows = file.read_text(encoding="utf-8").splitlines()
         assert "for benchmarks only" in header

@@ -257,14 +257,16 @@ def test_serve_refuses_a_database_from_before_the_oldest_version_in_one_line(
     assert process.returncode == 3
 
 
-def test_serve_does_not_replace_what_a_load_has_built_meanwhile(starting, other_database):
+def test_serve_does_not_replace_a_database_that_a_load_has_built_meanwhile(
+    starting, other_database
+):
     with starting.waiting():
         shutil.copy(other_database, starting.database)
     assert starting.database.read_bytes() == other_database.read_bytes()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_also_ends_serve_before_it_has_a_database(starting, number):
+def test_a_signal_ends_serve_even_before_it_has_a_database(starting, number):
     with starting.waiting() as process:
         process.send_signal(number)
         said = process.communicate(timeout=20)[1].splitlines()[1:]  # after what it does
@@ -322,7 +324,7 @@ def service_that_follows(database, **environ):
             os.killpg(session, signal.SIGKILL)
 
 
-def test_a_service_that_follows_serves_the_sample_and_then_what_its_sources_have(
+def test_a_service_that_follows_serves_the_sample_and_then_the_data_of_its_sources(
     sample_database, tmp_path
 ):
     port, dump = free_port(), without(SAMPLE, tmp_path / "dump", 2023, 18)

@@ -78,7 +78,7 @@ def test_the_command_that_the_message_names_works(database, spoil):
 
 
 @pytest.mark.parametrize("command", [".venv/bin/racedata", "racedata"])
-def test_the_command_to_run_is_that_of_the_checkout_if_make_has_installed_it_there(
+def test_the_command_to_run_is_the_one_in_the_checkout_if_make_has_installed_it_there(
     command, tmp_path
 ):
     shutil.copytree(

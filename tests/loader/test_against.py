@@ -79,11 +79,11 @@ def test_each_group_has_a_difference_that_it_reports():
         "UPDATE results SET statusId = 1 WHERE RACE(2023/18)",
     ],
 )
-def test_what_is_unknown_or_ambiguous_is_no_difference(statement, copy, merged):
+def test_an_unknown_or_ambiguous_value_is_not_a_difference(statement, copy, merged):
     assert compared(copy(statement), merged)[0] == {}
 
 
-def test_what_the_database_has_from_the_source_is_not_compared(copy, merged):
+def test_records_from_the_same_source_are_not_compared(copy, merged):
     other_points = "UPDATE results SET points = '99' WHERE RACE(2023/18)"
     of_source = (
         "UPDATE sources SET name = substr(name, 9) WHERE name LIKE 'another %' AND sourceId = 1"
@@ -146,7 +146,7 @@ def test_drivers_are_matched_by_birth_date_and_name_and_races_that_match_none_ar
     )
 
 
-def test_a_known_error_of_the_source_is_no_difference(sample_database, source):
+def test_a_known_error_of_the_source_is_not_a_difference(sample_database, source):
     edit(
         source / "results.csv", "39,9,17,14,20,16,17,17,17,0,53,", "39,9,17,14,20,16,17,17,17,0,55,"
     )

@@ -54,7 +54,7 @@ def test_before_the_first_race_of_a_season_the_season_before_is_refreshed_too(
     assert bodies(behind, addresses) == bodies(winter, addresses)
 
 
-def test_no_season_between_those_here_and_the_latest_stays_empty(complete, finished, tmp_path):
+def test_no_season_between_the_stored_ones_and_the_latest_stays_empty(complete, finished, tmp_path):
     """The first that is unfinished here is 2005; 2021 is missing."""
     ids = race_ids(SAMPLE, 2005), race_ids(SAMPLE, 2021)
     gone = {ids[0][7], *ids[1].values()}

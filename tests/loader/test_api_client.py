@@ -373,7 +373,7 @@ def test_an_api_that_always_says_later_is_given_up():
     assert time.slept == [9] * 4
 
 
-def test_the_limit_of_time_is_that_of_each_work_and_the_pace_is_that_of_all_works():
+def test_each_work_has_its_own_time_limit_and_all_works_share_one_pace():
     time = Time()
     pace = Pace(time.clock, time.sleep, time.clock)
     with served(pages_of(SEASONS, 20)) as server:

@@ -112,7 +112,9 @@ def test_drivers_teams_circuits_and_statuses_that_are_new_appear(api, complete, 
         assert len(rows_of(behind)[table]) == len(rows_of(complete)[table])
 
 
-def test_rounds_that_are_cancelled_renumbered_or_renamed_are_so_here(behind, tmp_path, finished):
+def test_rounds_that_are_cancelled_renumbered_or_renamed_change_in_the_database(
+    behind, tmp_path, finished
+):
     """In the API, round 19 is cancelled, the rounds after it move up, and round 17 has another name
     and date.
     """
@@ -147,7 +149,9 @@ def test_two_races_that_swap_their_rounds_keep_their_records(api, complete, tmp_
     assert rows_of(database) == rows_of(complete)
 
 
-def test_an_api_without_laps_and_pit_stops_does_not_delete_those_here(current, tmp_path, finished):
+def test_an_api_without_laps_and_pit_stops_does_not_delete_those_in_the_database(
+    current, tmp_path, finished
+):
     nothing = {"lap_times": lambda row: None, "pit_stops": lambda row: None}
     without_laps = built(edited(finished, tmp_path / "dump", **nothing), tmp_path / "api.db")
     with served(answers_of(client(without_laps))) as server:
@@ -186,7 +190,7 @@ def test_a_season_is_refreshed_whole(api, complete, tmp_path, finished):
 
 
 @pytest.mark.parametrize("season", [None, 2023])
-def test_an_api_without_results_of_a_race_that_has_results_here_deletes_none(
+def test_an_api_without_results_of_a_race_does_not_delete_stored_ones(
     current, complete, behind_file, season
 ):
     with served(answers_of(client(behind_file))) as server:
@@ -218,7 +222,7 @@ def six(tmp_path_factory, finished):
     return edited(finished, tmp_path_factory.mktemp("six") / "dump", races=race, **records)
 
 
-def test_an_api_that_has_no_results_of_the_season_changes_none_here(six, tmp_path):
+def test_an_api_without_results_of_the_season_changes_none_in_the_database(six, tmp_path):
     ids = set(race_ids(six, 2023).values())
     nothing = {table: lambda row: None if row["raceId"] in ids else row for table in RECORDS}
     # The loader needs a result: in the API, the only one is of a race of 1957.
@@ -303,7 +307,7 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
     assert state(behind.parent) == before
 
 
-def test_the_service_names_the_api_and_its_licence_and_what_it_gave(api, behind):
+def test_the_service_names_the_api_and_its_licence_and_its_records(api, behind):
     refreshed(behind, api.url)
     dump, source = client(behind).get("/healthz").json["sources"]
     assert (dump["name"], dump["licence"]) == ("dump", "CC BY-NC-SA 4.0")
@@ -331,7 +335,7 @@ def test_records_of_fewer_drivers_replace_none_unless_a_season_is_named(
     assert rows_of(current)["results"] == rows_of(fewer)["results"]
 
 
-def test_what_was_fetched_before_and_not_taken_is_no_news(current, finished, tmp_path):
+def test_records_that_were_fetched_before_and_not_stored_are_not_news(current, finished, tmp_path):
     def one_less(row):
         return (
             None

@@ -180,7 +180,7 @@ def test_a_redirect_with_an_endless_body_is_followed_at_once(server):
 
 
 @pytest.mark.parametrize("path", REDIRECTS)
-def test_a_redirect_away_from_http_is_refused_without_showing_what_may_have_a_key(server, path):
+def test_a_redirect_away_from_http_is_refused_without_showing_a_possible_key(server, path):
     _, address = server
     with refused(f"{address}{path}: redirects to ") as error:
         contents(f"{address}{path}")

@@ -123,7 +123,7 @@ def test_unknown_values_are_not_reported(faulty, clean):
     assert all(set(rows) <= set(clean[title]) for title, rows in found.items())
 
 
-def test_the_champions_number_and_seasons_before_permanent_numbers_are_no_doubt(faulty):
+def test_the_champions_number_and_seasons_before_permanent_numbers_are_not_doubts(faulty):
     assert not any(
         "permanent number" in title
         for title in findings(faulty("DELETE FROM results WHERE RACE(2023/9)"))
@@ -134,7 +134,7 @@ def test_the_champions_number_and_seasons_before_permanent_numbers_are_no_doubt(
     assert not any("permanent number" in title for title in findings(path))
 
 
-def test_a_sprint_that_made_the_grid_in_2022_is_no_doubt_either(faulty):
+def test_a_sprint_that_made_the_grid_in_2022_is_not_a_doubt_either(faulty):
     other_order = "UPDATE qualifying SET position = 100 - position WHERE RACE(2021/10)"
     path = faulty(other_order, "UPDATE races SET year = 2022 WHERE year = 2021")
     assert not any(title.startswith("A driver starts further ahead") for title in findings(path))
@@ -217,7 +217,7 @@ def test_the_database_is_not_changed(many):
         (spoiling.truncated, "racedata load SOURCE --replace --database {}"),
     ],
 )
-def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(
+def test_a_file_that_is_not_a_database_is_one_line_and_exit_status_1(
     sample_database, tmp_path, fault, hint
 ):
     path = Path(shutil.copy(sample_database, tmp_path / "x.db"))
@@ -228,7 +228,7 @@ def test_a_file_that_is_no_database_is_one_line_and_exit_status_1(
     assert finished.stderr.endswith(f"{hint.format(path)}\n")
 
 
-def test_a_reader_that_ends_early_is_no_error(many):
+def test_a_reader_that_ends_early_is_not_an_error(many):
     read, write = os.pipe()
     os.close(read)
     finished = subprocess.run(

@@ -27,7 +27,7 @@ def configured(database, *sources):
     return ConfiguredSources(str(database), [*map(str, sources)], CORRECTIONS, ["f1db"])
 
 
-def test_the_configured_sources_are_loaded_if_there_are_no_others(tmp_path, sample_database):
+def test_the_configured_sources_are_loaded_if_no_other_sources_are(tmp_path, sample_database):
     database = tmp_path / "x.db"
     sources = configured(database, F1DB)
     assert not sources.are_optional()
@@ -78,7 +78,7 @@ def test_a_file_that_cannot_be_understood_is_never_replaced(database, content):
 
 
 @pytest.mark.parametrize("is_sample", [False, True], ids=["no database", "only the sample"])
-def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_its_own(
+def test_follow_first_loads_the_configured_sources_if_it_has_no_database_of_its_own(
     api, behind_file, complete, sample_database, tmp_path, is_sample
 ):
     database = tmp_path / "racedata.db"
@@ -95,7 +95,7 @@ def test_follow_first_loads_the_configured_sources_if_there_is_no_database_of_it
         assert_ends_at_once(follow)
 
 
-def test_follow_goes_on_with_what_it_has_if_a_change_of_the_configured_sources_cannot_be_loaded(
+def test_follow_keeps_its_data_if_a_change_of_the_configured_sources_cannot_be_loaded(
     api, behind, complete
 ):
     with following(

@@ -60,7 +60,7 @@ def test_a_database_is_loaded_from_a_url(database, other):
     assert database.read_bytes() == other.read_bytes()
 
 
-def test_what_a_refresh_adds_to_a_copy_makes_it_a_database_of_its_own(database, other):
+def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(database, other):
     loaded(other, database)
     refreshed(database, str(SAMPLE))
     assert database.read_bytes() != other.read_bytes()
@@ -174,7 +174,7 @@ def test_a_whole_database_is_named_alone(database, other):
     assert (errors, follow.returncode) == (f"racedata refresh: {said}\n", 1)
 
 
-def test_the_database_is_no_source_of_itself(database):
+def test_the_database_is_not_a_source_of_itself(database):
     assert_refused(database, database, "is the database itself; expected another file")
 
 

@@ -300,7 +300,7 @@ def test_every_correction_names_two_witnesses(corrections):
     assert {name for names in named.values() for name in names} == {*WITNESSES}
 
 
-def test_corrected_grid_places_are_those_of_the_starting_grid_of_f1db(corrections, f1db):
+def test_corrected_grid_places_agree_with_the_starting_grid_of_f1db(corrections, f1db):
     """The loader does not read these. They have `PL` for a start from the pit lane."""
     ids = PACKAGE / "loader" / "sources" / "f1db_ids.csv"
     with ids.open(newline="", encoding="utf-8") as file:
@@ -453,7 +453,7 @@ def erring(tmp_path, name="erring", **values):
     return edited(SAMPLE, tmp_path / name, results=edit)
 
 
-def test_the_table_says_what_was_corrected_and_why_and_about_what(tmp_path):
+def test_the_table_says_which_value_was_corrected_and_why_and_where_it_belongs(tmp_path):
     lines = [
         GRID,
         "results,2023/18/max_verstappen,points,2.0,25,b",

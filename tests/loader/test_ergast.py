@@ -110,7 +110,7 @@ def test_a_row_whose_status_is_unknown_is_served_without_it_and_is_in_no_count(d
         ),
     ],
 )
-def test_what_is_unknown_is_left_out(dump, table, columns, address, record):
+def test_unknown_values_are_left_out(dump, table, columns, address, record):
     dump.forget(table, *columns)
     report, app = dump.load()
     found = app.get(f"/ergast/f1/2023/18/{address}").json["MRData"]
@@ -148,7 +148,7 @@ def test_the_session_that_sets_the_grid_of_the_sprint_may_have_columns_of_its_ow
     assert app.get("/ergast/f1/2023/18").text == expected
 
 
-def test_a_second_practice_beside_such_columns_stays_one(dump):
+def test_a_second_practice_next_to_such_columns_stays_one(dump):
     dump.change("races", lambda row: row.update(sq_date=row["fp1_date"], sq_time=row["fp1_time"]))
     _, app = dump.load()
     both = {"SecondPractice", "SprintShootout"}
@@ -188,7 +188,7 @@ def test_tables_and_columns_that_nothing_needs_are_ignored(dump):
 
 
 @pytest.mark.parametrize("table", ["results", "sprint_results"])
-def test_rank_0_is_no_fastest_lap(dump, table):
+def test_rank_0_is_not_a_fastest_lap(dump, table):
     dump.change(table, lambda row: row.update(rank="0"))
     dump.load("--corrections", "none")
     assert select(

@@ -61,7 +61,7 @@ def test_an_export_loads_as_the_same_database(sources, tmp_path):
     assert_comes_back(built(sources, tmp_path / "racedata.db"), tmp_path)
 
 
-def test_what_was_corrected_comes_back_and_is_not_corrected_twice(full_database, tmp_path):
+def test_corrected_values_come_back_and_are_not_corrected_twice(full_database, tmp_path):
     again = tmp_path / "again.db"
     lines = load(
         [str(exported(full_database, tmp_path / "dump"))],
@@ -156,7 +156,7 @@ def test_the_times_of_a_result_are_the_winners_own_and_the_gaps_of_the_others(
     assert times("results", "1957", "5")[:3] == ["3:06:37.800", "3:06:37.800", "+25.600"]
 
 
-def test_the_points_of_a_constructor_are_those_of_its_drivers_in_the_race_and_the_sprint(
+def test_the_points_of_a_constructor_are_the_sum_of_its_drivers_points_in_the_race_and_the_sprint(
     sample_database, tmp_path
 ):
     folder = exported(sample_database, tmp_path / "dump")

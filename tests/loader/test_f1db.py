@@ -127,7 +127,7 @@ DIFFERENCES = {
 
 
 @pytest.mark.parametrize("kind", DIFFERENCES)
-def test_what_f1db_says_is_what_ergast_says_but_for_the_differences_named(
+def test_f1db_and_ergast_agree_except_for_the_listed_differences(
     cut_database, sample_database, kind
 ):
     table, *facts = kind
@@ -233,7 +233,7 @@ FASTEST_OF_MOSS = """
     WHERE year = 1957 AND round = 5 AND driverRef = 'moss' AND fastestLapTime NOT NULL"""
 
 
-def test_the_fastest_lap_of_a_driver_of_two_cars_is_that_of_the_car_that_is_named(release):
+def test_the_fastest_lap_of_a_driver_of_two_cars_belongs_to_the_named_car(release):
     release.change("f1db-races-fastest-laps", 3, driverNumber="18")
     assert release.stored(FASTEST_OF_MOSS.replace("number", "results.number")) == [(18, "R")]
 
@@ -289,13 +289,13 @@ def test_a_driver_without_a_lap_is_not_the_fastest(release):
     assert found == []
 
 
-def test_who_starts_in_the_pit_lane_or_not_at_all_has_grid_0(cut_database):
+def test_a_driver_who_starts_in_the_pit_lane_or_not_at_all_has_grid_0(cut_database):
     assert select(
         cut_database, rows("results", "driverRef", "year = 2023 AND round = 18 AND grid = 0")
     ) == [("stroll",), ("hulkenberg",), ("kevin_magnussen",), ("alonso",)]
 
 
-def test_the_place_on_the_grid_is_that_of_the_starting_grid(release):
+def test_the_place_on_the_grid_comes_from_the_starting_grid(release):
     grid = "f1db-races-starting-grid-positions"
     line = release.line(grid, raceId="1097", driverId="lando-norris")
     release.change(grid, line, positionNumber="14")
@@ -365,7 +365,7 @@ def test_the_text_of_a_position_and_the_status_follow_from_the_row(release, fiel
 
 
 @pytest.mark.parametrize(("text", "laps"), [("DNS", 0), ("DNQ", 0), ("DNF", None), ("DSQ", None)])
-def test_who_did_not_take_part_drove_no_laps(release, text, laps):
+def test_a_driver_who_did_not_take_part_drove_no_laps(release, text, laps):
     fields = {"positionNumber": "", "positionText": text, "laps": "", "points": ""}
     release.change(RESULTS, release.last(RESULTS), positionDisplayOrder="99", **fields)
     assert release.stored(rows("results", "laps, points", "positionOrder = 99")) == [(laps, "0")]
@@ -442,7 +442,7 @@ def test_of_two_drivers_with_the_same_last_name_the_one_with_more_results_has_it
     assert found == [("norris",), ("john_norris",)]
 
 
-def test_what_is_new_since_the_list_of_ids_was_made_is_named(release):
+def test_ids_newer_than_the_list_of_ids_are_named(release):
     for line in (4, 5, 7):  # the races of 2023, and the last
         release.change("f1db-races", line, year="2026", date="2026-07-05")
     sessions = {f"{name}Date": "" for name in f1db.SESSIONS.values()}
@@ -577,7 +577,7 @@ def test_a_release_that_lacks_a_file_or_has_an_empty_list_is_refused(release):
         ),
     ],
 )
-def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(
+def test_a_value_that_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(
     release, name, line, column, value, said
 ):
     release.change(name, line, **{column: value})
@@ -587,7 +587,7 @@ def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_colum
         release.load()
 
 
-def test_a_driver_has_one_result_per_car_and_one_place_in_a_qualifying_also_if_disqualified(
+def test_a_driver_has_one_result_per_car_and_one_place_in_qualifying_even_if_disqualified(
     release,
 ):
     name = "f1db-races-qualifying-results"
@@ -618,7 +618,9 @@ SAME_RACES = """
         AND abs(julianday(ours.date) - julianday(theirs.date)) <= 1"""
 
 
-def test_who_took_part_only_in_a_practice_is_a_driver_but_in_no_season_with_results(cut_database):
+def test_a_driver_who_took_part_only_in_practice_is_a_driver_but_has_no_season_with_results(
+    cut_database,
+):
     app = client(cut_database)
     totals = {
         path: app.get(f"/ergast/f1{path}").json["MRData"]["total"]
@@ -751,7 +753,9 @@ OTHER_CONSTRUCTORS = {
 @pytest.mark.parametrize(
     ("table", "compared"), [("results", 26_978), ("sprint_results", 460), ("qualifying", 10_880)]
 )
-def test_the_constructor_of_each_row_is_that_of_the_dump_but_for_some_cars(both, table, compared):
+def test_the_constructor_of_each_row_agrees_with_the_dump_except_for_some_cars(
+    both, table, compared
+):
     def constructors(schema, race):
         found = {}
         sql = f"""SELECT year, round, lower(driverRef), lower(constructorRef)
@@ -770,7 +774,7 @@ def test_the_constructor_of_each_row_is_that_of_the_dump_but_for_some_cars(both,
     assert (len(other), other.get(one)) == (number, constructors_of_one)
 
 
-def test_what_is_added_to_the_dump_has_its_constructors(full_database):
+def test_records_that_are_added_to_the_dump_have_its_constructors(full_database):
     """But for drivers who were lent for a session, or had two cars."""
     sql = """SELECT count(*), sum(NOT EXISTS (
                  SELECT 1 FROM results WHERE results.raceId = qualifying.raceId
@@ -781,7 +785,7 @@ def test_what_is_added_to_the_dump_has_its_constructors(full_database):
     assert select(full_database, sql) == [(13_790, 0)]
 
 
-def test_a_driver_in_practice_has_the_constructor_of_the_race_but_for_one_who_was_lent_on_friday(
+def test_a_driver_in_practice_has_the_constructor_of_the_race_except_one_who_was_lent_on_friday(
     both,
 ):
     for table, compared, lent in (
@@ -881,7 +885,7 @@ AGREEMENT = {
 
 
 @pytest.mark.parametrize(("dates", "table"), AGREEMENT)
-def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, dates, table):
+def test_f1db_agrees_with_the_dump_except_for_known_differences(both, dates, table):
     columns = AGREEMENT[dates, table]
     entrant = "constructor" if table == "constructor_standings" else "driver"
     key = ["race", "entrant", *(["stop"] if table == "pit_stops" else [])]
@@ -915,7 +919,7 @@ def test_f1db_agrees_with_the_dump_but_for_differences_that_are_known(both, date
     } == columns
 
 
-def test_races_have_the_names_of_the_dump_but_that_of_mexico_city(both):
+def test_races_have_the_names_of_the_dump_except_mexico_city(both):
     names = """SELECT theirs.name, ours.name, count(*)
                FROM same JOIN races AS ours ON ours.raceId = ours
                JOIN ergast.races AS theirs ON theirs.raceId = theirs

@@ -66,7 +66,7 @@ HOSTILE = {
 
 
 @pytest.mark.long
-def test_a_hostile_calendar_in_a_release_is_one_line_of_the_follower_and_changes_nothing(
+def test_a_hostile_calendar_in_a_release_is_one_line_from_the_follower_and_changes_nothing(
     release, tmp_path
 ):
     (tmp_path / "data").mkdir()

@@ -93,7 +93,7 @@ def test_a_comment_in_a_text_is_not_a_comment():
     ],
     ids=["empty", "HTML", "short", "half", "damaged"],
 )
-def test_a_file_that_is_no_whole_database_is_refused(database, spoil, fault):
+def test_an_incomplete_or_damaged_database_is_refused(database, spoil, fault):
     database.write_bytes(spoil(database.read_bytes()))
     assert_refused(database, fault)
 

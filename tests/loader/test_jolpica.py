@@ -80,7 +80,7 @@ def test_the_date_and_time_of_a_race_and_of_its_sessions_are_in_utc(source):
     ]
 
 
-def test_what_no_address_can_name_is_left_out_and_counted(source):
+def test_records_that_no_address_can_name_are_left_out_and_counted(source):
     assert [line for line in source.load() if line.startswith("left out")] == [
         "left out: 1 drivers without a reference, and all records of them",
         "left out: 1 teams without a reference, and all records of them",
@@ -94,7 +94,7 @@ def test_what_no_address_can_name_is_left_out_and_counted(source):
     )
 
 
-def test_an_entry_without_a_position_is_no_result(source):
+def test_an_entry_without_a_position_is_not_a_result(source):
     source.change("sessionentry", 211, position="")
     assert (
         "left out: 4 race and sprint results that have no position, or belong to skipped rows"
@@ -237,7 +237,7 @@ def test_of_two_fastest_laps_the_faster_one_that_is_not_deleted_counts(source):
     assert source.stored(sql) == [("1:39.000",)]
 
 
-def test_lap_times_are_those_of_the_race_without_fastest_laps_that_are_known_alone(source):
+def test_lap_times_belong_to_the_race_and_single_fastest_laps_are_left_out(source):
     sql = """SELECT driverRef, lap, position, lap_times.time
              FROM lap_times JOIN drivers USING (driverId) ORDER BY record"""
     assert source.stored(sql) == [
@@ -261,7 +261,7 @@ def test_a_race_with_one_lap_of_each_driver_has_no_lap_times_unless_it_is_the_fi
     assert source.stored("SELECT count(*) FROM lap_times") == [(2,)]
 
 
-def test_pit_stops_are_those_of_the_race(source):
+def test_pit_stops_belong_to_the_race(source):
     sql = """SELECT driverRef, stop, lap, pit_stops.time, milliseconds
              FROM pit_stops JOIN drivers USING (driverId) ORDER BY record"""
     assert source.stored(sql) == [
@@ -289,7 +289,9 @@ def test_standings_are_those_after_a_race(source):
     ]
 
 
-def test_who_entered_a_race_without_a_result_counts_for_filters_that_are_not_about_a_result(source):
+def test_an_entry_without_a_result_counts_for_filters_that_are_not_about_a_result(
+    source,
+):
     source.load()
     app = client(source.database)
     totals = {
@@ -413,7 +415,9 @@ WRONG_VALUES = (EXPECTED / "wrong-values-jolpica.txt").read_text().splitlines()
 
 
 @pytest.mark.parametrize("line", WRONG_VALUES)
-def test_what_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(source, line):
+def test_a_value_that_would_make_an_answer_wrong_is_refused_with_its_file_line_and_column(
+    source, line
+):
     name, id, column, value, said = re.fullmatch(
         r"(\w+) (\d+) (\w+) = (.*?): (line .*)", line
     ).groups()
@@ -443,7 +447,7 @@ def test_a_dump_that_lacks_a_table_or_has_an_empty_one_is_refused(source):
         source.load()
 
 
-def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_also_one_folder_down(source):
+def test_the_layout_is_recognised_in_a_folder_and_in_a_zip_even_one_folder_down(source):
     source.load()
     before = rows_of(source.database)
     inside = source.folder.parent / "outer"
@@ -537,7 +541,7 @@ BY_RACE = {
 REFUSED_THERE = ("driverstandings.json", "2009/pitstops.json")
 
 
-def test_jolpicas_own_answers_are_given_again_but_for_the_differences_named(
+def test_jolpicas_own_answers_are_repeated_except_for_the_listed_differences(
     jolpica, jolpica_database
 ):
     app = client(jolpica_database, finish_times="gap")
@@ -589,7 +593,9 @@ def files(jolpica):
     return rows
 
 
-def test_who_entered_races_is_served_as_the_entries_of_the_dump_say(files, jolpica_database):
+def test_the_drivers_who_entered_races_are_served_as_the_entries_of_the_dump_say(
+    files, jolpica_database
+):
     seasons, rounds, sessions, in_sessions, entries, pairs, drivers, teams = map(files, NAMES)
     circuits = files("circuit")
     in_races = [

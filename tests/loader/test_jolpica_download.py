@@ -196,7 +196,7 @@ def test_a_dump_whose_checksum_differs_is_refused(api):
         (b" " * 1_000_001, "more than 1,000,000 bytes; expected Jolpica's index"),
     ],
 )
-def test_an_index_that_is_none_is_refused(api, body, said):
+def test_an_invalid_index_is_refused(api, body, said):
     api.serve("/index/", body)
     refused(api, f"{api.url}/index/: {said}")
 

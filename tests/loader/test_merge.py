@@ -390,7 +390,7 @@ def refreshed_database(sample_database, tmp_path):
     return database
 
 
-def test_a_load_of_an_older_dump_keeps_what_a_refresh_has_brought(
+def test_a_load_of_an_older_dump_keeps_refreshed_records(
     refreshed_database, sample_database, tmp_path
 ):
     before = select(
@@ -417,7 +417,9 @@ def test_a_source_that_a_refresh_has_asked_before_is_read_at_the_time_of_the_loa
     assert address == str(source) and read_at > "2023-10-23T06:00:00Z"
 
 
-def test_a_load_of_a_newer_dump_keeps_only_what_that_lacks(refreshed_database, tmp_path):
+def test_a_load_of_a_newer_dump_keeps_only_records_that_the_dump_lacks(
+    refreshed_database, tmp_path
+):
     def newer(row):
         """The last race of the season has the results of round 18, and round 18 other points, but
         no pit stops.

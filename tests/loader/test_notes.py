@@ -25,7 +25,7 @@ from racedata.loader.notes import (
 ONE, TWO = "https://one.example.org", "https://two.example.org"
 
 
-def test_refreshes_that_end_at_the_same_time_all_note_what_they_asked(database):
+def test_refreshes_that_end_at_the_same_time_all_note_their_sources(database):
     names = [f"https://{number}.example.org" for number in range(40)]
     with ThreadPoolExecutor(20) as threads:
         list(threads.map(partial(note_asked, database), names))
@@ -78,7 +78,7 @@ def test_a_race_that_is_lacking_since_the_future_or_without_a_time_is_not_believ
     assert lacked_races(database, ONE, "2023-06-01T00:00:00Z") == {}
 
 
-def test_what_another_program_stores_meanwhile_is_not_noted_as_refreshed(
+def test_records_that_another_program_stores_meanwhile_are_not_noted_as_refreshed(
     api, behind, complete, monkeypatch
 ):
     refreshed(behind, api.url)

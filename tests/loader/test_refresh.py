@@ -52,7 +52,7 @@ def test_nothing_new_leaves_every_file_as_it_is(api, behind):
     assert state(behind.parent) == before
 
 
-def test_a_calendar_without_a_race_that_has_results_here_is_refused(current, tmp_path, finished):
+def test_a_calendar_that_lacks_a_race_with_results_is_refused(current, tmp_path, finished):
     """With SEASON, it is deleted. Races without results are cancelled and go within a day."""
     ids = race_ids(SAMPLE, 2023)
 
@@ -259,9 +259,7 @@ def test_a_refresh_that_ended_before_the_database_was_replaced_is_made_up_for_by
     assert rows_of(behind) == rows_of(complete)
 
 
-def test_an_api_with_an_error_that_is_corrected_here_brings_nothing_new(
-    current, complete, tmp_path, finished
-):
+def test_an_api_with_a_corrected_error_brings_nothing_new(current, complete, tmp_path, finished):
     corrections = tmp_path / "corrections.csv"
     corrections.write_text(
         "table,key,column,wrong,right,source\ndrivers,leclerc,number,61,16,a test\n"
@@ -454,7 +452,7 @@ def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(
     )
 
 
-def test_a_season_that_is_not_here_gets_its_calendar_from_f1db(behind, tmp_path):
+def test_a_missing_season_gets_its_calendar_from_f1db(behind, tmp_path):
     further = shutil.copytree(F1DB, tmp_path / "f1db")
     for path in further.glob("f1db-races*.csv"):
         text = path.read_text(encoding="utf-8")

@@ -299,7 +299,7 @@ def test_a_database_that_cannot_be_read_is_replaced_only_on_request(source, data
     assert len(rows_of(database)["races"]) == 88
 
 
-def test_an_empty_file_is_no_database(source, database):
+def test_an_empty_file_is_not_a_database(source, database):
     for given in (source, ""):
         spoiling.emptied(database)
         assert run_loader(given, database).returncode == 0

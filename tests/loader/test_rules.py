@@ -29,7 +29,7 @@ def test_a_part_is_as_of_the_day_it_was_fetched_or_of_the_latest_results_its_sou
     assert part_of("other", None, newest) == loaded("other", "2023-07-09")
 
 
-def test_a_part_of_a_source_without_results_is_as_of_those_of_the_base():
+def test_a_part_of_a_source_without_results_has_the_date_of_the_base():
     assert part_of("sessions only", None, {"base": "2023-10-22", "other": "2023-07-09"}) == loaded(
         "sessions only"
     )
@@ -49,7 +49,7 @@ def test_a_further_source_of_a_load_replaces_nothing():
         (loaded("other", "2023-10-23"), loaded("dump", "2023-10-22"), False),
     ],
 )
-def test_what_a_refresh_fetched_replaces_a_load_without_later_results(new, old, replaces):
+def test_fetched_records_replace_a_load_without_later_results(new, old, replaces):
     assert is_fresher(new, old) == replaces
 
 
@@ -108,7 +108,7 @@ def test_a_part_with_fewer_drivers_is_too_small_except_fastest_laps_that_come_wi
 
 
 @pytest.mark.parametrize("order", [["api", "f1db"], ["f1db"], ["f1db", "openf1"]])
-def test_what_is_provisional_gives_way_to_every_source_that_is_not_less_preferred(order):
+def test_provisional_records_give_way_to_every_source_that_is_not_less_preferred(order):
     old = fetched("openf1")._replace(is_provisional=True)
     assert by_preference(order, "f1db", replaces_others=False)(fetched("f1db"), old)
     assert not by_preference(["openf1"], "openf1", replaces_others=False)(old, loaded("f1db"))

@@ -71,7 +71,7 @@ def test_the_next_check_is_the_earliest_that_any_records_need():
         (False, minutes(74), []),
     ],
 )
-def test_a_source_is_asked_for_what_is_missing_and_for_results_that_penalties_may_change(
+def test_a_source_is_asked_for_missing_records_and_for_results_that_penalties_may_change(
     results_are_stored, age, asked
 ):
     stored = [records("sprint_results", True, "sprint"), records("pit_stops", results_are_stored)]
@@ -162,7 +162,7 @@ def test_a_source_may_be_asked_soon_after_the_planned_end_of_a_session():
     assert next_check(soon[1:], START) == START + minutes(1, 15)
 
 
-def test_what_is_provisional_is_missing_for_others_and_asked_again_of_the_source_that_gave_it():
+def test_provisional_records_count_as_missing_for_others_and_are_asked_again_of_their_source():
     missing, final = records("lap_times"), records("qualifying", True)
     given = records("results", True)._replace(is_provisional=True)
     assert as_stored([missing, final, given], is_provisional=True) == [missing, given]

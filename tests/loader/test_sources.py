@@ -73,7 +73,7 @@ def test_a_source_of_a_new_type_needs_only_its_line_in_the_list(tmp_path, monkey
         ("openf1:https://example.org/v1", "OpenF1", "openf1"),
     ],
 )
-def test_an_address_is_that_of_one_type_of_source(address, type_name, name):
+def test_an_address_belongs_to_one_type_of_source(address, type_name, name):
     source = source_at(address)
     assert (type(source).__name__, source.name) == (type_name, name)
 

@@ -31,7 +31,7 @@ def test_the_rows_before_one_that_is_refused_stay(db):
     assert rows(db) == [(1, None, None), (2, None, None)]
 
 
-def test_an_update_leaves_what_is_unknown_as_it_was(db):
+def test_an_update_leaves_columns_with_unknown_values_unchanged(db):
     db.execute(insertion("drivers", 3), (1, "ALO", "1981-07-29"))
     update_known(db, "drivers", {"code": "FER", "dob": None}, "driverId", 1)
     assert rows(db) == [(1, "FER", "1981-07-29")]

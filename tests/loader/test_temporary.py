@@ -39,7 +39,7 @@ def working(folder):
             process.kill()
 
 
-def test_the_folder_of_a_killed_program_is_removed_and_that_of_a_running_one_stays(tmp_path):
+def test_the_folder_of_a_killed_program_is_removed_and_the_folder_of_a_running_one_stays(tmp_path):
     with working(tmp_path) as (_, running), working(tmp_path) as (process, killed):
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -108,7 +108,7 @@ for _ in range(200):
     assert [*tmp_path.iterdir()] == []
 
 
-def test_a_load_removes_what_killed_loads_and_conversions_have_left(tmp_path):
+def test_a_load_removes_the_files_of_killed_loads_and_conversions(tmp_path):
     temporary, data = tmp_path / "tmp", tmp_path / "data"
     temporary.mkdir()
     data.mkdir()

@@ -125,7 +125,7 @@ def test_a_parser_accepts_a_text_or_raises_value_error(parse, text):
     assert text.isprintable() or parse.fullmatch(text)
 
 
-def test_messages_say_what_is_expected_without_docstrings_too(tmp_path):
+def test_messages_say_what_is_expected_even_without_docstrings(tmp_path):
     source = edited(SAMPLE, tmp_path / "source", races=lambda row: {**row, "date": "soon"})
     command = ["-m", "racedata", "load", source, "--database", tmp_path / "x.db"]
     ends = [

@@ -94,7 +94,7 @@ def test_the_path_is_the_request_s_in_lower_case_and_names_its_endpoint(path, ca
         ),
     ],
 )
-def test_other_spellings_are_the_same_address_but_a_value_is_no_name(path, canonical):
+def test_other_spellings_are_the_same_address_but_a_value_is_not_a_name(path, canonical):
     assert GRAMMAR.parse(path) == GRAMMAR.parse(f"/{canonical}")
     assert GRAMMAR.parse(path).path == canonical
 
@@ -238,13 +238,15 @@ def test_an_unknown_filter_that_is_like_another_is_refused_with_that_one():
         ),
     ],
 )
-def test_an_address_that_the_endpoint_does_not_take_is_refused_with_what_it_takes(path, message):
+def test_an_address_that_the_endpoint_does_not_accept_is_refused_with_the_accepted_filters(
+    path, message
+):
     with pytest.raises(RefusedAddress) as refused:
         GRAMMAR.parse(path)
     assert str(refused.value) == message
 
 
-def test_what_the_grammar_cannot_read_comes_before_what_the_endpoint_does_not_take():
+def test_an_unreadable_address_is_reported_before_a_filter_that_the_endpoint_does_not_accept():
     for path in ("/races/1/fish/2/results", "/pitstops/1/grid/x/results", "/races/1/grid"):
         with pytest.raises(UnknownAddress):
             GRAMMAR.parse(path)

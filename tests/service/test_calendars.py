@@ -111,7 +111,7 @@ def test_the_name_of_a_calendar_follows_from_its_address(sample, address, name):
     assert "UID" not in calendar
 
 
-def test_the_sessions_are_those_of_the_schema():
+def test_the_sessions_are_the_same_as_in_the_schema():
     sessions = {*schema_of("ScheduledRace")["properties"]} - {*schema_of("Race")["properties"]}
     assert {*SESSION_BY_KEY} == {*sessions, ""}
     assert {session.group for session in SESSION_BY_KEY.values()} == {*SESSION_GROUPS}

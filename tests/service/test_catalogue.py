@@ -71,7 +71,7 @@ def test_current_is_one_season_if_it_has_a_race_to_come_or_no_later_one_is_known
     assert other.select(GRAMMAR.parse("/current")).season == 2023
 
 
-def test_ids_are_numbers_and_fastest_0_is_no_filter(catalogue):
+def test_ids_are_numbers_and_fastest_0_is_not_a_filter(catalogue):
     filters = catalogue.select(
         GRAMMAR.parse("/2023/18/drivers/LECLERC/grid/0/fastest/0/results/r")
     ).filters

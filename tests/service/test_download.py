@@ -35,7 +35,7 @@ def test_the_page_the_health_and_the_description_name_the_download_if_it_is_offe
         assert ("/racedata.db" in app.get("/openapi.json").json["paths"]) == is_offered
 
 
-def test_an_address_of_the_service_is_a_part_of_that_of_the_download(sample_database):
+def test_an_address_of_the_service_is_a_part_of_the_address_of_the_download(sample_database):
     app = client(sample_database, download="on", base_url="https://example.org/f1/ergast/f1")
     assert app.get("/healthz").json["download"] == "https://example.org/f1/racedata.db"
 
@@ -64,7 +64,7 @@ def test_answers_are_as_described(offering, headers, status):
     Description(offering).hold(answer, "/racedata.db")
 
 
-def test_a_refusal_says_as_how_many_requests_a_download_counts(sample_database):
+def test_a_refusal_says_how_many_requests_a_download_counts_as(sample_database):
     settings = settings_of(download="on", burst_limit="off", sustained_limit="8/day")
     data = Snapshot.read(sample_database)
     app = webtest.TestApp(create_app(settings, data, store_for(settings)))
@@ -140,6 +140,6 @@ def test_ranges_are_parts_of_the_file_and_a_head_has_none(sample_database, offer
         assert answer.headers["Content-Range"] == f"bytes */{len(content)}"
 
 
-def test_a_date_that_is_none_is_no_condition(offering):
+def test_an_invalid_date_is_not_a_condition(offering):
     for date, status in (("Sat, 01 Jan 2000 00:00:00 GMT", 412), ("yesterday", 200)):
         offering.get("/racedata.db", headers={"If-Unmodified-Since": date}, status=status)

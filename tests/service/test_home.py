@@ -32,7 +32,7 @@ def test_the_page_says_what_is_loaded_and_when_it_was_built(sample, sample_datab
     assert f"Built {built:%a} {built.day} {built:%b %Y, %H:%M} UTC" in text
 
 
-def test_the_page_says_in_which_seasons_and_races_there_are_records_of_each_kind(sample):
+def test_the_page_says_which_seasons_and_races_have_records_of_each_kind(sample):
     text = words_of(sample.get("/").text)
     for row in (
         "Results 1957 to 2023 all 8 ",
@@ -56,7 +56,7 @@ def test_the_page_names_every_kind_of_records():
     assert labels == [kind.label for kind in KINDS.values()]
 
 
-def test_the_page_has_each_source_with_its_own_licence_and_what_is_from_it(several_sources):
+def test_the_page_has_each_source_with_its_own_licence_and_its_records(several_sources):
     html = client(several_sources).get("/").text
     text = words_of(html)
     assert "sample Results up to the United States Grand Prix , Sun 22 Oct 2023 . Read " in text
@@ -70,7 +70,7 @@ def test_the_page_has_each_source_with_its_own_licence_and_what_is_from_it(sever
 
 @pytest.mark.parametrize("address", ["/", "/docs"])
 @pytest.mark.parametrize("base", ["/ergast/f1", "/racing"])
-def test_every_link_of_a_page_works_and_those_of_endpoints_have_data(
+def test_every_link_of_a_page_works_and_links_to_endpoints_have_data(
     sample_database, base, address
 ):
     settings = {} if base == "/ergast/f1" else {"base_path": "", "series": "racing"}

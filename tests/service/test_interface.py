@@ -55,7 +55,7 @@ def test_the_page_says_what_current_last_and_next_are_now(sample):
         assert sentence in text
 
 
-def test_the_links_of_the_page_are_to_the_race_that_has_most_and_to_its_winner(sample):
+def test_the_links_of_the_page_are_to_the_race_with_the_most_records_and_to_its_winner(sample):
     links = links_of(sample.get("/docs").text)
     assert f"{BASE}/2023/18/drivers/max_verstappen/pitstops.json" in links
     assert f"{BASE}/drivers/max_verstappen/circuits/americas/results.json" in links

@@ -57,7 +57,7 @@ def test_the_sessions_of_a_sprint_weekend_have_their_names_of_that_year(database
         ("UPDATE races SET name = '<b>&' WHERE RACE(2023/19)", "Next: <b>& Round 19"),
     ],
 )
-def test_the_page_shows_of_the_next_race_what_is_known(database, statement, text):
+def test_the_page_shows_the_known_facts_of_the_next_race(database, statement, text):
     assert text in words_of(page_of(database, statement))
 
 
@@ -83,7 +83,7 @@ def test_the_page_shows_the_first_places_of_the_last_race(sample_database):
         ("positionText = '<b>'", "25 <b> Lando Norris McLaren"),
     ],
 )
-def test_the_page_shows_of_a_result_what_is_known(database, columns, text):
+def test_the_page_shows_the_known_facts_of_a_result(database, columns, text):
     assert text in words_of(
         page_of(database, f"UPDATE results SET {columns} WHERE RACE(2023/18) AND DRIVER(norris)")
     )
@@ -134,7 +134,7 @@ def test_a_championship_without_standings_is_not_shown(database):
     assert "Constructors after" not in page_of(database, "DELETE FROM constructor_standings")
 
 
-def test_a_provisional_result_is_said_to_be_one_on_the_page_and_on_that_of_the_race(database):
+def test_the_page_and_the_page_of_the_race_say_that_a_result_is_provisional(database):
     provisional = "Provisional result from data, until another source has it."
     origin = "UPDATE origins SET sourceId = 2 WHERE kind = 'results' AND RACE(2023/18)"
     app = client(

@@ -469,7 +469,9 @@ def seasons_of(lists):
     return [each["season"] for each in lists]
 
 
-def test_a_driver_beside_a_place_of_constructors_only_needs_a_row_in_the_list_of_the_season(sample):
+def test_a_driver_combined_with_a_place_of_constructors_only_needs_a_row_in_the_list_of_the_season(
+    sample,
+):
     path = "/drivers/alonso/constructorstandings/1/constructors/red_bull/seasons"
     assert seasons_of(sample.table(path)[1]) == ["2023"]
 
@@ -485,7 +487,7 @@ def test_the_standings_of_a_season_echo_the_round_of_their_list_even_if_a_filter
     assert sample.table("/1957/constructorstandings") == ({"season": "1957"}, [])
 
 
-def test_an_id_alone_is_looked_up_in_the_whole_table_and_beside_a_season_among_those_with_a_result(
+def test_an_id_alone_is_looked_up_in_the_whole_table_and_with_a_season_among_ids_with_a_result(
     sample,
 ):
     assert sample.table("/drivers/frentzen")[1][0]["familyName"] == "Frentzen"
@@ -504,7 +506,7 @@ def test_a_page_that_ends_inside_a_race_has_its_head_again_on_the_next_page(samp
     assert counts == [[("9", 15)], [("9", 5), ("18", 10)], [("18", 10)]]
 
 
-def test_titles_of_the_full_dump_are_those_of_the_history_books(full):
+def test_titles_in_the_full_dump_agree_with_the_history_books(full):
     titles = seasons_of(full.table("/drivers/hamilton/driverstandings/1/seasons")[1])
     assert titles == ["2008", "2014", "2015", "2017", "2018", "2019", "2020"]
     assert full.total("/constructors/ferrari/constructorstandings/1/seasons") == 16

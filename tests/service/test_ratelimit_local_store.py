@@ -35,7 +35,7 @@ def test_each_of_any_number_of_limits_holds():
         assert store.take(b"b").remaining == [quota - 3 for quota in quotas]
 
 
-def test_several_threads_get_no_more_than_one_would():
+def test_several_threads_get_no_more_than_a_single_one():
     store = local_store()
     with ThreadPoolExecutor(8) as threads:
         assert sum(threads.map(lambda _: allowed(store, b"a", 500), range(8))) == 4
@@ -61,7 +61,7 @@ allowed = lambda client, n: sum(store.take(client).refused_by is None for _ in r
     return ast.literal_eval(done.stdout)
 
 
-def test_several_processes_get_no_more_than_one_would():
+def test_several_processes_get_no_more_than_a_single_one():
     assert run("""
 children = []
 for _ in range(6):

@@ -133,7 +133,7 @@ def test_if_redis_is_slow_five_times_in_a_row_the_local_store_decides_until_it_i
     ]
 
 
-def test_slow_answers_between_fast_ones_are_no_outage(patient, caplog):
+def test_slow_answers_between_fast_ones_are_not_an_outage(patient, caplog):
     clock = Clock(0)
 
     def answer(connection, command):

@@ -93,14 +93,14 @@ def gaps(dump_database):
 
 
 @pytest.mark.parametrize("name", RECORDED)
-def test_a_recorded_answer_is_given_again_but_for_the_differences_named(gaps, recorded, name):
+def test_a_recorded_answer_is_repeated_except_for_the_listed_differences(gaps, recorded, name):
     address, named = RECORDED[name]
     answer = gaps.get(f"/ergast/f1/{address}", headers={"Host": "testserver"}).json
     expected = json.loads((recorded / f"{name}.json").read_text(encoding="utf-8"))
     assert by_place(differences(expected, answer)) == by_place(named)
 
 
-def test_recorded_sprints_are_given_again_but_for_the_differences_named(gaps, recorded):
+def test_recorded_sprints_are_repeated_except_for_the_listed_differences(gaps, recorded):
     recording = json.loads(
         (recorded / "2023-sprint-first-30-rows.json").read_text(encoding="utf-8")
     )

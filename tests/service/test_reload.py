@@ -113,7 +113,7 @@ def test_a_request_that_began_before_the_change_is_answered_wholly_from_the_old_
     assert "Spielberg" in answers[0].text and "Leclercq" not in answers[0].text
 
 
-def test_a_copy_of_the_same_database_is_no_change(service, path, sample_database, caplog):
+def test_a_copy_of_the_same_database_is_not_a_change(service, path, sample_database, caplog):
     before, app = town(service), service.app.app
     replace(path, sample_database)
     later(service)

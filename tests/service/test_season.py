@@ -96,7 +96,7 @@ def test_the_page_of_a_race_names_the_fastest_lap_or_all_if_drivers_share_it(dat
     assert "Fastest lap" not in app.get("/1957/2").text
 
 
-def test_a_link_that_has_only_a_part_of_the_records_says_so(sample_database):
+def test_a_link_to_only_some_of_the_records_says_so(sample_database):
     html = client(sample_database, max_limit=150).get("/2023/18").text
     assert "Lap timings 1,014 JSON CSV (the first 150) " in words_of(html)
     assert "/ergast/f1/2023/18/laps.csv?limit=150" in links_of(html)
@@ -133,7 +133,7 @@ def test_every_link_from_page_to_page_works_whatever_the_base_address_is(sample_
     assert len(races) == int(app.get(f"{base}/races.json?limit=0").json["MRData"]["total"])
 
 
-def test_no_page_is_in_the_way_of_a_base_address_that_begins_with_a_year(sample_database):
+def test_no_page_hides_a_base_address_that_begins_with_a_year(sample_database):
     app = client(sample_database, base_path="", series="2023")
     assert app.get("/2023/2023/18").json["MRData"]["RaceTable"]["round"] == "18"
     assert "/2023, then a season" in app.get("/2023/18", status=404).json["detail"]
@@ -182,7 +182,7 @@ def test_a_browser_gets_a_page_for_a_season_or_race_that_is_not_loaded(sample, a
 @pytest.mark.parametrize(
     ("settings", "front"), [({}, ""), ({"base_path": "", "series": "2023"}, "/seasons")]
 )
-def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_that_of_a_race(
+def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_pages_of_races(
     sample_database, settings, front
 ):
     app = client(sample_database, **settings)
@@ -192,7 +192,7 @@ def test_current_leads_to_the_page_of_a_season_and_last_and_next_to_that_of_a_ra
         assert answer.follow().content_type == "text/html"
 
 
-def test_there_is_no_page_of_the_next_race_if_no_later_race_is_loaded(database):
+def test_the_page_of_the_next_race_is_404_if_no_later_race_is_loaded(database):
     app = client(changed(database, "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)"))
     assert app.get("/current/next", status=404).json["detail"].startswith("No later race is loaded")
 

@@ -18,7 +18,7 @@ def milliseconds(text):
     return total * 1000 + int(thousandths)
 
 
-def test_what_is_unknown_is_left_out_and_what_is_zero_is_not():
+def test_unknown_values_are_left_out_and_zeros_are_not():
     assert serializers.json_object(a=None, b=0, c="", d={}, e="x", f=1) == {
         "b": "0",
         "c": "",
@@ -106,5 +106,5 @@ def test_a_fastest_lap_has_what_the_source_has(change, keys):
     assert list(serializers.fastest_lap({**LAP, **change})) == keys
 
 
-def test_there_is_no_fastest_lap_if_neither_its_number_nor_its_time_is_known():
+def test_a_fastest_lap_is_left_out_if_neither_its_number_nor_its_time_is_known():
     assert serializers.fastest_lap({**LAP, "fastestLap": None, "fastestLapTime": None}) is None

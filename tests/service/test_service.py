@@ -135,7 +135,7 @@ def next_status(connection):
     return answer.status
 
 
-def test_a_request_that_has_begun_is_answered_when_the_service_ends(sample_database, tmp_path):
+def test_a_request_in_progress_is_answered_when_the_service_ends(sample_database, tmp_path):
     with (
         service(sample_database, tmp_path / "log", WEB_CONCURRENCY="1", **OFF) as running,
         socket.create_connection(running.address, timeout=20) as connection,

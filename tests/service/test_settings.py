@@ -90,7 +90,7 @@ def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_wh
     assert "\n" not in said
 
 
-def test_a_misspelt_setting_is_refused_with_the_names_there_are():
+def test_a_misspelt_setting_is_refused_with_the_known_names():
     with pytest.raises(
         SettingError, match="RACEDATA_DATABSE='x': no such setting; expected one of RACEDATA_DATAB"
     ):

@@ -41,7 +41,7 @@ def test_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(
     assert sample == copied != other
 
 
-def test_it_tells_from_what_and_when_it_was_built(sample_database):
+def test_it_says_from_what_and_when_it_was_built(sample_database):
     data = Snapshot.read(sample_database)
     ((name, address, *_),) = data.sources()
     assert (data.build()["schemaVersion"], name, address) == (

@@ -213,7 +213,7 @@ def test_no_column_has_the_name_of_another(sample):
     "name",
     ['Leclerc, "Charles"', "=1+1", "+1 Lap", "-", "@x", "'", "a;b", "Å 日本", "NaN", "a | b "],
 )
-def test_a_value_is_that_of_the_json_character_for_character(database, name):
+def test_a_value_is_equal_to_the_value_in_the_json_character_for_character(database, name):
     text = name.replace("'", "''")
     app = client(changed(database, f"UPDATE drivers SET surname = '{text}' WHERE DRIVER(leclerc)"))
     assert_same_facts(app, "/2023/18/results")

@@ -272,7 +272,7 @@ def is_closed(client):
         return True
 
 
-def test_ctrl_c_does_not_wait_for_slow_answers_that_nobody_gets(tmp_path):
+def test_ctrl_c_does_not_wait_for_slow_answers_whose_clients_are_gone(tmp_path):
     lock = tmp_path / "lock"
     (tmp_path / "waiting.py").write_text(WAITING.format(str(lock)))
     command = [sys.executable, str(tmp_path / "waiting.py")]

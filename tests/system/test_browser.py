@@ -90,7 +90,7 @@ def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, address, se
     assert (max(text, ground) + 0.05) / (min(text, ground) + 0.05) >= 4.5  # WCAG 2.2, AA
 
 
-def test_on_a_desk_the_links_are_beside_the_name_of_the_endpoint_and_on_a_phone_below_it(
+def test_on_a_desk_the_links_are_next_to_the_name_of_the_endpoint_and_on_a_phone_below_it(
     browser, site
 ):
     places = {}
@@ -157,7 +157,7 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
     assert address == ("/" if off else site) + "ergast/f1/current.ics"
 
 
-def test_on_a_desk_the_last_result_is_beside_the_next_race_and_on_a_phone_below_it(browser, site):
+def test_on_a_desk_the_last_result_is_next_to_the_next_race_and_on_a_phone_below_it(browser, site):
     places = {}
     for width in (390, 1280):
         emulate(browser, width)
@@ -267,7 +267,7 @@ def test_all_drivers_of_the_championship_are_shown_on_demand(browser, site):
 
 
 @pytest.mark.parametrize("address", ["", "docs", "2023", "2023/18", "2023/19"])
-def test_the_browser_has_nothing_to_complain_of(browser, site, address):
+def test_the_browser_reports_no_errors(browser, site, address):
     browser.get_log("browser")
     browser.get(site + address)
     assert browser.get_log("browser") == []

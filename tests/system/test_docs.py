@@ -172,7 +172,9 @@ globalThis.fetch = async (...args) => {
 @pytest.mark.parametrize(
     ("curl", "status", "text"), [("nobody", 200, '"total":"0"'), ("many", 400, "whole number")]
 )
-def test_what_is_not_found_and_what_is_wrong_get_the_answers_of_the_page(base, curl, status, text):
+def test_missing_records_and_wrong_requests_get_the_answers_that_the_page_describes(
+    base, curl, status, text
+):
     (address,) = re.findall(f"curl '?(.*{curl}[^'\n]*)", CLIENTS)
     answer = requests.get(address.replace(HOST, base))
     assert answer.status_code == status and text in answer.text

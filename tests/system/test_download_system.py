@@ -146,7 +146,7 @@ OTHER = f'"{"0" * 64}"'
         ({"If-Unmodified-Since": "yesterday"}, 200),
     ],
 )
-def test_conditions_are_those_of_rfc_9110(site, large, headers, status):
+def test_conditions_follow_rfc_9110(site, large, headers, status):
     head, _ = get(site, "HEAD")
     facts = {"etag": head.headers["ETag"], "date": head.headers["Last-Modified"]}
     response, body = get(
@@ -222,7 +222,7 @@ def test_a_download_that_is_resumed_after_a_replacement_is_refused_or_a_whole_ne
     assert (response.status, body) == (206, content[10_000_000:])
 
 
-def test_a_download_goes_on_with_the_file_that_it_began_with(replaceable, another):
+def test_a_download_continues_with_the_file_that_it_began_with(replaceable, another):
     site, _, database = replaceable
     content, new = database.read_bytes(), etag_of(another)
     with ExitStack() as stack:
@@ -357,7 +357,7 @@ def test_the_limits_count_a_download_by_its_size(front, large, tmp_path):
         {"Range": "bytes= 0-0", "If_Range": ""},
     ],
 )
-def test_no_way_to_write_a_range_gets_more_than_what_was_counted(front, headers, large, tmp_path):
+def test_no_form_of_a_range_gets_more_bytes_than_were_counted(front, headers, large, tmp_path):
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "400/day"}
     with serving(front, large, tmp_path, **limits) as (site, _):
         response, body = get(site, **headers)
@@ -377,7 +377,7 @@ def test_a_client_gets_as_many_downloads_as_a_limit_allows(front, large, tmp_pat
         assert other.statuses == {200: 4, 429: 1}
 
 
-def test_what_nginx_fetches_counts_for_nobody_and_its_folder_may_be_emptied(large, tmp_path):
+def test_files_that_nginx_fetches_count_for_nobody_and_their_folder_may_be_emptied(large, tmp_path):
     limits = {"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "2/day"}
     with serving("nginx", large, tmp_path, **limits) as (site, _):
         for client in range(2, 6):

@@ -62,7 +62,7 @@ TWO_WORKERS = {**FOUR_WORKERS, "WEB_CONCURRENCY": "2"}
         ({"RACEDATA_BURST_LIMIT": "off", "RACEDATA_SUSTAINED_LIMIT": "20/minute"}, 20, 20 / 60),
     ],
 )
-def test_two_services_on_one_redis_allow_a_client_no_more_than_one_would(
+def test_two_services_on_one_redis_allow_a_client_no_more_than_a_single_one(
     sample_database, tmp_path, redis_server, limits, quota, per_second
 ):
     options = {**TWO_WORKERS, **limits, "RACEDATA_LIMIT_STORE": redis_server.url}
@@ -114,7 +114,7 @@ def asked(address):
 
 
 @pytest.mark.long
-def test_a_redis_that_hangs_and_goes_on_under_load_fails_no_request(
+def test_a_redis_that_hangs_and_recovers_under_load_fails_no_request(
     sample_database, tmp_path, redis_server
 ):
     log = tmp_path / "log"

@@ -150,7 +150,7 @@ def test_a_changed_result_a_renumbered_and_a_cancelled_round_come_right(source, 
         assert "nothing new" in refreshed(database, url, now=later)[0][-1]
 
 
-def test_an_older_dump_gets_what_was_fetched_before(source, complete, tmp_path):
+def test_an_older_dump_gets_the_records_that_were_fetched_before(source, complete, tmp_path):
     database = behind(source, tmp_path, 3)
     with api(complete, tmp_path) as url:
         refreshed(database, url)

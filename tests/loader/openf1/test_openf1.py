@@ -39,7 +39,7 @@ def test_a_weekend_takes_at_most_ten_requests(filled):
     }
 
 
-def test_what_another_source_has_replaces_it_even_if_it_is_the_same(
+def test_records_of_another_source_replace_provisional_ones_even_if_they_are_equal(
     copied, sample_api, openf1, sample_database
 ):
     assert {*provisional(copied)} == {*GIVEN} - {"lap_times"}
@@ -80,7 +80,7 @@ def test_a_load_of_another_source_replaces_it(copied, sample_database):
     assert rows_of(copied) == rows_of(sample_database)
 
 
-def test_what_it_gave_is_asked_again_for_a_week_and_stops_for_a_month(copied, openf1, rows):
+def test_its_records_are_asked_for_again_for_a_week_and_stops_for_a_month(copied, openf1, rows):
     for row in rows["session_result"]:
         if row["session_key"] == RACE and row["driver_number"] == 1:
             row["points"] = 25.0
@@ -132,7 +132,7 @@ def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
 
 
 @pytest.mark.parametrize("status", [404, 200], ids=["404", "an empty list"])
-def test_what_it_does_not_have_yet_is_no_fault(lacking, rows, status):
+def test_missing_records_are_not_a_fault(lacking, rows, status):
     found = OpenF1Server({"sessions": rows["sessions"]})
 
     def answer(path):

@@ -87,7 +87,7 @@ def test_a_race_with_a_wrong_lap_has_no_laps(openf1, rows, lacking, sample_datab
     [([10], True), ([10, 11], False), ([10, 12], True)],
     ids=["one lap", "several laps", "laps apart"],
 )
-def test_drives_behind_the_safety_car_in_several_laps_are_no_stops(laps, are_stops):
+def test_drives_behind_the_safety_car_in_several_laps_are_not_stops(laps, are_stops):
     """Of three drivers, all drive through the lane in these laps; each stops three times later."""
     rows = [
         {

@@ -122,7 +122,7 @@ def test_a_wrong_value_leaves_out_its_kind_of_records_with_one_line_and_stores_t
 
 
 @pytest.mark.parametrize("value", ["fast", -1.0, float("nan"), 0.5, 9000.0])
-def test_a_wrong_total_time_makes_those_of_the_race_unknown_with_one_line(
+def test_a_wrong_total_time_makes_all_total_times_of_the_race_unknown_with_one_line(
     openf1, rows, lacking, value
 ):
     of_race(rows, "session_result")["duration"] = value

@@ -41,7 +41,7 @@ def test_a_weekend_has_the_facts_of_the_other_sources(
     assert found == facts(sample_database, kind, columns, round)
 
 
-def test_what_is_unknown_of_a_result_is_left_out(filled):
+def test_unknown_facts_of_a_result_are_left_out(filled):
     race = "openf1: 2023/18 United States Grand Prix"
     assert (
         f"{race}, results (race) without the points, because they contradict the places"
@@ -195,7 +195,7 @@ def test_whole_seasons_have_the_facts_of_the_other_sources(
     }
 
 
-def test_a_session_with_the_drivers_of_another_series_has_those_of_the_weekend(
+def test_a_session_with_drivers_of_another_series_has_only_the_drivers_of_the_weekend(
     openf1, rows, lacking, sample_database
 ):
     for row in in_austin(rows, "drivers"):
