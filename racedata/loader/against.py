@@ -2,8 +2,8 @@
 
 matching.py says which race, driver and constructor is which, differences.py what a difference can
 mean. It does not compare facts that came from this source; the results of a driver who has two in
-a race (shared cars); and ids, such as ids of statuses and constructors, which corrections.csv
-cannot change. A value that only one of the two has counts as a difference if the other one has such
+a race (shared cars); and the statuses and constructors in results, because each source has its own
+ids for them. A value that only one of the two has counts as a difference if the other one has such
 values for other drivers in the race.
 """
 
@@ -25,7 +25,7 @@ from racedata.loader.differences import (
     distance,
     groups_of,
 )
-from racedata.loader.errors import Progress, listed
+from racedata.loader.errors import Progress, counted, listed
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
 from racedata.loader.sources import second_opinion
@@ -251,10 +251,10 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
     ).fetchall()
     if rows:
         races = listed([race for (race,) in rows])
-        yield f"{races}: match no race in the database; not compared"
+        yield f"{races}: no such race in the database; not compared"
     counts = dict(db.execute("SELECT kind, count(*) FROM ids.compared GROUP BY kind"))
     kinds = ", ".join(
-        f"{kind.replace('_', ' ')} of {counts[kind]:,} races"
+        ("" if kind == "races" else f"{kind.replace('_', ' ')} of ") + counted(counts[kind], "race")
         for kind in ("races", *KINDS)
         if kind in counts
     )

@@ -86,8 +86,8 @@ def add_corrections_argument(parser: ArgumentParser) -> None:
         metavar="FILE",
         default=CORRECTIONS,
         type=lambda text: None if text == "none" else Path(text) if text else CORRECTIONS,
-        help="a file with known errors of sources and the right values, or none to leave the "
-        "data as it is",
+        help="a file that lists known errors in sources and the right values; the word none "
+        "leaves the data as it is",
     )
 
 
@@ -185,7 +185,8 @@ class RowToCorrect:
         self.where, self.parts = condition(table, correction.key)
         if self.where.count("?") != len(self.parts):
             expected = " or ".join(map(str, lengths_of_key(table)))
-            raise LoadError(f"{self.place}: a key of {len(self.parts)} parts; expected {expected}")
+            parts = counted(len(self.parts), "part")
+            raise LoadError(f"{self.place}: a key of {parts}; expected {expected}")
         try:
             self.old, self.new = (
                 None if text is None else self.column.parse(text)

@@ -152,7 +152,7 @@ DOUBTS = (
     ),
     Group(
         "A driver or constructor has a different place in the standings, "
-        "without sharing its points with others.",
+        "although no other has the same points.",
         "The place is wrong in one of the two, or follows from other entrants' wrong points.",
         STANDINGS,
         ("position",),

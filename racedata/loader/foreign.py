@@ -14,7 +14,7 @@ from racedata import database
 from racedata.database import SCHEMA, SCHEMA_VERSION
 from racedata.kinds import KINDS
 from racedata.loader.corrections import is_possible
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, counted
 from racedata.loader.existing import open_read_only
 from racedata.loader.tables import BY_NAME, TABLES
 from racedata.loader.values import Parser, fetch_time, one_of, plain_text, whole_number
@@ -121,7 +121,7 @@ def faults_of_rows(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterator[
     yield from faults_of_references(db)
     (builds,) = db.execute("SELECT count(*) FROM build").fetchone()
     if builds != 1:
-        yield f"{builds:,} rows in build; expected 1"
+        yield f"{builds:,} rows in build instead of 1"
     for table in TABLES:
         yield from faults_of_table(db, table.name)
     for (name,) in own.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
@@ -141,7 +141,7 @@ def faults_of_references(db: sqlite3.Connection) -> Iterator[str]:
     ):
         if not is_possible(table, key, column, values):
             what = f"{table} {key} {column}"[:80]
-            yield f"corrections: {what!r} with {values[1]!r:.40}; expected one that a load can make"
+            yield f"corrections: {what!r} with {values[1]!r:.40}, which no load makes"
 
 
 def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:
@@ -150,7 +150,7 @@ def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:
     if table.required and not rows:
         yield f"no {name} that can be served"
     if db.execute("SELECT rows FROM row_counts WHERE name = ?", (name,)).fetchall() != [(rows,)]:
-        yield f"row_counts: wrong number of {name}; expected {rows:,}"
+        yield f"row_counts: wrong number of {name}, which has {counted(rows, 'row')}"
     if table.is_numbered:
         group = "raceId" if KINDS[name].is_numbered_by_race else "NULL"
         if db.execute(
@@ -172,5 +172,5 @@ def faults_of_column(db: sqlite3.Connection, table: str, name: str, type: str) -
         except ValueError:
             is_right = False
         if not is_right:
-            yield f"{table}.{name}: {str(value)[:40]!r}; expected {parse.expected}"
+            yield f"{table}.{name}: {str(value)[:40]!r} instead of {parse.expected}"
             return

@@ -137,11 +137,11 @@ def report(calendars: Calendars, parts: Parts) -> list[str]:
     unmatched = calendars.unmatched[::-1]  # the newest first
     smaller, missing = [*calendars.smaller, *parts.smaller], calendars.missing
     remarks = (
-        (unmatched, "match no race in the database, or more than one; not added"),
+        (unmatched, "no matching race in the database, or more than one; not added"),
         (smaller, "fewer records than the database has; not used"),
         (
             missing,
-            "missing from the source's calendar, which is not used unless they stay missing",
+            "missing from the source's calendar, which is used only if they stay missing",
         ),
     )
     return [f"{listed(names)}: {what}" for names, what in remarks if names]

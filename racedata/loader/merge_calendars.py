@@ -90,7 +90,7 @@ class Calendars:
     def note_lost(self, year: int, lost: LostRaces) -> None:
         """Notes for the report why a calendar is not used."""
         if lost.with_results:
-            self.smaller.append(f"the calendar of {year} without {lost.with_results}")
+            self.smaller.append(f"the calendar of {year}, which lacks {lost.with_results}")
         else:
             self.missing += [f"{year} {name}" for name in lost.names]
 

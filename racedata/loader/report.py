@@ -56,14 +56,15 @@ def unknown_values(db: sqlite3.Connection) -> Iterator[str]:
             ).fetchone()
             if rows:
                 year, round = divmod(last, 1000)
-                counts.append(f"{table.name}.{column} in {rows:,} rows (the last: {year}/{round})")
+                where = f"in {counted(rows, 'row')} (the last: {year}/{round})"
+                counts.append(f"{table.name}.{column} {where}")
     if counts:
         yield f"unknown, so left out of answers: {', '.join(counts)}"
 
 
 def seasons_of(db: sqlite3.Connection) -> str:
     """`1950 to 2025 (76 seasons, 1,149 races)`."""
-    counts = db.execute(
+    first, last, seasons, races = db.execute(
         "SELECT min(year), max(year), count(DISTINCT year), count(*) FROM races"
     ).fetchone()
-    return "{} to {} ({} seasons, {:,} races)".format(*counts)
+    return f"{first} to {last} ({counted(seasons, 'season')}, {counted(races, 'race')})"

@@ -86,7 +86,7 @@ NO_SPACE = r"[^\x00-\x20\x7f\ud800-\udfff]"
 PLAIN_TEXT = rf"{NO_SPACE}([^\x00-\x1f\x7f\ud800-\udfff]{{0,998}}{NO_SPACE})?"
 
 whole_number = Parser("a whole number such as 25", DIGITS, int, repeats=True)
-from_one = Parser("a whole number from 1", f"(?!0+$){DIGITS}", int, repeats=True)
+from_one = Parser("a whole number, at least 1", f"(?!0+$){DIGITS}", int, repeats=True)
 round_number = Parser("a whole number from 1 to 99", "0{0,9}[1-9][0-9]?", int, repeats=True)
 row_id = Parser("a whole number such as 25", DIGITS, int)  # in long files, each appears once
 # Formula One began in 1950

@@ -361,8 +361,8 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     parser = argparse.ArgumentParser(
         prog="racedata serve",
         usage="racedata serve [--follow] [SETTING …] [-- GUNICORN-OPTION …]",
-        description="Serve the database over HTTP. A missing default database is first "
-        "built from the sample; with --follow, so is any other.",
+        description="Serve the database over HTTP. If the default database is missing, it is "
+        "first built from the sample; with --follow, so is any other missing database.",
         epilog="Each setting can also be an environment variable; options take precedence. "
         f"Exit status {CANNOT_START}: a setting or the database cannot be used.",
         allow_abbrev=False,

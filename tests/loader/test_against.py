@@ -126,7 +126,7 @@ def test_a_dump_with_other_ids_and_dates_is_compared(sample_database):
         ],
     }
     assert remarks[-2].startswith(
-        "compared with f1db: races of 4 races, results of 4 races, fastest laps of 2 races, "
+        "compared with f1db: 4 races, results of 4 races, fastest laps of 2 races, "
     )
 
 
@@ -141,8 +141,7 @@ def test_drivers_are_matched_by_birth_date_and_name_and_races_that_match_none_ar
         "2023/18 United States Grand Prix races,2023/18,date,2023-10-22,2023-10-12,"
     ]
     assert (
-        remarks[0]
-        == "2023/18 United States Grand Prix: match no race in the database; not compared"
+        remarks[0] == "2023/18 United States Grand Prix: no such race in the database; not compared"
     )
 
 

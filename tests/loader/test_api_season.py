@@ -264,7 +264,7 @@ def test_an_api_without_results_of_the_season_changes_none_in_the_database(six, 
             1,
             b'"round":"9"',
             b'"round":"x"',
-            "a race named 'Austrian Grand Prix' in round 'x'; expected text",
+            "a race named 'Austrian Grand Prix' in round 'x'; expected a name that is text",
         ),
         (
             1,

@@ -144,7 +144,7 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
             "drivers,alonso,number,14,x,a test",
             ": drivers alonso number: '14' or 'x'; expected a whole number",
         ),
-        ("results,alonso,grid,1,2,a test", ": results alonso grid: a key of 1 parts; expected 3"),
+        ("results,alonso,grid,1,2,a test", ": results alonso grid: a key of 1 part; expected 3"),
         ("drivers,alonso,number,14,41,", ", line 2, column source: ''; expected the evidence"),
         (
             "results,2023/18/alonso,statusId,1,2,a test",
@@ -201,7 +201,7 @@ def test_the_errors_of_a_further_source_are_corrected_before_its_races_are_match
     lines = [HEADER, "races,2023/18,date,2023-10-12,2023-10-22,a test", ""]
     (tmp_path / "corrections.csv").write_text("\n".join(lines), encoding="utf-8")
     run = run_loader(source, tmp_path / "x.db", "--corrections", tmp_path / "corrections.csv", base)
-    assert (run.returncode, run.stderr) == (0, "") and "match no race" not in run.stdout
+    assert (run.returncode, run.stderr) == (0, "") and "no matching race" not in run.stdout
     assert select(tmp_path / "x.db", f"SELECT count(*) FROM qualifying {RACE}") == [(20,)]
 
 

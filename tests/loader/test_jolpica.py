@@ -82,10 +82,10 @@ def test_the_date_and_time_of_a_race_and_of_its_sessions_are_in_utc(source):
 
 def test_records_that_no_address_can_name_are_left_out_and_counted(source):
     assert [line for line in source.load() if line.startswith("left out")] == [
-        "left out: 1 drivers without a reference, and all records of them",
-        "left out: 1 teams without a reference, and all records of them",
-        "left out: 3 rounds that are cancelled, have no number, or have no race date",
-        "left out: 3 race and sprint results that have no position, or belong to skipped rows",
+        "left out: drivers without a reference, and all records of them: 1",
+        "left out: teams without a reference, and all records of them: 1",
+        "left out: rounds that are cancelled, have no number, or have no race date: 3",
+        "left out: race and sprint results that have no position, or belong to skipped rows: 3",
     ]
     assert select(source.database, "SELECT driverRef FROM drivers WHERE driverId = 44") == []
     assert (
@@ -97,7 +97,7 @@ def test_records_that_no_address_can_name_are_left_out_and_counted(source):
 def test_an_entry_without_a_position_is_not_a_result(source):
     source.change("sessionentry", 211, position="")
     assert (
-        "left out: 4 race and sprint results that have no position, or belong to skipped rows"
+        "left out: race and sprint results that have no position, or belong to skipped rows: 4"
         in source.load()
     )
     assert select(source.database, "SELECT count(*) FROM results WHERE raceId = 50") == [(3,)]
@@ -251,7 +251,7 @@ def test_lap_times_belong_to_the_race_and_single_fastest_laps_are_left_out(sourc
 def test_a_race_with_one_lap_of_each_driver_has_no_lap_times_unless_it_is_the_first(source):
     for first_lap in (308, 310):
         source.change("lap", first_lap, number="")
-    assert "left out: 2 laps from races with only one lap per driver" in source.load()
+    assert "left out: laps from races with only one lap per driver: 2" in source.load()
     assert select(source.database, "SELECT count(*) FROM lap_times") == [(0,)]
     assert select(source.database, "SELECT count(*) FROM origins WHERE kind = 'lap_times'") == [
         (0,)

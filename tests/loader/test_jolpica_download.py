@@ -234,8 +234,8 @@ def test_an_entry_of_the_index_is_found_by_its_name_and_the_form_of_its_values(d
     [
         ({"latest": entry(URL)}, "has 0 URLs and 0 SHA-256"),
         ({"delayed": URL}, "has 0 URLs and 0 SHA-256"),
-        ({"delayed": {"url": URL}}, "has 1 URLs and 0 SHA-256"),
-        ({"delayed": {"url": URL, "sha256": SHA256[1:]}}, "has 1 URLs and 0 SHA-256"),
+        ({"delayed": {"url": URL}}, "has 1 URL and 0 SHA-256"),
+        ({"delayed": {"url": URL, "sha256": SHA256[1:]}}, "has 1 URL and 0 SHA-256"),
         ({"delayed": {"url": "/delayed/", "sha256": SHA256}}, "has 0 URLs and 1 SHA-256"),
         (
             {"delayed": {"url": URL, "more": f"{URL}more", "sha256": SHA256}},
@@ -244,7 +244,7 @@ def test_an_entry_of_the_index_is_found_by_its_name_and_the_form_of_its_values(d
         ({"delayed": [entry(URL), entry(f"{URL}2")]}, "has 0 URLs"),
         (
             {"a": {"delayed": entry(URL)}, "b": {"delayed": entry(URL, "0" * 64)}},
-            "has 1 URLs and 2 SHA-256",
+            "has 1 URL and 2 SHA-256",
         ),
         ({"delayed": entry(URL.replace("https", "http"))}, "is not at an https address; exp"),
     ],

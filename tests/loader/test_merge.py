@@ -231,7 +231,7 @@ def test_a_race_that_matches_none_adds_nothing_and_is_named(other, tmp_path, cha
     )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
     assert (
-        "2023/42 United States Grand Prix: match no race in the database, or more than "
+        "2023/42 United States Grand Prix: no matching race in the database, or more than "
         "one; not added" in said
     )
     assert f"{further}: nothing" in said
@@ -245,7 +245,7 @@ def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path
         other, tmp_path / "other", races=lambda row: row | twin if row["raceId"] == austria else row
     )
     said = load(tmp_path / "x.db", lacking(tmp_path, *RECORDS), further)
-    (line,) = [line for line in said if "match no race in the database" in line]
+    (line,) = [line for line in said if "no matching race in the database" in line]
     assert (
         line.partition(": ")[0] == "2023/51 Austrian Grand Prix, 2023/42 United States Grand Prix"
     )  # the newest first
@@ -255,8 +255,10 @@ def test_races_that_match_the_same_one_add_nothing_and_are_named(other, tmp_path
 def test_the_newest_of_many_races_without_a_match_are_named(other, tmp_path):
     further = edited(other, tmp_path / "other", races=lambda row: row | {"circuitId": "1001"})
     run = run_loader(further, tmp_path / "x.db", lacking(tmp_path, *RECORDS))
-    (line,) = [line for line in run.stdout.splitlines() if "match no race in the database" in line]
-    assert line.startswith("2023/") and " more: match no race in the database, or more" in line
+    (line,) = [
+        line for line in run.stdout.splitlines() if "no matching race in the database" in line
+    ]
+    assert line.startswith("2023/") and " more: no matching race in the database, or more" in line
 
 
 def test_drivers_and_statuses_are_found_by_what_they_are_and_added_only_if_a_record_needs_them(

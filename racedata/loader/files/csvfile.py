@@ -15,7 +15,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.sql import insertion
 from racedata.loader.values import Parser, Value
 
@@ -178,7 +178,7 @@ class CsvFile:
                     raise self.first_wrong_value() from None
                 self.rows_read += len(rows)
                 yield values
-                self.progress(f"{self.path.name}: {self.rows_read:,} rows")
+                self.progress(f"{self.path.name}: {counted(self.rows_read, 'row')}")
 
     def insert_into(
         self, db: sqlite3.Connection, table: str, needs_rows: bool, insert: Insert | None = None
@@ -282,7 +282,8 @@ class CsvFile:
             next(reader)
             for row in reader:
                 if len(row) > len(self.header):
-                    what = f"{len(row)} fields; expected {len(self.header)}, as in the header"
+                    fields = counted(len(row), "field")
+                    what = f"{fields}; expected {len(self.header)}, as in the header"
                     return self.fault(what, line=reader.line_num)
                 for field, index in zip(self.fields, self.indexes()) if row else ():
                     text = row[index] if index < len(row) else ""

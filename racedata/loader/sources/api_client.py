@@ -14,7 +14,7 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from racedata import __version__
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
 from racedata.loader.sources.api_rows import Json
 from racedata.loader.sources.pace import Pace, retry_after
@@ -122,7 +122,7 @@ class Client:
                 raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
             if attempt == TRIES:
                 break
-            self.progress(f"status {status}: waiting for {seconds:,.0f} seconds")
+            self.progress(f"status {status}: waiting for {counted(round(seconds), 'second')}")
             self.pace.sleep(seconds)
         raise LoadError(f"{url}: status {status} on each of {TRIES} attempts; try again later")
 
@@ -176,7 +176,7 @@ class Api(Client):
     def page(self, path: str, offset: int) -> AnswerPage:
         """One page. Raises LoadError if the answer is not what was requested."""
         url = self.address(path, offset)
-        self.progress(f"{path}: {self.requests:,} requests")
+        self.progress(f"{path}: {counted(self.requests, 'request')}")
         try:
             body = self.get(url)
         except WrongStatus as error:
@@ -255,7 +255,8 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     expected = max(0, min(limit, total - offset))
     if len(records) != expected:
         raise ValueError(
-            f"{len(records):,} records; expected {expected:,}, because MRData.total is {total:,}"
+            f"{counted(len(records), 'record')}; expected {expected:,}, "
+            f"because MRData.total is {total:,}"
         )
     return AnswerPage(limit, total, [parents[1:] for parents in records])
 

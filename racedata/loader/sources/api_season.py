@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from racedata.kinds import KINDS
-from racedata.loader.errors import LoadError, plural
+from racedata.loader.errors import LoadError, counted, plural
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
 from racedata.loader.sources.api_client import Api, NotServed
@@ -258,7 +258,7 @@ class SeasonFetch:
     def report(self) -> str:
         rounds = [race.round for race in self.chosen]
         what = f"{plural('round', len(rounds))} {', '.join(rounds)}" if rounds else "no round"
-        return f"{self.year}: fetched the calendar ({len(self.races)} races) and {what}"
+        return f"{self.year}: fetched the calendar ({counted(len(self.races), 'race')}) and {what}"
 
 
 def digest_of(records: Sequence[Json]) -> str:
@@ -296,7 +296,8 @@ def fetch_calendar(api: Api, year: int) -> list[Json]:
         ):
             what = f"a race named {shown(name)} in round {shown(round)}"
             raise LoadError(
-                f"{place}: {what}; expected {plain_text.expected}, and a number such as '18'"
+                f"{place}: {what}; expected a name that is {plain_text.expected}, "
+                "in a round such as '18'"
             )
     for key in ("raceName", "round"):
         if len({race[key] for race in races}) < len(races):

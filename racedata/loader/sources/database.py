@@ -15,7 +15,7 @@ from typing import IO, Never, Self
 from racedata import __version__
 from racedata.database import OLDEST_VERSION, is_replaceable
 from racedata.loader.copies import Copy
-from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.errors import LoadError, NotYet, Progress, counted
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import (
     DOWNLOAD_BYTES,
@@ -219,7 +219,7 @@ class Conditional(urllib.request.BaseHandler):
         if seconds is not None:
             response.close()
             self.source.not_before = pace.clock() + seconds
-            what = f"status {code}: try again in {seconds:,.0f} seconds"
+            what = f"status {code}: try again in {counted(round(seconds), 'second')}"
             raise NotYet(f"{without_query(self.source.address)}: {what}")
 
     http_error_503 = http_error_429

@@ -37,8 +37,9 @@ columns, so they are computed:
   drivers scored in a race and its sprint; before 1979, only its best driver's points. Its ids are
   numbers from 1. status is D if the constructor was excluded from the championship.
 
-rank is \\N if no lap of the driver counts, where Ergast has 0 in some seasons. Some sources lack
-what Ergast always had, such as the addresses of pages (url) or the time of a pit stop.
+In results.csv, rank is \\N for a driver without a fastest lap; in some seasons, Ergast has 0 there.
+Some sources lack what Ergast always had, such as the addresses of pages (url) or the time of a pit
+stop.
 
 Ergast has nothing like these files. Programs that do not know them can ignore them.
 
@@ -141,7 +142,7 @@ OTHERS = {
            EXCEPT SELECT raceId, driverId, constructorId FROM results""",
     ),
     "practice": (
-        "practice results; session numbers the practice sessions of the weekend",
+        "practice results; the column session has the number of the practice (1, 2 or 3)",
         """SELECT raceId, session, driverId, constructorId, number, position, laps, milliseconds
            FROM practice ORDER BY record""",
     ),

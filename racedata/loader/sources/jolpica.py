@@ -389,7 +389,7 @@ def left_out(db: sqlite3.Connection) -> Iterator[str]:
     for what, statement in LEFT_OUT.items():
         (rows,) = db.execute(statement).fetchone()
         if rows:
-            yield f"left out: {rows:,} {what}"
+            yield f"left out: {what}: {rows:,}"
     if unknown := db.execute(UNKNOWN_SESSIONS).fetchall():
         types = ", ".join(f"{type} ({sessions:,})" for type, sessions in unknown)
         yield f"left out: sessions of unknown types: {types[:200]}"
@@ -480,7 +480,7 @@ def leave_out_single_laps(stage: Stage) -> list[str]:
     """
     rows = stage.db.execute(SINGLE_LAPS).rowcount
     stage.rows["lap_times"] -= rows
-    return [f"left out: {rows:,} laps from races with only one lap per driver"] if rows else []
+    return [f"left out: laps from races with only one lap per driver: {rows:,}"] if rows else []
 
 
 def count(db: sqlite3.Connection, table: str) -> int:

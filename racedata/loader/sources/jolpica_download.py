@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager, contextmanager
 from http.client import HTTPMessage
 from typing import IO, Any, Self
 
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.files.archives import Dump, downloaded
 from racedata.loader.files.download import HTTP, download
 from racedata.loader.sources.dump import PUBLISHED, RECOGNISED_BY, DumpSource
@@ -88,7 +88,8 @@ def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
     urls = [text for text in texts if HTTP.match(text)]
     checksums = {text.lower() for text in texts if re.fullmatch("[0-9A-Fa-f]{64}", text)}
     if len(urls) != 1 or len(checksums) != 1:
-        what = f"has {len(urls)} URLs and {len(checksums)} SHA-256 checksums for the dump {name!r}"
+        found = f"{counted(len(urls), 'URL')} and {counted(len(checksums), 'SHA-256 checksum')}"
+        what = f"has {found} for the dump {name!r}"
         raise LoadError(f"{index}: {what}; expected one of each")
     if index.lower().startswith("https:") and not urls[0].lower().startswith("https:"):
         raise LoadError(f"{index}: the dump {name!r} is not at an https address; expected one")

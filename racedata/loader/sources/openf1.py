@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from typing import Self
 
-from racedata.loader.errors import LoadError, NotYet, Progress
+from racedata.loader.errors import LoadError, NotYet, Progress, counted
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import Client, WrongStatus
@@ -93,13 +93,13 @@ class OpenF1(Source):
     def rows(self, client: Client, query: str) -> list[Json]:
         """The rows of an answer; none if OpenF1 has nothing yet."""
         url = f"{client.url}/{query}"
-        client.progress(f"{query}: {self.pace.requests:,} requests")
+        client.progress(f"{query}: {counted(self.pace.requests, 'request')}")
         try:
             body = client.get(url)
         except WrongStatus as error:
             if error.status == 401:
                 raise NotYet(
-                    f"{url}: status 401, as always during a session; racedata will try again later"
+                    f"{url}: status 401, as always during a session; try again later"
                 ) from None
             if error.status == 404:
                 return []
@@ -264,8 +264,8 @@ class OpenF1(Source):
         years = sorted({race.year for race in races})
         requests = len(years) + OF_WEEKEND * len(races)
         if requests > LIMITS[-1][0]:
-            minutes = requests * LIMITS[-1][1] / LIMITS[-1][0] / 60
-            task.say(f"{NAME}: about {requests} requests, which take {minutes:.0f} minutes")
+            minutes = round(requests * LIMITS[-1][1] / LIMITS[-1][0] / 60)
+            task.say(f"{NAME}: about {requests} requests, which take {counted(minutes, 'minute')}")
         last_asked = asked_before(task.history)
         faults: list[str] = []
         for year in years:
@@ -273,7 +273,7 @@ class OpenF1(Source):
             faults += self.bring_season(task, year, of_year, last_asked)
         if faults:
             raise LoadError("; ".join(dict.fromkeys(faults)))
-        return f" after {self.pace.requests - before} requests to {self.address}"
+        return f" after {counted(self.pace.requests - before, 'request')} to {self.address}"
 
     def bring_season(
         self, task: Task, year: int, races: Sequence[Race], last_asked: dict[str, str]

@@ -74,7 +74,7 @@ def check_numbers(number: int, laps: Collection[int], count: int | None) -> None
     """Raises Undecided unless a driver has all laps from the second on; `count` may be unknown."""
     expected = range(2, (max(laps, default=0) if count is None else count) + 1)
     if wrong := {*expected} ^ {*laps} - {1}:
-        what = "too many" if min(wrong) in laps else "missing"
+        what = "unexpected" if min(wrong) in laps else "missing"
         raise Undecided(f"lap {min(wrong)} of car {number} is {what}")
 
 

@@ -282,7 +282,8 @@ def entrants_of(
     numbers = Counter(needed(row, "driver_number", place) for row in rows)
     unknown = sorted(number for number in numbers if number not in entries)
     if unknown:
-        raise Undecided(f"no driver for car {', '.join(map(str, unknown))}")
+        cars = ", ".join(map(str, unknown))
+        raise Undecided(f"no driver for {plural('car', len(unknown))} {cars}")
     drivers = {entries[number].driver for number in numbers}
     if len(drivers) < len(rows):
         raise Undecided("a driver appears twice")
@@ -372,7 +373,7 @@ def result_rows(
             "status": status,
         }
         found.append(facts)
-    return found, " and without ".join(remarks)
+    return found, "; without ".join(remarks)
 
 
 POSITION_TEXTS = {"Retired": "R", "Disqualified": "D", "Did not start": "W"}

@@ -142,7 +142,7 @@ class Weekend:
             self.add_laps(name, results, entries)
             return ""
         remark = self.add_classification(kind, name, results, entries)
-        return " and without ".join(filter(None, [absent, remark]))
+        return "; without ".join(filter(None, [absent, remark]))
 
     def add_classification(
         self, kind: str, name: str, results: Sequence[Json], entries: Mapping[int, Entry]

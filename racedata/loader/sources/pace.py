@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from racedata.loader.errors import Progress
+from racedata.loader.errors import Progress, counted
 from racedata.loader.values import whole_number
 
 # How many requests, in how many seconds: the limits of Jolpica-F1. A source may set its own.
@@ -47,7 +47,8 @@ class Pace:
         wait = due - self.clock()
         if wait > 0:
             if wait > 5:
-                progress(f"{self.requests:,} requests: waiting for {wait:,.0f} seconds")
+                requests = counted(self.requests, "request")
+                progress(f"{requests}: waiting for {wait:,.0f} seconds")
             self.sleep(wait)
         self.requests += 1
 

@@ -31,7 +31,7 @@ def test_numbers_of_another_season_are_left_out(openf1, rows, database):
             row["name_acronym"], row["full_name"] = other[row["driver_number"]]
     lacking = without_records(database, *RECORDS, rounds=(18,))
     said = refresh(lacking, openf1)
-    line = "results (race) left out: no driver for car 1, 4"
+    line = "results (race) left out: no driver for cars 1, 4"
     assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
     assert 18 not in rounds_with(lacking, "results")
 

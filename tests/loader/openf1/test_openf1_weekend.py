@@ -212,7 +212,7 @@ def test_a_weekend_with_the_drivers_of_another_series_is_left_out(openf1, rows, 
         row |= {"name_acronym": "ARO", "full_name": "Paul ARON"}
     said = refresh(lacking, openf1)
     numbers = "1, 2, 3, 4, 10, 11, 14, 16, 18, 20, 22, 23, 24, 27, 31, 44, 55, 63, 77, 81"
-    line = f"results (race) left out: no driver for car {numbers}"
+    line = f"results (race) left out: no driver for cars {numbers}"
     assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
     assert all(18 not in rounds_with(lacking, kind) for kind in GIVEN)
 
