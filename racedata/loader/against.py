@@ -263,4 +263,4 @@ def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
         name: db.execute(f"SELECT count(id) FROM ids.{name}").fetchone()[0]
         for name in COMPARED_LISTS
     }
-    yield "compared lists: " + ", ".join(f"{rows:,} {name}" for name, rows in lists.items())
+    yield "compared lists: " + ", ".join(f"{name} ({rows:,})" for name, rows in lists.items())

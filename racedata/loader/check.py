@@ -71,7 +71,7 @@ def report(path: Path, rows_shown: int | None) -> Iterator[str]:
             rows = doubts.fetchall()
             if rows:
                 found += len(rows)
-                headline = f"{len(rows):,} found in {looked_at:,} rows: {check.title}"
+                headline = f"{len(rows):,} found in {counted(looked_at, 'row')}: {check.title}"
                 heads = [column[0] for column in doubts.description]
                 yield from paragraph(headline, check.meaning, heads, rows, rows_shown)
             else:

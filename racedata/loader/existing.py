@@ -242,10 +242,10 @@ def difference(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> 
     """The line for a table, if its rows differ."""
     before, now = (db.execute(f"SELECT count(*) FROM {table}").fetchone()[0] for db in (old, new))
     if now != before:
-        return f"{table:<22}{now:>12,} rows ({now - before:+,})"
+        return f"{table:<22}{now:>12,} {plural('row', now)} ({now - before:+,})"
     rows = zip(*(db.execute(f"SELECT * FROM {table}") for db in (old, new)), strict=True)
     changed = sum(old_row != new_row for old_row, new_row in rows)
-    return f"{table:<22}{now:>12,} rows, {changed:,} changed" if changed else ""
+    return f"{table:<22}{now:>12,} {plural('row', now)}, {changed:,} changed" if changed else ""
 
 
 def checksum_at_end(path: Path) -> str:

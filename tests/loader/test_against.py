@@ -92,7 +92,7 @@ def test_records_from_the_same_source_are_not_compared(copy, merged):
     assert found == {}
     assert remarks == [
         f"compared with {merged}: fastest laps of 2 races, qualifying of 2 races",
-        "compared lists: 148 drivers, 27 constructors, 38 circuits",
+        "compared lists: drivers (148), constructors (27), circuits (38)",
     ]
 
 

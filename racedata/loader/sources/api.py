@@ -69,7 +69,7 @@ class ApiSource(Source):
         api = self.api(task.progress)
         found = {str(season.get("season")): season for (season,) in api.records("seasons")}
         if not found or not all(map(values.year.fullmatch, found)):
-            what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950"
+            what = f"seasons {', '.join(found)[:80]!r}; expected years from 1950 on"
             raise LoadError(f"{api.address('seasons')}: {what}")
         seasons = {int(year): facts for year, facts in sorted(found.items())}
         if task.season:

@@ -7,7 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from racedata.loader.errors import Progress
+from racedata.loader.errors import Progress, plural
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.files.download import HTTP, without_query
 from racedata.loader.sql import add_milliseconds
@@ -228,7 +228,7 @@ def write_dump(db: sqlite3.Connection, add: Add, progress: Progress) -> list[str
                 yield part
 
         add(f"{name}.csv", counted(lines_of(db, sql), f"{name}.csv"))
-        lines.append(f"{name:<22}{rows:>12,} rows")
+        lines.append(f"{name:<22}{rows:>12,} {plural('row', rows)}")
     return lines
 
 

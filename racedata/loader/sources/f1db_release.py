@@ -9,7 +9,7 @@ from datetime import timedelta
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from racedata.loader.errors import FAULTS, LoadError, Progress
+from racedata.loader.errors import FAULTS, LoadError, Progress, counted
 from racedata.loader.files.archives import Dump, downloaded
 from racedata.loader.files.download import HTTP, NotDownloaded, download
 from racedata.loader.schedule import Expected
@@ -60,9 +60,8 @@ class F1dbRelease(DumpSource):
         if not (task.season or task.lacks_cancelled) and release == known_release(task.history):
             return f": no later release at {self.address}"
         if wait := self.wait_for(release):
-            what = (
-                f"this release could not be used; next download in {math.ceil(wait / 60):,} minutes"
-            )
+            minutes = counted(math.ceil(wait / 60), "minute")
+            what = f"this release could not be used; next download in {minutes}"
             raise LoadError(f"{self.address}: {what}; expected a newer release")
         try:
             return self.bring_dump(task, {"release": release})

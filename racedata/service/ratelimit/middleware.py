@@ -49,8 +49,9 @@ class RateLimits:
         if limit := decision.refused_by:
             count, wait = limit.capped(tokens), whole_seconds(decision.wait)
             cost = f"counts as {count} requests, and " if count > 1 else ""
+            requests = "request" if limit.quota == 1 else "requests"
             raise falcon.HTTPTooManyRequests(
-                description=f"The {limit.name} limit of {limit.quota} requests in "
+                description=f"The {limit.name} limit of {limit.quota} {requests} in "
                 f"{limit.window} s has been reached; this request {cost}can succeed after {wait} "
                 "s.",
                 retry_after=wait,
