@@ -10,6 +10,7 @@ from support.answers import settings_of
 from support.limits import SECOND, local_store
 
 from racedata.service.app import create_app
+from racedata.service.ratelimit.bucket import Limit
 from racedata.service.snapshot import Snapshot
 
 
@@ -51,6 +52,15 @@ def test_a_request_over_the_limit_is_429_and_succeeds_after_retry_after(app):
     assert refused.headers["Access-Control-Allow-Origin"] == "*"
     app.clock.now += int(refused.headers["Retry-After"]) * SECOND
     app.get(ADDRESS, status=200)
+
+
+def test_a_limit_of_one_is_one_request(sample_database):
+    store = local_store(limits=[Limit("burst", 1, 60)])
+    data = Snapshot.read(sample_database)
+    app = webtest.TestApp(create_app(settings_of(), data, store), {"REMOTE_ADDR": "203.0.113.9"})
+    app.get(ADDRESS, status=200)
+    detail = app.get(ADDRESS, status=429).json["detail"]
+    assert detail.startswith("The burst limit of 1 request in 60 s has been reached; ")
 
 
 def test_the_sustained_limit_holds_for_a_client_that_stays_within_the_burst_limit(app):
