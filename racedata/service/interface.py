@@ -37,7 +37,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/circuits/{circuit}/races": "all races at {circuit_name}",
         },
         "circuits": {
-            "/{season}/circuits": "where {season} was held",
+            "/{season}/circuits": "the circuits of {season}",
             "/circuits/{circuit}": "one circuit",
         },
     },
@@ -74,7 +74,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
         "practice": {
             "/{season}/{round}/practice": "all practice sessions of one weekend",
             "/{season}/{round}/practice/1": "the first practice of one weekend",
-            "/{season}/drivers/{driver}/practice": "all practice of {driver_name} in {season}",
+            "/{season}/drivers/{driver}/practice": "{driver_name}'s practice results of {season}",
         },
         "pitstops": {
             "/{season}/{round}/pitstops": "all stops in one race",
@@ -101,7 +101,7 @@ EXAMPLES: Mapping[str, Mapping[str, Mapping[str, str]]] = {
             "/constructorstandings/1": "all champions",
         },
     },
-    "Errors of the sources": {
+    "Errors in the sources": {
         "corrections": {
             "/corrections": "all values that were corrected",
             "/{season}/corrections": "the corrected values of {season}",
@@ -174,17 +174,13 @@ def link(settings: Settings, address: str) -> str:
 
 
 def accepted_filters(rules: Rules) -> str:
-    """The filters that an endpoint accepts, as a sentence or two."""
+    """The filters that an endpoint accepts, as sentences."""
     names = [name for name in FILTERS if name in rules.filters and name not in rules.only_beside]
     text = f"Filters: {', '.join(names)}."
     if rules.needs_season:
         text = f"Needs a season. {text}"
-    if rules.only_beside:
-        others = set[str]().union(*rules.only_beside.values()) - {*rules.only_beside}
-        text += (
-            f" Also {' and '.join(rules.only_beside)}, "
-            f"combined only with {' and '.join(sorted(others))}."
-        )
+    for name, others in rules.only_beside.items():
+        text += f" Also {name}, alone or with {', '.join(sorted(others))}."
     return text
 
 

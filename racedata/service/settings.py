@@ -79,7 +79,8 @@ def proxies(text: str) -> TrustedProxies:
         return TrustedProxies.parse(text)
     except ValueError:
         raise ValueError(
-            "comma-separated addresses, networks and unix, such as 127.0.0.1,10.0.0.0/8"
+            "IP addresses, networks or the word unix, separated by commas, "
+            "such as 127.0.0.1,10.0.0.0/8"
         ) from None
 
 

@@ -31,8 +31,8 @@ def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample
         tables = [{*sample.get(link).json["MRData"]} for link in links_of(section)]
         assert len(tables) >= 2
         assert all(endpoint.table in table for table in tables)
-        filters = re.search(r"Filters: ([^.]*)\.(?: Also ([^,]*),)?", section)
-        listed = {*filters[1].split(", "), *(filters[2] or "").split(" and ")} - {""}
+        filters = re.search(r"Filters: ([^.]*)\.", section)[1].split(", ")
+        listed = {*filters, *re.findall(r" Also (\w+), alone or with ", section)}
         assert listed == endpoint.rules.filters
         assert ("Needs a season." in section) == endpoint.rules.needs_season
 
