@@ -118,7 +118,7 @@ test-base:
 		podman import --quiet build/base.tar localhost/racedata-base >build/image.log && rm build/base.tar; }
 	@podman tag localhost/racedata-base localhost/nginx:stable
 
-test-image: .venv/installed-test .venv/installed-image test-base  ## build the container image on a base image of its own, and run its tests: needs buildah, podman, runc, mmdebstrap
+test-image: .venv/installed-test .venv/installed-image test-base  ## build the container image on a base image made from Debian's packages, and run its tests: needs buildah, podman, runc, mmdebstrap
 	@$(MAKE) --no-print-directory image BASE=localhost/racedata-base
 	@.venv/bin/pytest tests/system/test_image.py
 

@@ -99,7 +99,10 @@ def report_against(
     """
     found, remarks = compare(path, source, progress)
     if found:
-        yield "Each row ends with a line for corrections.csv. Add it if a second witness agrees."
+        yield (
+            "Each row ends with a line for corrections.csv. Add it if another independent source "
+            "confirms the value."
+        )
         yield ""
     for group, rows in found:
         headline = f"{len(rows):,}: {group.title}"

@@ -187,17 +187,7 @@ class RowToCorrect:
             expected = " or ".join(map(str, lengths_of_key(table)))
             parts = counted(len(self.parts), "part")
             raise LoadError(f"{self.place}: a key of {parts}; expected {expected}")
-        try:
-            self.old, self.new = (
-                None if text is None else self.column.parse(text)
-                for text in (correction.wrong, correction.right)
-            )
-        except ValueError:
-            values = " or ".join(
-                repr(in_file(text)) for text in (correction.wrong, correction.right)
-            )
-            expected = self.column.parse.expected
-            raise LoadError(f"{self.place}: {values}; expected {expected}") from None
+        self.old, self.new = self.parsed(correction.wrong), self.parsed(correction.right)
         # without such a row, the value is neither wrong nor right
         row: Sequence[Any] = db.execute(
             f"""SELECT {self.column.same}, {self.column.same}, {self.column.shown},
@@ -207,6 +197,13 @@ class RowToCorrect:
         ).fetchone() or (False, False, None)
         self.is_wrong, self.is_right, self.found = row[:3]
         self.about = row[3:]  # the values of ABOUT
+
+    def parsed(self, text: str | None) -> Value:
+        try:
+            return None if text is None else self.column.parse(text)
+        except ValueError:
+            expected = self.column.parse.expected
+            raise LoadError(f"{self.place}: {text!r}; expected {expected}") from None
 
     def update(self, stored: Value) -> int:
         """Replaces the wrong value. Returns how many rows have changed."""

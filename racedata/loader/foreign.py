@@ -141,7 +141,7 @@ def faults_of_references(db: sqlite3.Connection) -> Iterator[str]:
     ):
         if not is_possible(table, key, column, values):
             what = f"{table} {key} {column}"[:80]
-            yield f"corrections: {what!r} with {values[1]!r:.40}, which no load makes"
+            yield f"corrections: {what!r} is {values[1]!r:.40}, a correction that no load makes"
 
 
 def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:
@@ -150,7 +150,7 @@ def faults_of_table(db: sqlite3.Connection, name: str) -> Iterator[str]:
     if table.required and not rows:
         yield f"no {name} that can be served"
     if db.execute("SELECT rows FROM row_counts WHERE name = ?", (name,)).fetchall() != [(rows,)]:
-        yield f"row_counts: wrong number of {name}, which has {counted(rows, 'row')}"
+        yield f"row_counts: wrong number for {name}, a table of {counted(rows, 'row')}"
     if table.is_numbered:
         group = "raceId" if KINDS[name].is_numbered_by_race else "NULL"
         if db.execute(

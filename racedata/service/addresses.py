@@ -235,8 +235,8 @@ class Grammar:
     def unknown(self, what: str) -> UnknownAddress:
         return UnknownAddress(
             f"{what}. An address is {self.base}, then a season (four digits, or current), "
-            "a round (from 1, last or "
-            f"next), filters with their values, and an endpoint: {', '.join(self.endpoints)}. "
+            "a round (a number from 1, or last or next), filters with their values, and an "
+            f"endpoint: {', '.join(self.endpoints)}. "
             f"Try {self.base}/2023/18/results.json."
         )
 

@@ -238,7 +238,8 @@ RESPONSES = {
     ),
     "304": response(NOT_MODIFIED, (*CACHE_HEADERS, *RATE_LIMIT_HEADERS)),
     "400": problem(
-        "The endpoint does not accept a filter, or needs a season; or a parameter is wrong."
+        "The endpoint does not accept one of the filters, or needs a season; "
+        "or a parameter is wrong."
     ),
     "404": problem("No endpoint has this address, or the season has no last round yet."),
     "429": problem(
@@ -287,7 +288,9 @@ DOWNLOAD: Mapping[str, Any] = {
         "412": with_etag_of_file(problem("The file is not the one that the condition expects.")),
         "416": problem("The file does not have the bytes that Range selects.", "Content-Range"),
         **{status: reference("responses", status) for status in ("429", "431")},
-        "503": problem("The file is being replaced.", "Retry-After"),
+        "503": problem(
+            "The file has just been replaced, or a program is writing to it.", "Retry-After"
+        ),
     },
 }
 

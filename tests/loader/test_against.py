@@ -164,7 +164,8 @@ def test_the_report_has_a_table_per_group_and_ten_rows_unless_all_are_asked_for(
     )
     assert (finished.returncode, finished.stderr) == (0, "")
     assert finished.stdout.startswith(
-        "Each row ends with a line for corrections.csv. Add it if a second witness agrees.\n\n"
+        "Each row ends with a line for corrections.csv. Add it if another independent source "
+        "confirms the value.\n\n"
         "20: A driver has different points.\n"
         "  One of the two is wrong.\n"
         f"  race                              {HEADER}\n"

@@ -82,8 +82,8 @@ def test_the_date_and_time_of_a_race_and_of_its_sessions_are_in_utc(source):
 
 def test_records_that_no_address_can_name_are_left_out_and_counted(source):
     assert [line for line in source.load() if line.startswith("left out")] == [
-        "left out: drivers without a reference, and all records of them: 1",
-        "left out: teams without a reference, and all records of them: 1",
+        "left out: drivers without a reference, with all their records: 1",
+        "left out: teams without a reference, with all their records: 1",
         "left out: rounds that are cancelled, have no number, or have no race date: 3",
         "left out: race and sprint results that have no position, or belong to skipped rows: 3",
     ]

@@ -49,7 +49,7 @@ def test_the_page_says_what_current_last_and_next_are_now(sample):
     text = words_of(sample.get("/docs").text)
     for sentence in (
         "has results: 2023.",
-        "The latest race that has results, in that season: 2023/18.",
+        "The latest race with results, in the season that current means: 2023/18.",
         "The race after it: 2023/19.",
     ):
         assert sentence in text
@@ -101,7 +101,7 @@ def test_in_winter_the_page_says_that_next_is_in_the_next_season(database):
     text = words_of(client(changed(database, winter)).get("/docs").text)
     for sentence in (
         "has results: 2023.",
-        "The latest race that has results, in that season: 2023/18.",
+        "The latest race with results, in the season that current means: 2023/18.",
         "The race after it: 2024/1.",
     ):
         assert sentence in text

@@ -18,8 +18,8 @@ CHECKS = (
     Check(
         "A driver's permanent number differs from the car's number in most races of the latest "
         "season.",
-        "The dump has the number of an earlier drive, or of a stand-in. The champion's number 1 "
-        "is not reported. Permanent numbers began in 2014.",
+        "The dump has a number that the driver used earlier, or as a stand-in. The champion's "
+        "number 1 is not reported. Permanent numbers began in 2014.",
         "drivers WHERE number NOT NULL",
         """
         WITH cars AS (

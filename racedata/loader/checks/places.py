@@ -53,8 +53,8 @@ CHECKS = (
     ),
     Check(
         "A driver has two results in one session after 1978.",
-        "Until 1978, drivers took over other drivers' cars, or entered two cars. Since then, one "
-        "of the two rows is wrong.",
+        "Until 1978, drivers took over other drivers' cars, or entered two cars. After 1978, one "
+        "of the two rows must be wrong.",
         "named WHERE year > 1978",
         """
         SELECT race, session, driverRef AS driver, count(*) AS rows FROM (

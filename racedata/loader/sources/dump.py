@@ -94,7 +94,7 @@ class DumpSource(Source):
                 with closing(ExistingDatabase(task.history.path)) as old:
                     first = old.first_season([])
                 task.store(Delivery(fill, range(first, LAST_SEASON), notes))
-        return f" after {self.address}"
+        return f" after reading {self.address}"
 
 
 def found_in(dump: Dump) -> Iterator[Layout]:

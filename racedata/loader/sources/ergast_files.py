@@ -45,9 +45,9 @@ Ergast has nothing like these files. Programs that do not know them can ignore t
 
 {{others}}
 
-sessions.csv has the dates and times of all sessions. races.csv has them too, but not every session
-has columns there: since 2023, the fp2 columns of a weekend with a sprint have the session that sets
-the sprint's grid (sq).
+sessions.csv has the dates and times of all sessions except the race. races.csv has them too, but
+not every session has columns there: since 2023, the fp2 columns of a weekend with a sprint have the
+session that sets the sprint's grid (sq).
 
 To build the database again: racedata load FILE, with the name of the zip or folder.
 """
@@ -147,7 +147,7 @@ OTHERS = {
            FROM practice ORDER BY record""",
     ),
     "sessions": (
-        "the sessions of a weekend other than the race",
+        "the sessions of each weekend, except the race",
         "SELECT raceId, session, date, time FROM sessions",
     ),
     "sprint_qualifying": (

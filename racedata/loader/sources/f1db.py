@@ -526,7 +526,7 @@ def distinct(table: str, references: dict[str, str]) -> dict[str, str]:
             both = f"{ids[reference.lower()]!r} and {id!r}"
             raise LoadError(
                 f"{file_name(table)}, column id: "
-                f"{both} would both have the reference {reference}; expected one each"
+                f"{both} would both have the reference {reference}; expected different ones"
             )
     return references
 

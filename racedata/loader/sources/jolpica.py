@@ -310,9 +310,9 @@ FILE_OF = {
 
 # Omitted rows: the report's words for them, and the query that counts them.
 LEFT_OUT = {
-    "drivers without a reference, and all records of them": """
+    "drivers without a reference, with all their records": """
         SELECT count(*) FROM driver WHERE reference IS NULL""",
-    "teams without a reference, and all records of them": """
+    "teams without a reference, with all their records": """
         SELECT count(*) FROM team WHERE reference IS NULL""",
     "rounds that are cancelled, have no number, or have no race date": """
         SELECT count(*) FROM round WHERE id NOT IN (SELECT raceId FROM stage.races)""",
