@@ -31,11 +31,16 @@ def create_ids(db: sqlite3.Connection) -> None:
     # the place are those of the car.
     db.execute(
         f"""CREATE TABLE ids.fastest (
-                raceId, driverId, car, place, {", ".join(FASTEST_LAP)},
+                raceId INTEGER, driverId INTEGER, car, place, {", ".join(FASTEST_LAP)},
                 PRIMARY KEY (raceId, driverId))"""
     )
-    # Cars that have another constructor in the stage's results, if these stay.
-    db.execute("CREATE TABLE ids.cars (race, driver, added, id, PRIMARY KEY (race, driver, added))")
+    # Cars that have another constructor in the stage's results, if these stay. A join with columns
+    # that have no type would not use the primary key, and take a minute.
+    db.execute(
+        """CREATE TABLE ids.cars (
+               race INTEGER, driver INTEGER, added INTEGER, id INTEGER,
+               PRIMARY KEY (race, driver, added))"""
+    )
 
 
 def next_id(db: sqlite3.Connection, table: str, id: str) -> int:
