@@ -1,10 +1,22 @@
 """What messages tell a user to do about a database, with a command that works where it runs."""
 
+import os
+import shlex
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-# `make` installs the command in a folder that is not in PATH.
-COMMAND = ".venv/bin/racedata" if (CHECKOUT / ".venv/bin/racedata").exists() else "racedata"
+
+
+def command() -> str:
+    """How to run `racedata` from the current folder."""
+    installed = ".venv/bin/racedata"  # by `make`, in a folder that is not in PATH
+    if os.path.exists(installed):
+        return installed
+    in_checkout = CHECKOUT / installed
+    return shlex.quote(str(in_checkout)) if in_checkout.exists() else "racedata"
+
+
+COMMAND = command()
 
 # What to do about a file that cannot be used.
 BUILD = f"to build it, run: {COMMAND} load SOURCE --database FILE"

@@ -77,24 +77,37 @@ def test_the_command_that_the_message_names_works(database, spoil):
     read(database)
 
 
-@pytest.mark.parametrize("command", [".venv/bin/racedata", "racedata"])
+@pytest.mark.parametrize(
+    ("is_installed", "folder", "command"),
+    [
+        (True, ".", ".venv/bin/racedata"),
+        (True, "racedata", "'{checkout}/.venv/bin/racedata'"),
+        (False, ".", "racedata"),
+    ],
+)
 def test_the_command_to_run_is_the_one_in_the_checkout_if_make_has_installed_it_there(
-    command, tmp_path
+    is_installed, folder, command, tmp_path
 ):
+    checkout = tmp_path / "a checkout"
     shutil.copytree(
-        PACKAGE, tmp_path / "racedata", ignore=shutil.ignore_patterns("loader", "sample")
+        PACKAGE, checkout / "racedata", ignore=shutil.ignore_patterns("loader", "sample")
     )
-    if "/" in command:
-        (tmp_path / command).parent.mkdir(parents=True)
-        (tmp_path / command).touch()
+    if is_installed:
+        (checkout / ".venv/bin").mkdir(parents=True)
+        (checkout / ".venv/bin/racedata").touch()
     code = (
         "from racedata import database, hints; "
         "print(database.DatabaseError('a.db', 'is missing', hints.BUILD))"
     )
     said = subprocess.run(
-        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+        [sys.executable, "-c", code],
+        cwd=checkout / folder,
+        env={"PYTHONPATH": str(checkout)},
+        capture_output=True,
+        text=True,
     ).stdout
-    assert said == f"a.db is missing; to build it, run: {command} load SOURCE --database a.db\n"
+    run = command.format(checkout=checkout)
+    assert said == f"a.db is missing; to build it, run: {run} load SOURCE --database a.db\n"
 
 
 def test_the_schema_in_the_file_describes_each_column_or_names_the_table_it_refers_to(

@@ -120,7 +120,9 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
         count += rows
         if line:
             not_applied.append(line)
-    applied = [f"corrected: {counted(count, 'value')}; see /corrections"] if count else []
+    applied = (
+        [f"corrected: {counted(count, 'value')}; see the endpoint corrections"] if count else []
+    )
     return applied + not_applied
 
 

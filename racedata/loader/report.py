@@ -36,8 +36,8 @@ def contributions(db: sqlite3.Connection) -> Iterator[str]:
 
 
 def table_of_rows(stage: Stage) -> Iterator[str]:
-    """How many rows of each table were read, and how many are stored: lines for the report."""
-    yield f"{'table':<22}{'rows read':>12}{'rows stored':>13}"
+    """How many rows of each table the base has, and how many are stored: lines for the report."""
+    yield f"{'table':<22}{'in the base':>12}{'stored':>13}"
     stored = dict(stage.db.execute("SELECT name, rows FROM row_counts"))
     for table in TABLES:
         rows_read = f"{stage.rows[table.name]:,}" if table.name in stage.rows else "no file"

@@ -152,6 +152,8 @@ class Grammar:
         if not rest:
             path = "/".join([*segments, "races"])
             return Address(path, "races", season, round, ending=ending)
+        if rest[0] in ("last", "next") and season is None:
+            raise self.unknown(f"{rest[0]!r} needs a season, as in /current/{rest[0]}")
         if rest[0].isdigit():  # no filter or endpoint is a number
             what = "season" if season is None else "round" if round is None else "filter"
             raise self.unknown(f"{rest[0][:50]!r} is not a {what}")

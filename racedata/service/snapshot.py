@@ -4,6 +4,7 @@ Later changes to the file cannot change an answer. The format of the file is in 
 are in queries.py.
 """
 
+import os
 import sqlite3
 import threading
 from typing import Any
@@ -83,6 +84,8 @@ class Snapshot:
             "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
         )
         command = f"{hints.COMMAND} load tracinginsights f1db"
+        if self.path != database.default_path(os.environ):
+            command += " --database FILE"  # without its path, because pages show this
         return (
             f"Only a sample, with results up to {latest}. "
             f"Unless everything is being loaded right now, run: {command}"

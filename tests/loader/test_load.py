@@ -410,7 +410,7 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
     run = run_loader(source, tmp_path / "x.db")
     assert run.stderr == ""
     lines = run.stdout.splitlines()
-    assert lines[0].split() == ["table", "rows", "read", "rows", "stored"]
+    assert lines[0].split() == ["table", "in", "the", "base", "stored"]
     assert ["lap_times", "1,034", "1,034"] in [line.split() for line in lines]
     assert lines[18:] == [
         f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",

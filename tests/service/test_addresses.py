@@ -179,6 +179,8 @@ def test_an_address_that_the_grammar_cannot_read_is_unknown_and_the_message_has_
         ),
         ("/2023.xml", "'.xml' is not an ending; expected .json, .csv, or .ics for races."),
         ("/2023/fish", "'fish' is not an endpoint."),
+        ("/last/results", "'last' needs a season, as in /current/last."),
+        ("/next", "'next' needs a season, as in /current/next."),
         ("/2023/result", "'result' is not an endpoint (did you mean results?)."),
         ("/20233/results", "'20233' is not a season."),
         ("/2023/0/drivers/alonso/results", "'0' is not a round."),

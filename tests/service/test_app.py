@@ -101,7 +101,7 @@ def started(**environ):
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 
-TO_RUN = f"{COMMAND} load tracinginsights f1db"
+TO_RUN = f"{COMMAND} load tracinginsights f1db --database FILE"
 SAMPLE = (
     "Only a sample, with results up to 2023-10-22. "
     f"Unless everything is being loaded right now, run: {TO_RUN}"
