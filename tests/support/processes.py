@@ -227,12 +227,12 @@ def nginx(folder: Path, *changes: tuple[str, str]) -> Iterator[Site]:
     address = ("127.0.0.1", free_port())
     site = SITE
     for deployed, here in [
+        *changes,
         ("unix:/run/racedata/", f"unix:{folder}/"),
         ("listen 80 default_server", f"listen {address[0]}:{address[1]} default_server"),
         ("listen [::]:80 default_server;", ""),
         ("/var/log/nginx/racedata.log", f"{folder}/access.log"),
         ("/var/cache/racedata", f"{folder}/cache"),
-        *changes,
     ]:
         if deployed not in site:
             raise ValueError(f"deploy/nginx.conf lacks {deployed}")
@@ -270,6 +270,15 @@ def site_with_nginx(
         nginx(folder) as site,
     ):
         yield site, running
+
+
+def make_certificate(folder: Path) -> None:
+    """Makes a certificate for localhost and its key: `certificate` and `key` in the folder."""
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate "
+        "-subj /CN=localhost -addext subjectAltName=DNS:localhost"
+    )
+    subprocess.run(command.split(), cwd=folder, check=True, capture_output=True)
 
 
 class Redis:

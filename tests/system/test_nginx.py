@@ -5,7 +5,10 @@ import http.client
 import json
 import random
 import re
+import ssl
 import subprocess
+import textwrap
+import urllib.request
 from contextlib import contextmanager
 
 import pytest
@@ -15,6 +18,7 @@ from support.processes import (
     SITE,
     free_port,
     listens,
+    make_certificate,
     nginx,
     nginx_sockets,
     service,
@@ -141,6 +145,44 @@ def test_behind_another_proxy_each_client_has_a_bucket_if_nginx_is_told_of_the_p
         assert answered(site, "127.0.0.4", **forged) == 3
         # not from the proxy
         assert answered(site, "127.0.0.4", X_Forwarded_For="198.51.100.8") == 0
+
+
+def test_a_site_with_its_own_certificate_answers_https_and_redirects_http(
+    sample_database, tmp_path
+):
+    make_certificate(tmp_path)
+    port = free_port()
+    document = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
+    (listen,) = re.findall(r"(?:^    (?:listen|ssl).*\n){4}", document, re.M)
+    (redirect,) = re.findall(r"^    server {\n(?:    .*\n)+", document, re.M)
+    for documented, here in [
+        ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
+        ("    listen [::]:443 ssl default_server;\n", ""),
+        ("/etc/ssl/certs/racedata.pem", f"{tmp_path}/certificate"),
+        ("/etc/ssl/private/racedata.key", f"{tmp_path}/key"),
+    ]:
+        assert documented in listen
+        listen = listen.replace(documented, here)
+    changes = [
+        ("    listen 80 default_server;\n    listen [::]:80 default_server;\n", listen),
+        ("server {\n", f"{textwrap.dedent(redirect)}server {{\n"),
+    ]
+    with (
+        service(
+            sample_database,
+            tmp_path / "log",
+            nginx_sockets(tmp_path),
+            RACEDATA_TRUSTED_PROXIES="unix",
+        ),
+        nginx(tmp_path, *changes) as site,
+    ):
+        response, _ = get(site)
+        assert response.status == 301
+        assert response.headers["Location"] == f"https://f1.example.org{ADDRESS}"
+        context = ssl.create_default_context(cafile=tmp_path / "certificate")
+        url = f"https://localhost:{port}{ADDRESS}"
+        with urllib.request.urlopen(url, context=context) as answer:
+            assert json.load(answer)["MRData"]["url"].startswith(f"https://localhost:{port}/")
 
 
 def test_nginx_passes_on_the_form_that_the_service_has_chosen(site):

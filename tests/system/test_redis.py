@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.limits import NOW, SECOND, allowed, fake_redis, redis_store
-from support.processes import Redis, service, until
+from support.processes import Redis, make_certificate, service, until
 from support.traffic import (
     ADDRESS,
     FOUR_WORKERS,
@@ -191,11 +191,7 @@ def test_a_password_is_sent(redis_server, caplog):
 
 
 def test_tls_needs_a_trusted_certificate(tmp_path, monkeypatch, caplog):
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -keyout key -out certificate -subj /CN=localhost"
-    )
-    command += " -addext subjectAltName=DNS:localhost"
-    subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True)
+    make_certificate(tmp_path)
     tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     tls.load_cert_chain(tmp_path / "certificate", tmp_path / "key")
     reply = b"*3\r\n:%d\r\n:0\r\n:0\r\n" % NOW
