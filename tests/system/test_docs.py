@@ -214,10 +214,10 @@ def test_the_generated_client_for_python_finds_the_results_of_a_driver(base, tmp
 
 @pytest.mark.skipif(not shutil.which("npm"), reason="needs npm")
 def test_the_generated_client_for_typescript_finds_the_results_of_a_driver(base, npm_packages):
-    (command,) = re.findall("^    (npx .*)$", CLIENTS, re.MULTILINE)
-    run(*command.replace(HOST, base).split(), folder=npm_packages)
     (script,) = code(CLIENTS, "ts")
-    (npm_packages / "use.mts").write_text(script.replace(HOST, base), encoding="utf-8")
-    options = "--strict --target es2022 --module esnext --moduleResolution bundler"
-    run("npx", "tsc", *options.split(), "use.mts", folder=npm_packages)
-    assert run("node", "use.mjs", folder=npm_packages) == results_of_alonso(base)
+    (npm_packages / "client.ts").write_text(script.replace(HOST, base), encoding="utf-8")
+    (npm_packages / "package.json").write_text('{"type": "module"}')
+    *preparations, last = re.findall("^    ((?:npx|node) .*)$", CLIENTS, re.MULTILINE)
+    for command in preparations:
+        run(*command.replace(HOST, base).split(), folder=npm_packages)
+    assert run(*last.split(), folder=npm_packages) == results_of_alonso(base)
