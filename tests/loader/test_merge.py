@@ -6,6 +6,8 @@ those.
 """
 
 import shutil
+import sqlite3
+from contextlib import closing
 
 import pytest
 from support import SAMPLE
@@ -24,6 +26,8 @@ from support.loads import (
     select,
     without,
 )
+
+from racedata.loader.transfer import create_ids
 
 IDS = (
     "raceId",
@@ -470,3 +474,16 @@ def test_if_an_additional_source_fails_its_stored_records_are_used(
         assert [
             select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS
         ] == before
+
+
+def test_the_key_columns_of_ids_have_types_because_joins_without_them_scan_the_table():
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.execute("ATTACH ':memory:' AS ids")
+        create_ids(db)
+        keys = db.execute(
+            """SELECT tables.name, columns.name, columns.type
+               FROM ids.sqlite_schema AS tables, pragma_table_info(tables.name, 'ids') AS columns
+               WHERE columns.pk"""
+        ).fetchall()
+    assert len(keys) > 10
+    assert [key for key in keys if not key[2]] == []
