@@ -1,3 +1,3 @@
-"""Formula One data over HTTP, in the JSON of Ergast, from one read-only SQLite file."""
+"""Formula One data over HTTP, in the JSON format of Ergast, from one read-only SQLite file."""
 
 __version__ = "0.3.0"

@@ -155,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(
         prog="racedata",
         usage="racedata COMMAND …",
-        description="Formula One data over HTTP, in the JSON of Ergast and "
+        description="Formula One data over HTTP, in the JSON format of Ergast and "
         "Jolpica-F1.\n\ncommands:\n"
         + "\n".join(f"  {name:<13}{text}" for name, (_, text) in COMMANDS.items())
         + "\n\n`racedata COMMAND --help` describes a command and its options.",

@@ -4,6 +4,7 @@ It decides which one may replace ours. foreign.py checks the content.
 """
 
 import os
+import shlex
 import shutil
 from contextlib import closing
 from pathlib import Path
@@ -49,5 +50,9 @@ def check_age(copy: Copy, existing: ExistingDatabase) -> None:
         )
     else:
         return
-    what_to_do = f"to use it anyway, run: {COMMAND} load {without_query(copy.address)} --replace"
+    what_to_do = (
+        "to replace the existing database with it anyway, run: "
+        f"{COMMAND} load {without_query(copy.address)} --replace "
+        f"--database {shlex.quote(str(existing.path))}"
+    )
     raise Refused(f"{without_query(copy.address)} {fault}; {what_to_do}")

@@ -64,6 +64,7 @@ class ExistingDatabase:
             database.read(path, oldest)
         except database.DatabaseError as error:
             raise LoadError(str(error)) from None
+        self.path = path
         self.db = open_read_only(path)
         try:
             self.built_at, is_sample = self.db.execute(

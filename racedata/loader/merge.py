@@ -141,8 +141,8 @@ def report(calendars: Calendars, parts: Parts) -> list[str]:
         (smaller, "fewer records than the database has; not used"),
         (
             missing,
-            "missing from the source's calendar; that calendar is used only after they have been "
-            "missing for 12 hours",
+            "missing from the source's calendar; that calendar is not used until every such race has "
+            "been missing for 12 hours",
         ),
     )
     return [f"{listed(names)}: {what}" for names, what in remarks if names]

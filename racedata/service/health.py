@@ -54,7 +54,7 @@ class Health:
         if notice := self.data.sample_notice():
             health["sample"] = notice
         if self.data.rejection:
-            health["refused"] = f"The file now at the database's path {self.data.rejection}."
+            health["refused"] = f"The database file {self.data.rejection}."
         return orjson.dumps(health)
 
     def sources(self) -> Iterator[Json]:

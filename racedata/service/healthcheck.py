@@ -95,7 +95,9 @@ def described(health: Any) -> str:
         raise ValueError
     sources = " and ".join(source["name"] for source in health["sources"])
     line = f"{health['status']}: {sources}, built at {health['builtAt']}"
-    return line + (f"; a new file was refused: {health['refused']}" if "refused" in health else "")
+    return line + (
+        f"; still serving earlier data: {health['refused']}" if "refused" in health else ""
+    )
 
 
 def staleness(health: Any, stale_after: timedelta) -> str | None:

@@ -448,7 +448,7 @@ def test_ids_newer_than_the_list_of_ids_are_named(release):
     sessions = {f"{name}Date": "" for name in f1db.SESSIONS.values()}
     release.change("f1db-races", release.last("f1db-races"), **sessions, circuitId="nowhere-ring")
     release.add("f1db-circuits", id="nowhere-ring")
-    new = "missing from f1db_ids.csv, with references derived by rule"
+    new = "missing from f1db_ids.csv, so their references come from their f1db ids"
     report = [line for line in release.load() if new in line]
     assert report == [
         f"circuits {new}: nowhere_ring",

@@ -57,7 +57,7 @@ def test_a_service_without_requests_so_far_has_the_data_too(sample_database, tmp
         until(
             lambda: (tmp_path / "log").read_text().count("the last good data is still served") == 2
         )
-        until(lambda: b'"refused":"The file now at the database\'s path is ' in healthz(running))
+        until(lambda: b'"refused":"The database file is ' in healthz(running))
     for each in clients:
         assert set(each.statuses) == {200}
 

@@ -227,7 +227,7 @@ def test_healthz_is_made_again_only_when_something_has_changed(several_sources):
     assert second["sources"][1]["refreshedAt"] == AT and needed
     assert queries() == (second, 0)
     data.rejection = "is not a database"
-    assert queries()[0]["refused"] == "The file now at the database's path is not a database."
+    assert queries()[0]["refused"] == "The database file is not a database."
     data.rejection = None
     refreshes.unlink()
     assert queries()[0] == first

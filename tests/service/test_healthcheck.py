@@ -37,8 +37,8 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
         checked = run_racedata("healthcheck", "--url", server.url)
     assert (checked.returncode, checked.stderr) == (0, "")
     assert (
-        checked.stdout
-        == "ok: data.zip and f1db, built at 2026-11-22; a new file was refused: It is damaged.\n"
+        checked.stdout == "ok: data.zip and f1db, built at 2026-11-22; "
+        "still serving earlier data: It is damaged.\n"
     )
 
 

@@ -142,7 +142,7 @@ def test_a_file_that_cannot_be_served_is_rejected_once_and_the_old_data_is_serve
         later(service)
         assert town(service) == before
         service.get(f"{RESULTS}?offset={number}", status=200)  # not cached
-    assert rejected(service).startswith(f"The file now at the database's path {fault}")
+    assert rejected(service).startswith(f"The database file {fault}")
     assert str(path) not in rejected(service)
     assert len(caplog.records) == 1
     assert caplog.records[0].message.startswith(f"{path} {fault}")

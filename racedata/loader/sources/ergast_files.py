@@ -41,7 +41,8 @@ In results.csv, rank is \\N for a driver without a fastest lap; in some seasons,
 Some sources lack what Ergast always had, such as the addresses of pages (url) or the time of a pit
 stop.
 
-Ergast has nothing like these files. Programs that do not know them can ignore them.
+Ergast's dump has no counterpart to the following files. Programs that do not know them can ignore
+them.
 
 {{others}}
 

@@ -584,4 +584,5 @@ def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:
             reference for (reference,) in db.execute(NEW.format(of=of, seen=seen), [KNOWN_UNTIL])
         ]
         if names := ", ".join(reference for reference in new if reference not in listed):
-            yield f"{of}s missing from {IDS.name}, with references derived by rule: {names[:200]}"
+            what = f"{of}s missing from {IDS.name}, so their references come from their f1db ids"
+            yield f"{what}: {names[:200]}"

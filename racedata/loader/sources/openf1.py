@@ -99,7 +99,8 @@ class OpenF1(Source):
         except WrongStatus as error:
             if error.status == 401:
                 raise NotYet(
-                    f"{url}: status 401, as always during a session; try again later"
+                    f"{url}: status 401: OpenF1 refuses requests during a Formula One session; "
+                    "try again later"
                 ) from None
             if error.status == 404:
                 return []

@@ -148,7 +148,7 @@ class RedisStore:
         with self._lock:
             if self._retry_at is None:
                 log.warning(
-                    "limit store unavailable; each machine now counts its own requests: %s", reason
+                    "limit store unavailable (%s); each machine now counts its own requests", reason
                 )
             self._retry_at = self.clock() + self.RETRY
 
