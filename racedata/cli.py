@@ -45,7 +45,7 @@ def export(arguments: Sequence[str]) -> None:
 def serve(arguments: Sequence[str]) -> None:
     """Runs gunicorn in this process. Builds the database first, if it is missing or too old.
 
-    It does so only for the default path or, with `--follow`, any: another path may be misspelt.
+    Without `--follow`, it builds only at the default path: another path may be misspelt.
     """
     end_at_signals()
     from racedata.service.settings import CANNOT_START, parse_arguments

@@ -1,4 +1,4 @@
-"""What messages tell a user to do about a database, with a command that works where it runs."""
+"""What messages tell a user to do about a database, with a command for the current folder."""
 
 import os
 import shlex

@@ -1,8 +1,8 @@
 -- The database: every table and index, and what a row of each table is. The loader runs this file to make a new
 -- database. The service accepts a file only if it has the two numbers below. Column names are those of the dump.
 -- Queries and the JSON of answers do not belong here.
---
--- `record` numbers the rows of a table from 1, without gaps, in the order of answers (loader/tables.py has the columns).
+-- `record` numbers the rows of a table from 1, without gaps, in the order of answers (loader/tables.py has the columns);
+-- in lap_times and pit_stops, the rows of each race.
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
@@ -45,7 +45,7 @@ CREATE TABLE coverage (
     first INTEGER NOT NULL,  -- the first season with records
     last  INTEGER NOT NULL,  -- the last season with records
     races INTEGER NOT NULL,  -- races with records
-    run   INTEGER NOT NULL   -- races in these seasons with results, or with these records
+    run   INTEGER NOT NULL   -- races of these seasons that have results or these records
 ) STRICT, WITHOUT ROWID;
 
 -- A value that the loader has corrected: loader/corrections.csv lists what it corrects. Endpoint `corrections`.

@@ -48,7 +48,7 @@ def test_a_generated_dump_says_its_purpose_and_has_everything_else_of_its_origin
         )
 
 
-def test_a_made_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path):
+def test_a_generated_dump_loads_and_has_the_laps_that_its_results_have(made, tmp_path):
     laps = """SELECT year, round, sum(laps),
             (SELECT count(*) FROM lap_times WHERE raceId = races.raceId)
               FROM results JOIN races USING (raceId) GROUP BY raceId"""

@@ -1,10 +1,10 @@
 """Compares a database with another source, fact by fact: `racedata check --against SOURCE`.
 
 matching.py says which race, driver and constructor is which, differences.py what a difference can
-mean. It does not compare facts that came from this source; the results of a driver who has two in
-a race (shared cars); and the statuses and constructors in results, because each source has its own
-ids for them. A value that only one of the two has counts as a difference if the other one has such
-values for other drivers in the race.
+mean. Not compared: facts that came from that source; the results of a driver who has two in a race
+(shared cars); and the statuses and constructors in results, because each source has its own ids for
+them. A value that only one of the two has counts as a difference if the other one has such values
+for other drivers in the race.
 """
 
 import sqlite3
@@ -85,7 +85,7 @@ def compare(path: Path, source: str, progress: Progress) -> tuple[list[Section],
     """
     other = second_opinion(source)
     ExistingDatabase(path).close()
-    # A corrected value would be a difference if the source has the same error.
+    # Correct the source too: an error that both had would otherwise be a difference.
     with (
         other.opened(progress) as fill,
         filled_apart(corrected(fill, CORRECTIONS), progress) as (stage, _),
@@ -157,7 +157,7 @@ def differences_of(
 
 
 def has_values(db: sqlite3.Connection, schema: str, table: str, column: str, race: int) -> bool:
-    """Whether anybody has a value in a column in a race. Standings lack values by convention."""
+    """Whether a race has values in a column. Never for standings: they lack some by convention."""
     sql = f"SELECT 1 FROM {schema}.{table} WHERE raceId = ? AND {column} NOT NULL"
     return table not in STANDINGS and db.execute(sql, (race,)).fetchone() is not None
 
@@ -189,7 +189,7 @@ def lacking_values(
     values: Sequence[Value],
     ids: tuple[int, int],
 ) -> Iterator[tuple[Group, str]]:
-    """The values of a row that only one of the two has, though it has the column in that race."""
+    """The values that one of the two lacks in a row, though not for everybody in that race."""
     for column, ours, theirs in zip(columns, values, values[len(columns) :]):
         text = line(table, key, column, ours, theirs)
         if ours is None is not theirs and has_values(db, "stage", table, column, ids[0]):
@@ -241,7 +241,7 @@ def rows_in_both(table: str, columns: Sequence[str]) -> str:
 
 
 def remarks(db: sqlite3.Connection, source: str) -> Iterator[str]:
-    """Lines that say which races match none, and what was compared."""
+    """Lines that say which races have no match, and what was compared."""
     rows = db.execute(
         """SELECT year || '/' || round || ' ' || name FROM addition.races
            WHERE raceId NOT IN (SELECT added FROM ids.races)

@@ -17,7 +17,7 @@ class NotYet(LoadError):
     """A source refuses for now, without having failed. A follower soon asks it again."""
 
 
-# the exceptions that work on a database may raise
+# what work on a database may raise
 FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)
 
 

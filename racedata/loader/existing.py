@@ -25,7 +25,7 @@ RACES = 22  # assumed for a missing season, to estimate requests
 # the latest season with results
 LATEST = "SELECT max(year) FROM results JOIN races USING (raceId)"
 # Earlier seasons with races that have no results, unless their calendar was fetched long after the
-# last race: then, the API has no more of them.
+# last race: then, the API lacks these results too.
 UNFINISHED = f"""
     SELECT year FROM races JOIN origins ON origins.raceId = races.raceId AND kind = 'races'
     WHERE year < ({LATEST}) GROUP BY year
@@ -44,7 +44,7 @@ PROVISIONAL = """
 
 
 def read_only_uri(path: Path) -> str:
-    """The URI to read a database file without locks: no program changes it, only replaces it."""
+    """The URI to read a database file without locks: programs replace it, but never change it."""
     return f"{path.absolute().as_uri()}?mode=ro&immutable=1"
 
 
@@ -203,7 +203,7 @@ class ExistingDatabase:
         return int(found[0]) if found else None
 
     def without_laps(self, also_from_apis: bool) -> dict[int, tuple[int, str]]:
-        """The races without laps whose results a refresh has stored, from a source that is no API.
+        """Races without laps, with results that a refresh stored from a source that is not an API.
 
         By raceId, the season and the name of that source. With `also_from_apis`, from any source.
         Provisional laps count as none.

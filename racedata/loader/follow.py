@@ -79,7 +79,7 @@ class CheckLoop:
 
     def check(self, followed: FollowedSource) -> None:
         """Waits until a source is due, checks it, and decides when it is due again."""
-        # If the clock was set back, it may be due in the far future: then it is due now.
+        # If the clock was set back, `due` may be far in the future: then the source is due now.
         while 0 < (seconds := (followed.due - self.clock()).total_seconds()) <= DAY.total_seconds():
             self.wait(min(seconds, WAIT_SECONDS))
         try:

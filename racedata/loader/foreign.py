@@ -105,7 +105,7 @@ def objects(db: sqlite3.Connection) -> dict[tuple[str, str, str], list[str]]:
 
 
 def tokens(sql: str) -> list[str]:
-    """The words and signs of a statement, without comments: these may change without the schema."""
+    """The words and signs of a statement, without comments: a new comment is not a new schema."""
     found = re.findall(r"--[^\n]*|'[^']*'|\w+|\S", sql)
     return [token for token in found if not token.startswith("--")]
 

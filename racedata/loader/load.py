@@ -125,8 +125,8 @@ def recorded_sources(existing: ExistingDatabase | None) -> list[str]:
 def load_or_rebuild(database: str, corrections: Path | None, progress: Progress) -> list[str]:
     """Builds `database` from its recorded sources.
 
-    If that fails and it is older, builds it from its own tables. Returns a report. Raises what
-    `load` does.
+    If that fails and an earlier version built it, builds it from its own tables. Returns a report.
+    Raises what `load` does.
     """
     try:
         return load([], database, corrections, progress)
@@ -161,7 +161,7 @@ def provide(database: str) -> None:
     """Builds what the service can begin with: the sample, or the database of an earlier version.
 
     It does not wait for a load or refresh that is running, which takes minutes and replaces the
-    file. Exits as `run`.
+    file. Exits as `run` does.
     """
 
     def work(progress: Progress) -> list[str]:

@@ -42,7 +42,7 @@ from racedata.loader.transfer import (
 
 
 def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:
-    """Merges the file that the addition has filled into `stage`. Returns lines for the report."""
+    """Merges into `stage` the file that the addition has filled. Returns lines for the report."""
     db = stage.db
     db.execute("COMMIT")  # no file can be attached in a transaction
     db.execute("ATTACH ? AS addition", (str(path),))
@@ -141,8 +141,8 @@ def report(calendars: Calendars, parts: Parts) -> list[str]:
         (smaller, "fewer records than the database has; not used"),
         (
             missing,
-            "missing from the source's calendar; that calendar is not used until every such race has "
-            "been missing for 12 hours",
+            "missing from the source's calendar; that calendar is not used until every such race "
+            "has been missing for 12 hours",
         ),
     )
     return [f"{listed(names)}: {what}" for names, what in remarks if names]

@@ -40,7 +40,7 @@ class Calendars:
     def match_races(self, year: int) -> dict[int, int]:
         """The ids of a season's races in the stage, by those in the addition.
 
-        Notes the races with records that match none.
+        Notes the races that have records, but no match.
         """
         ids = same_races(self.db, year)
         rows = self.db.execute(

@@ -82,7 +82,7 @@ def note_asked(database: Path, name: str) -> None:
 
 
 def note_followed(database: Path, names: Collection[str]) -> bool:
-    """Notes for monitors which sources are followed, and since when.
+    """Notes which sources are followed, and since when, for monitors.
 
     Returns false if the database is missing or another program has the lock.
     """
@@ -105,7 +105,7 @@ def write_notes(database: Path, noted: Mapping[str, object]) -> None:
     """Replaces the file of notes. The caller has the lock of the folder."""
     path = refreshes_path(database)
     new = path.with_name(f".{path.name}.writing")
-    with suppress(OSError):  # without this file, the next refresh only asks for more
+    with suppress(OSError):  # the only loss: the next refresh asks for more
         try:
             new.unlink(missing_ok=True)  # left by a refresh that was killed
             new.write_text(json.dumps(noted), encoding="utf-8")

@@ -63,7 +63,7 @@ class Child:
 
     name: str
     work: Callable[[Sleep], object]
-    pid: int = 0  # 0 if it does not run
+    pid: int = 0  # 0 while it is not running
     start: float = 0.0  # when it was started, or is due
     failures: int = 0  # consecutive
 
@@ -71,8 +71,8 @@ class Child:
 class Children:
     """The processes of this program.
 
-    `complain(name, how, failures)` reports a process that has ended. `failures` counts those in a
-    row. It returns the seconds until the process is started again.
+    `complain(name, how, failures)` reports a process that has ended, and returns the seconds until
+    it is started again. `failures` counts consecutive ends.
     """
 
     def __init__(

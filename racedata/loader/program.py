@@ -27,7 +27,7 @@ def path_of_file(text: str) -> str:
 
 
 def progress_of_terminal() -> Progress:
-    """Shows progress if stderr is a terminal."""
+    """A function that shows progress if stderr is a terminal, and else does nothing."""
     return show_progress if sys.stderr and sys.stderr.isatty() else lambda text: None
 
 

@@ -214,7 +214,7 @@ class SourceRefresh:
     def are_cancelled(self, year: int, races: Sequence[str]) -> bool:
         """Whether the source has lacked all these races for so long that they are cancelled.
 
-        Otherwise, notes since when the source lacks them.
+        Otherwise, notes since when the source has lacked them.
         """
         now = timestamp(self.refresh.now())
         since = {f"{year} {race}": self.lacked_before.get(f"{year} {race}", now) for race in races}

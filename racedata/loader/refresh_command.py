@@ -50,7 +50,7 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
         )
         return followed_source(refresh.sources[number], refresh, lines)
 
-    # A whole database replaces whatever was loaded.
+    # A whole database is loaded instead of the sources in RACEDATA_SOURCE.
     configured = (
         addresses
         if whole_database(addresses)

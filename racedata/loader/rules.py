@@ -104,6 +104,6 @@ def is_too_small(kind: str, new: int, old: int, with_results: bool) -> bool:
     """Whether a part has fewer drivers or constructors than it may have, if nothing may shrink.
 
     If the results come from the same source, its fastest laps may be fewer: it may omit the lap of
-    a driver who set no other.
+    a driver who completed only one.
     """
     return new < old and not (kind == "fastest_laps" and with_results)

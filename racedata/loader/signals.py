@@ -20,7 +20,7 @@ def ignore_end_signals() -> None:
 
 
 def interrupt(number: int, frame: FrameType | None) -> Never:
-    """Handles the first signal to end, and ignores later ones, which would disturb the clean-up."""
+    """Handles the first end signal, and ignores later ones, which would disturb the clean-up."""
     ignore_end_signals()
     raise KeyboardInterrupt
 
@@ -39,7 +39,7 @@ def interrupt_again(unraisable: "sys.UnraisableHookArgs") -> None:
 
 @contextmanager
 def interrupted_by_end_signals() -> Iterator[None]:
-    """In the block, the first signal to end raises KeyboardInterrupt.
+    """In the block, the first end signal raises KeyboardInterrupt.
 
     Later signals, even after the block, are ignored.
     """

@@ -11,7 +11,7 @@ from racedata.loader.values import Value, milliseconds
 def insertion(table: str, columns: int | tuple[str, ...], rows: int = 1) -> str:
     """The statement that inserts rows, many at once: faster than one by one.
 
-    `columns` are the names of those that a row has, or how many it has if it has all. If a row is
+    `columns` are the names of the columns that are given, or their number if all are. If a row is
     refused, those before it stay.
     """
     if isinstance(columns, int):

@@ -130,7 +130,7 @@ def copy_rows(db: sqlite3.Connection, table: Table, kind: str, year: int | None 
         last = next_id(db, table.name, table.id) - 1
         number = f"row_number() OVER (ORDER BY replaced.id NOT NULL, new.{table.id})"
         values = {table.id: f"ifnull(replaced.id, {last} + {number})", **values}
-    # The races were deleted with their calendar; entries come with results, which may have none.
+    # Old races are gone already, with their calendar; copy_records deletes old entries.
     if kind == table.name != "races":
         db.execute(
             f"""DELETE FROM stage.{table.name}
@@ -174,8 +174,8 @@ def in_the_stage(table: Table, kind: str) -> tuple[dict[str, str], list[str]]:
 def note_cars(db: sqlite3.Connection) -> None:
     """Notes the cars that have another constructor in results of the stage that stay.
 
-    That constructor then counts in the other sessions of the race too. Sources differ in the names
-    of cars, and in facts.
+    That constructor then counts in the other sessions of the race too: sources may give the same
+    car different names, or disagree about it.
     """
     db.execute(
         """INSERT INTO ids.cars
@@ -224,7 +224,7 @@ def set_fastest_laps(db: sqlite3.Connection) -> None:
             FROM (
                 SELECT resultId, fastest.*, row_number() OVER (
                     PARTITION BY raceId, driverId
-                    -- a source may have another number of the car, or mix them up
+                    -- a source may have another number for the car, or mix them up
                     ORDER BY laps < fastestLap, number IS car DESC, positionText IS place DESC,
                         positionOrder, resultId) AS n
                 FROM ids.fastest JOIN (

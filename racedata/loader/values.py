@@ -103,14 +103,14 @@ reference = Parser("an id of letters, digits, _ and -", "[A-Za-z0-9_-]{1,1000}")
 # In dumps of a database.
 flag = Parser("t or f", "[tf]", "ft".index, repeats=True)
 moment = Parser("a time with an offset such as 2023-07-02 13:00:00+00", ".+", in_utc, repeats=True)
-# as its API
+# written as the API of that database writes it
 degrees = Parser(
     "degrees such as -22.9", r"-?[0-9]{1,3}(\.[0-9]+)?", lambda text: f"{float(text):.7g}"
 )
 time_with_fraction = Parser(
     "a time of day such as 14:19:22", rf"{TIME_OF_DAY}(\.[0-9]+)?", lambda text: text[:8]
 )
-# as its API
+# written as the API of that database writes it
 speed = Parser("a number such as 25 or 8.14", NUMBER, lambda text: f"{float(text):.3f}")
 clock_duration = Parser("a duration such as 01:31:31.531", CLOCK_DURATION, milliseconds)
 clock_lap_time = Parser("a duration such as 00:01:31.531", CLOCK_DURATION, to_lap_time)

@@ -35,7 +35,7 @@ class RefusedAddress(AddressError):  # D7
 
 
 def after_base(path: str, base: str) -> str | None:
-    """The rest of a path after the base address (in lower case); None if it is outside."""
+    """The rest of a path after `base`, which is in lower case; None if the path is outside."""
     rest = path[len(base) :]
     is_under = path[: len(base)].lower() == base and (
         rest[:1] in ("/", "") or rest.lower() in ENDINGS

@@ -87,7 +87,6 @@ class Calendars:
         return self._events[round]
 
     def write_events(self, race: Json, slug: str) -> Iterator[tuple[str, bytes]]:
-        """Writes the events of a race."""
         common = self.stamp + b"".join(common_lines(race))
         for session, at in sessions_of(race):
             # In year 9999, the end could be past the last possible date.

@@ -103,7 +103,7 @@ class Download:
         return falcon.HTTP_200 if bounds == (0, size) else falcon.HTTP_206, bounds
 
     def count(self, req: falcon.Request, resp: falcon.Response, size: int) -> None:
-        """Counts a request that gets so many bytes. Raises HTTPTooManyRequests."""
+        """Counts a request that gets `size` bytes. Raises HTTPTooManyRequests."""
         # If nginx names no client, it fetches the file for all of them.
         is_for_all = "HTTP_X_FORWARDED_FOR" not in req.env and is_from_proxy(req.env, self.proxies)
         if self.limits and not is_for_all:

@@ -93,7 +93,8 @@ def described(health: Any) -> str:
     """The answer in one line. Raises an error if it is not the one of a healthy service."""
     if health["status"] != "ok":
         raise ValueError
-    sources = " and ".join(source["name"] for source in health["sources"])
+    # Others are followed, but have not provided any records.
+    sources = " and ".join(source["name"] for source in health["sources"] if "readAt" in source)
     line = f"{health['status']}: {sources}, built at {health['builtAt']}"
     return line + (
         f"; still serving earlier data: {health['refused']}" if "refused" in health else ""

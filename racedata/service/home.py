@@ -70,7 +70,7 @@ class HomePage:
         self.cached = self.make({})
 
     def make(self, times: RefreshTimes) -> tuple[RefreshTimes, Document]:
-        """The page for the times at which refreshes last asked: these times, and a Document."""
+        """The times at which refreshes last asked the sources, and the page, as a Document."""
         text, last_check = "", max(times.values(), default="")
         if last_check > self.built:  # else the build was later
             text = f"<p>Sources last checked {ago(last_check)}.</p>"
@@ -184,7 +184,7 @@ def newest_in_words(newest: Row) -> str:
 
 
 def freshness(read_at: str, refreshed_at: str) -> str:
-    """A sentence that says when a source was last read, or since then asked for new data."""
+    """A sentence that says when a source was last read or, if later, asked for new data."""
     verb, at = (
         ("Checked for new data", refreshed_at) if refreshed_at > read_at else ("Read", read_at)
     )

@@ -204,7 +204,6 @@ def with_code(text: str) -> str:
 
 
 def limits_in_words(settings: Settings) -> str:
-    """The rate limits in words."""
     units = {seconds: unit for unit, seconds in WINDOWS.items()}
     named = [
         f"{counted(limit.quota, 'request')} per {units[limit.window]}"

@@ -74,8 +74,8 @@ def document(
 def paths_of(endpoint: type[Endpoint] | Endpoint) -> Iterator[str]:
     """The addresses of an endpoint as templates: no filter, with each ending; then each filter.
 
-    A filter follows the season only if many clients ask so: the document has two kilobytes for each
-    address.
+    A filter follows the season only if many clients ask like that: the document has two kilobytes
+    for each address.
     """
     name, rules = endpoint.name, endpoint.rules
     fronts = [*([] if rules.needs_season else [""]), "/{season}", "/{season}/{round}"]
@@ -229,7 +229,7 @@ TOO_LONG = {
     },
 }
 
-# The responses of endpoints other than 200, by status; and the calendar of `races`.
+# The endpoints' responses other than 200, by status; and the calendar of `races`.
 RESPONSES = {
     "races-answer.ics": response(
         "An iCalendar file with one event for each session whose date is known.",
@@ -254,7 +254,7 @@ RESPONSES = {
 
 def file_response(description: str, *headers: str, has_content: bool = True) -> dict[str, Any]:
     """A response of `/racedata.db`."""
-    content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # any bytes, as OpenAPI 3.1 says them
+    content: dict[str, Any] = {download.CONTENT_TYPE: {}}  # in OpenAPI 3.1: any bytes
     names = (
         "Last-Modified",
         "Cache-Control",
@@ -298,7 +298,7 @@ DOWNLOAD: Mapping[str, Any] = {
 def responses_outside_base(
     description: str, headers: Sequence[str], type: str, schema: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """The responses of an operation outside the base address: it has a 304 if it has `headers`."""
+    """The responses of an operation outside the base address, with a 304 if there are `headers`."""
     answer = response(description, (*headers, *COMMON_HEADERS), {type: {"schema": schema}})
     too_long = {"431": reference("responses", "431")}
     if not headers:

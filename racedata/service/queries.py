@@ -228,7 +228,7 @@ def entries_or_results(filters: Filters) -> str:
 
 
 def where_results(filters: Filters) -> Where:
-    """The conditions for rows of `results`; or of `entries`, if it has all of their columns."""
+    """The conditions for rows of `results`; or of `entries`, if no filter needs other columns."""
     where = RESULTS.where(filters)
     if "qualifying" in filters:
         qualifying = "SELECT raceId, driverId FROM qualifying WHERE position = ?"
@@ -337,7 +337,7 @@ def provisional_source(data: Snapshot, race: int) -> str | None:
 
 
 def example_race(data: Snapshot) -> tuple[int, int]:
-    """Season and round of the latest race with results and the most other kinds of records."""
+    """Season and round of the latest of the races with results and the most kinds of records."""
     kinds = (kind.name for kind in KINDS.values() if kind.endpoint)
     number = " + ".join(
         f"EXISTS (SELECT 1 FROM {kind} WHERE raceId = races.raceId)" for kind in kinds

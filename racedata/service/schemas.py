@@ -16,7 +16,6 @@ OPENAPI: dict[str, Any] = json.loads(
 
 
 def schema_of(name: str) -> Schema:
-    """The schema of this name."""
     schema: Schema = OPENAPI["components"]["schemas"][name]
     return schema
 

@@ -163,8 +163,8 @@ def on_starting(server: Arbiter) -> None:
         stop("limit-request-line 0: expected a number from 1 to 8190")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
-    # gunicorn would retry for five seconds. This socket does not listen: clients that connect to it
-    # would be reset.
+    # gunicorn would retry for five seconds. This socket only binds: if it listened, clients that
+    # connect to it would be reset.
     for host, port in (address for address in server.cfg.address if isinstance(address, tuple)):
         try:
             with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
@@ -179,12 +179,13 @@ def on_starting(server: Arbiter) -> None:
 
 def log_examples(server: Arbiter, settings: Settings) -> None:
     """Logs the address of the page, and a request to try."""
-    address = str(server.LISTENERS[0])
-    if address.startswith("http"):  # else it is a unix socket
+    listener = str(server.LISTENERS[0])
+    if listener.startswith("http"):  # else it is a unix socket
         # These mean all addresses of this machine, and no browser opens them.
-        address = address.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
+        address = listener.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         base = address + settings.base_address
-        server.log.info("Open %s/", address)
+        elsewhere = "" if address == listener else " (elsewhere: with this machine's name)"
+        server.log.info("Open %s/%s", address, elsewhere)
         server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)
 
 

@@ -105,7 +105,7 @@ Answers = Literal["every answer", "the HTML pages", "the description", "no answe
 def setting(
     variable: str, parse: Parse, default: str, metavar: str, help: str, affects: Answers
 ) -> Any:
-    """A field that the environment's `variable` sets, and an option of `racedata serve`.
+    """A field that `variable` in the environment sets, or an option of `racedata serve`.
 
     `default` is a text for `parse`. `metavar` and `help` are as in argparse. `affects` says which
     ETags depend on it.

@@ -88,5 +88,5 @@ class Snapshot:
             command += " --database FILE"  # without its path, because pages show this
         return (
             f"Only a sample, with results up to {latest}. "
-            f"Unless the full data is being loaded right now, run: {command}"
+            f"If the full data is not already being loaded, run: {command}"
         )

@@ -27,7 +27,7 @@ from racedata.service.filepart import FilePart
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
-LINGER_SECONDS = 1  # how long a worker that stops keeps clients that wait for no answer
+LINGER_SECONDS = 1  # how long a stopping worker keeps clients that are not awaiting an answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
 

@@ -151,7 +151,7 @@ def test_an_unknown_season_is_refused(api, behind, season, status, said):
     assert ended.stderr.endswith(said)
 
 
-def test_a_followed_api_has_news_until_they_are_stored_and_again_if_a_result_changes(
+def test_a_followed_api_has_news_until_it_is_stored_and_again_if_a_result_changes(
     api, behind, complete, finished, tmp_path
 ):
     def asked(url, kind, is_stored):

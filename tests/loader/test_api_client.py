@@ -208,7 +208,7 @@ def test_pages_with_different_totals_are_refused():
 
 
 @pytest.mark.parametrize("status", [201, 400, 404, 500, 502])
-def test_another_status_than_200_is_refused_at_once(status):
+def test_a_status_other_than_200_is_refused_at_once(status):
     hint = (
         "; is --from the base address, such as https://api.jolpi.ca/ergast/f1?"
         if status == 404
@@ -373,7 +373,7 @@ def test_an_api_that_always_says_later_is_given_up():
     assert time.slept == [9] * 4
 
 
-def test_each_work_has_its_own_time_limit_and_all_works_share_one_pace():
+def test_each_piece_of_work_has_its_own_time_limit_and_all_share_one_pace():
     time = Time()
     pace = Pace(time.clock, time.sleep, time.clock)
     with served(pages_of(SEASONS, 20)) as server:

@@ -68,7 +68,9 @@ def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(databas
     assert report[-1].endswith(f" from {other.parent / 'dump'}")  # of which the other was built
 
 
-def test_a_copy_of_an_earlier_version_is_built_again_until_the_other_database_is(database, other):
+def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other_one_is_rebuilt(
+    database, other
+):
     shutil.copy(changed(other, "PRAGMA user_version = 6"), database)
     note_copied(database, str(other), "")
     (*_, last) = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
@@ -166,7 +168,7 @@ def test_a_wrong_file_is_refused_in_one_line(tmp_path, database, name, content, 
     assert_refused(path, database, f"{path} {said}")
 
 
-def test_a_whole_database_is_named_alone(database, other):
+def test_a_whole_database_cannot_be_named_with_other_sources(database, other):
     said = f"{other} is a whole database, which replaces the existing one; expected no other source"
     assert_refused(f"{other} f1db", database, said)
     with refused(database), following(database, "--from", str(other), "--from", "f1db") as follow:
@@ -192,7 +194,9 @@ def test_an_older_database_replaces_a_newer_one_only_on_request(database, other)
     assert database.read_bytes() == other.read_bytes()
 
 
-def test_an_older_database_replaces_the_sample_and_one_of_a_clock_that_was_ahead(database, other):
+def test_an_older_database_replaces_the_sample_and_one_built_while_the_clock_was_ahead(
+    database, other
+):
     changed(other, EARLIER)
     loaded(other, database)
     assert database.read_bytes() == other.read_bytes()
@@ -225,7 +229,7 @@ def test_one_request_tells_that_nothing_is_new(database, other):
     assert "refreshedAt" in read_refreshes(database)[server.url]
 
 
-def test_the_checksum_of_the_database_is_enough_to_ask(database, other):
+def test_the_checksum_of_the_database_is_enough_to_get_a_304(database, other):
     with served_file(other.read_bytes()) as server:
         shutil.copy(other, database)
         refreshed(database, server.url)
@@ -315,7 +319,7 @@ class FollowedServer:
         return self.followed.refresh() if self.followed.has_news([]) else None
 
 
-def test_a_follower_downloads_a_database_that_cannot_be_used_once(database, other):
+def test_a_follower_downloads_an_unusable_database_only_once(database, other):
     with served_file(other.read_bytes()) as server:
         follower = FollowedServer(database, server)
         follower.check()
@@ -381,7 +385,7 @@ def test_a_configured_database_is_not_loaded_again_at_each_start(database, other
         "/nowhere/x.db",
     ],
 )
-def test_an_address_of_a_database_ends_with_db(address):
+def test_an_address_that_ends_with_db_is_a_database(address):
     assert source_at(address).is_whole
 
 

@@ -160,7 +160,7 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
         ),
     ],
 )
-def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):
+def test_a_line_that_is_not_a_correction_fails_the_load(load, line, said):
     run, database = load(line)
     assert run.returncode == 1
     assert (
@@ -171,7 +171,7 @@ def test_a_line_that_is_not_a_correction_refuses_the_load(load, line, said):
 
 
 @pytest.mark.parametrize("key", ["alonso", "Alonso"])
-def test_two_corrections_of_one_value_refuse_the_load(load, key):
+def test_two_corrections_of_one_value_fail_the_load(load, key):
     run, _ = load("drivers,alonso,code,ALO,ALX,a test", f"drivers,{key},code,ALX,ALZ,a test")
     assert run.stderr == (
         "racedata load: corrections.csv, line 3, columns table, key, column: "
@@ -229,7 +229,7 @@ def test_dates_are_checked_after_corrections(source, load, dump, wrong, right, r
         ("pipe", "not a regular file"),
     ],
 )
-def test_a_list_that_is_not_a_file_refuses_the_load(tmp_path, name, what):
+def test_a_list_that_is_not_a_file_fails_the_load(tmp_path, name, what):
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
     run = run_loader(SAMPLE, tmp_path / "x.db", "--corrections", tmp_path / name)
@@ -239,7 +239,7 @@ def test_a_list_that_is_not_a_file_refuses_the_load(tmp_path, name, what):
     )
 
 
-def test_an_empty_name_of_a_list_is_the_list_of_the_project(tmp_path):
+def test_an_empty_name_means_the_list_of_the_project(tmp_path):
     assert run_loader(SAMPLE, tmp_path / "x.db", "--corrections", "").returncode == 0
 
 
@@ -364,7 +364,7 @@ def test_a_constructor_and_a_status_are_corrected_by_reference_and_by_text(load)
     ]
 
 
-def test_a_status_that_the_dump_lacks_is_added_and_the_unknown_one_too(load):
+def test_a_status_that_the_dump_lacks_is_added_and_a_status_may_become_unknown(load):
     run, database = load(
         "results,2023/18/alonso,status,Undertray,Bird strike,a test",
         "results,2023/18/ocon,status,Collision damage,\\N,a test",
@@ -414,7 +414,7 @@ def test_an_obsolete_constructor_is_named_as_in_the_file(load):
         ("constructors,alpine,constructor,a,b,a test", "constructor: no such column"),
     ],
 )
-def test_a_wrong_constructor_or_key_refuses_the_load(load, line, said):
+def test_a_wrong_constructor_or_key_fails_the_load(load, line, said):
     run, _ = load(line)
     assert run.returncode == 1 and run.stderr.count("\n") == 1
     assert f" {said}" in run.stderr

@@ -125,7 +125,7 @@ def sessions(app, year, round):
     return {key for key in race if isinstance(race[key], dict)} - {"Circuit"}
 
 
-def test_a_sprint_weekend_without_a_second_practice_has_no_session_that_is_unknown(dump):
+def test_a_sprint_weekend_without_dates_of_a_second_practice_has_no_session_in_its_place(dump):
     dump.forget("races", "fp2_date", "fp2_time", race=US_GRAND_PRIX)
     _, app = dump.load()
     assert sessions(app, 2023, 18) == {"FirstPractice", "Qualifying", "Sprint"}
@@ -148,7 +148,7 @@ def test_the_session_that_sets_the_grid_of_the_sprint_may_have_columns_of_its_ow
     assert app.get("/ergast/f1/2023/18").text == expected
 
 
-def test_a_second_practice_next_to_such_columns_stays_one(dump):
+def test_a_second_practice_stays_one_next_to_columns_of_the_session_that_sets_the_sprint_grid(dump):
     dump.change("races", lambda row: row.update(sq_date=row["fp1_date"], sq_time=row["fp1_time"]))
     _, app = dump.load()
     both = {"SecondPractice", "SprintShootout"}

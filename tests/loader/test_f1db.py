@@ -371,7 +371,7 @@ def test_a_driver_who_did_not_take_part_drove_no_laps(release, text, laps):
     assert release.stored(rows("results", "laps, points", "positionOrder = 99")) == [(laps, "0")]
 
 
-def test_standings_have_the_wins_so_far_and_those_without_points_as_well(cut_database):
+def test_standings_have_the_wins_so_far_and_list_drivers_without_points_too(cut_database):
     """They share the next place if they were classified in a race; else they have none."""
     columns = "driverRef, points, position, positionText, wins"
     found = select(cut_database, rows("driver_standings", columns, "year = 1957 AND round = 5"))
@@ -433,7 +433,7 @@ def test_drivers_have_the_references_of_ergast_or_their_full_name(
     assert select(cut_database, sql) == [(reference,) for reference in sorted(references)]
 
 
-def test_of_two_drivers_with_the_same_last_name_the_one_with_more_results_has_it(release):
+def test_of_two_drivers_with_one_last_name_the_one_with_more_results_has_it_as_reference(release):
     release.add("f1db-drivers", id="john-norris")
     release.add(RESULTS, driverId="john-norris")
     found = release.stored(

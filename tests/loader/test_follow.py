@@ -213,7 +213,7 @@ def test_a_source_with_an_interval_is_asked_five_minutes_after_each_failure():
     assert lines == ["12:00 down 12:05", "12:05 down 12:10", "12:10 down 12:15", "12:15 new"]
 
 
-def test_a_source_with_an_interval_that_refuses_is_asked_after_the_interval():
+def test_a_source_that_refuses_is_asked_again_after_its_interval_if_it_has_one():
     refusals = iter([NotYet("busy")] * 4)
 
     def refresh():
@@ -237,7 +237,7 @@ def test_a_refusal_after_a_failure_is_reported_again():
     assert lines == ["12:00 busy 12:02", "12:04 down 12:09", "12:09 busy 12:11", "12:11 new"]
 
 
-def test_a_provisional_source_may_publish_after_the_race_that_another_source_has():
+def test_a_provisional_source_is_asked_after_the_race_even_if_another_source_has_the_results():
     asked = []
     facts = source_that(
         kinds=("results", "qualifying"), is_provisional=True, publishes_after_race=True
@@ -339,7 +339,9 @@ def test_if_the_program_is_killed_its_processes_end(database, sample_database):
         until(lambda: has_ended(child))
 
 
-def test_follow_says_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(api, behind, complete):
+def test_follow_prints_a_line_if_a_round_is_stored_and_sigterm_ends_it_at_once(
+    api, behind, complete
+):
     with following(behind, "--from", api.url) as follow:
         line = follow.stdout.readline()
         assert "; results 165 rows (+20); " in line and f"; {behind}: new data after" in line

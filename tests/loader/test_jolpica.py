@@ -248,7 +248,7 @@ def test_lap_times_belong_to_the_race_and_single_fastest_laps_are_left_out(sourc
     ]
 
 
-def test_a_race_with_one_lap_of_each_driver_has_no_lap_times_unless_it_is_the_first(source):
+def test_a_race_with_one_lap_of_each_driver_has_no_lap_times_unless_that_is_lap_1(source):
     for first_lap in (308, 310):
         source.change("lap", first_lap, number="")
     assert "left out: laps from races with only one lap per driver: 2" in source.load()

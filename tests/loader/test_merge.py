@@ -355,7 +355,7 @@ def test_newer_results_replace_entries_only_if_they_come_with_some(sample_databa
     assert len(select(database, of_2023)) == len(select(sample_database, of_2023)) + 1
 
 
-def test_a_driver_who_has_a_result_now_has_entered_only_with_that(sample_database, tmp_path):
+def test_an_entry_without_a_result_is_gone_once_the_driver_has_a_result(sample_database, tmp_path):
     alonso = next(
         row["driverId"] for row in csv_rows(SAMPLE, "drivers") if row["driverRef"] == "alonso"
     )
@@ -413,7 +413,7 @@ def test_a_load_of_an_older_dump_keeps_refreshed_records(
     assert sources[1][0].startswith("http://127.0.0.1:")
 
 
-def test_a_source_that_a_refresh_has_asked_before_is_read_at_the_time_of_the_load(tmp_path):
+def test_a_load_sets_the_time_of_reading_of_a_source_that_a_refresh_has_asked_before(tmp_path):
     source = edited(SAMPLE, tmp_path / "source")
     database = built(without(SAMPLE, tmp_path / "dump", 2023, 18), tmp_path / "x.db")
     refreshed(database, str(source))

@@ -32,7 +32,7 @@ def test_refreshes_that_end_at_the_same_time_all_note_their_sources(database):
     assert read_refreshes(database).keys() == {*names}
 
 
-def test_the_sources_that_are_followed_are_noted_with_the_time_since_when(database):
+def test_the_sources_that_are_followed_are_noted_with_the_time_when_that_began(database):
     note_followed(database, [ONE])
     since = read_refreshes(database)[ONE]["followedSince"]
     path = refreshes_path(database)
@@ -63,7 +63,9 @@ def test_facts_count_until_another_program_replaces_the_database(database):
     assert facts_noted(database, ONE) is None
 
 
-def test_a_race_that_is_lacking_since_the_future_or_without_a_time_is_not_believed(database):
+def test_a_note_that_a_race_has_been_missing_since_a_future_or_unknown_time_is_not_believed(
+    database,
+):
     lacks = {
         "2023 Monaco Grand Prix": "2023-05-01T00:00:00Z",
         "2023 Spanish Grand Prix": "2099-05-01T00:00:00Z",
@@ -95,7 +97,9 @@ def test_records_that_another_program_stores_meanwhile_are_not_noted_as_refreshe
     assert after["database"] == before["database"] != checksum_at_end(behind)
 
 
-def test_a_refresh_with_new_data_keeps_since_when_its_source_is_followed(api, behind, complete):
+def test_a_refresh_with_new_data_keeps_the_time_when_following_its_source_began(
+    api, behind, complete
+):
     since = "2023-10-22T20:30:00Z"
     refreshes_path(behind).write_text(json.dumps({api.url: {"followedSince": since}}))
     refreshed(behind, api.url)

@@ -162,7 +162,7 @@ def test_a_source_may_be_asked_soon_after_the_planned_end_of_a_session():
     assert next_check(soon[1:], START) == START + minutes(1, 15)
 
 
-def test_provisional_records_count_as_missing_for_others_and_are_asked_again_of_their_source():
+def test_provisional_records_count_as_missing_for_others_and_their_source_is_asked_again():
     missing, final = records("lap_times"), records("qualifying", True)
     given = records("results", True)._replace(is_provisional=True)
     assert as_stored([missing, final, given], is_provisional=True) == [missing, given]

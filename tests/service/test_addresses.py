@@ -73,7 +73,7 @@ def test_behind_season_and_round_names_and_values_come_in_pairs_and_the_last_nam
         ("/drivers/a/drivers/b/results", "drivers/a/drivers/b/results"),
     ],
 )
-def test_the_path_is_the_request_s_in_lower_case_and_names_its_endpoint(path, canonical):
+def test_the_path_is_that_of_the_request_in_lower_case_and_names_its_endpoint(path, canonical):
     assert GRAMMAR.parse(path).path == canonical
 
 
@@ -125,7 +125,7 @@ def test_only_races_have_calendars(path):
         GRAMMAR.parse(f"{path}.ics")
 
 
-def test_if_a_filter_is_given_twice_the_last_counts_and_the_value_of_the_endpoint_after_it():
+def test_if_a_filter_is_given_twice_the_last_counts_even_if_it_is_the_value_of_the_endpoint():
     assert read("/drivers/a/drivers/b/results")[3] == {"drivers": "b"}
     assert read("/results/2/drivers/a/results/1")[3] == {"results": "1", "drivers": "a"}
 

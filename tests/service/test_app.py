@@ -104,7 +104,7 @@ def started(**environ):
 TO_RUN = f"{COMMAND} load tracinginsights f1db --database FILE"
 SAMPLE = (
     "Only a sample, with results up to 2023-10-22. "
-    f"Unless the full data is being loaded right now, run: {TO_RUN}"
+    f"If the full data is not already being loaded, run: {TO_RUN}"
 )
 
 

@@ -35,7 +35,9 @@ def test_the_page_the_health_and_the_description_name_the_download_if_it_is_offe
         assert ("/racedata.db" in app.get("/openapi.json").json["paths"]) == is_offered
 
 
-def test_an_address_of_the_service_is_a_part_of_the_address_of_the_download(sample_database):
+def test_the_address_of_the_download_begins_with_that_of_the_service_if_a_setting_has_it(
+    sample_database,
+):
     app = client(sample_database, download="on", base_url="https://example.org/f1/ergast/f1")
     assert app.get("/healthz").json["download"] == "https://example.org/f1/racedata.db"
 

@@ -160,7 +160,7 @@ def test_healthz_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it
     ]
 
 
-def test_healthz_says_of_each_source_when_it_was_asked_and_since_when_it_is_followed(
+def test_healthz_says_of_each_source_when_it_was_asked_and_since_when_it_has_been_followed(
     several_sources,
 ):
     app = client(several_sources)

@@ -26,7 +26,8 @@ def test_healthcheck_asks_the_service_at_host_and_port(running, host):
 
 
 def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path):
-    sources = [{"name": "data.zip"}, {"name": "f1db"}]
+    read = {"readAt": "2026-11-22T10:00:00Z"}
+    sources = [{"name": "data.zip", **read}, {"name": "f1db", **read}, {"name": "openf1"}]
     health = {
         "status": "ok",
         "sources": sources,
@@ -57,7 +58,7 @@ def test_a_refused_database_is_healthy_because_a_restart_would_not_help(tmp_path
         ),
         (
             200,
-            b'{"status":"ok","sources":[{"name":1}],"builtAt":1}',
+            b'{"status":"ok","sources":[{"name":1,"readAt":1}],"builtAt":1}',
             "not a health report; expected the address of racedata's /healthz",
         ),
     ],
@@ -84,7 +85,7 @@ def test_healthcheck_fails_in_one_line_if_the_answer_is_not_a_good_one(status, b
         (9, {"f1db": (None, 300), "openf1": (300, 0.1)}, None),
     ],
 )
-def test_stale_after_fails_if_a_followed_source_was_not_refreshed_for_so_many_days(
+def test_stale_after_fails_if_a_followed_source_has_not_been_refreshed_for_that_many_days(
     built, sources, stale
 ):
     def ago(days):
@@ -101,7 +102,8 @@ def test_stale_after_fails_if_a_followed_source_was_not_refreshed_for_so_many_da
         }
         for name, times in sources.items()
     ]
-    health = {"status": "ok", "builtAt": ago(built), "sources": [{"name": "dump"}, *listed]}
+    dump = {"name": "dump", "readAt": ago(built)}
+    health = {"status": "ok", "builtAt": ago(built), "sources": [dump, *listed]}
     with served(lambda path: (200, {}, json.dumps(health).encode())) as server:
         checked = run_racedata("healthcheck", "--stale-after", "2", "--url", server.url)
     assert checked.returncode == (stale is not None)

@@ -64,7 +64,7 @@ def schemas_in(item):
         yield from schemas_in(each)
 
 
-def test_every_schema_of_an_object_spells_its_own_properties(described):
+def test_every_schema_of_an_object_spells_out_its_own_properties(described):
     # Generators of clients ignore properties next to a `$ref`, and make `Any` of what they cannot
     # combine.
     for schema in schemas_in(described.document["components"]["schemas"]):

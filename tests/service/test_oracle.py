@@ -469,7 +469,7 @@ def seasons_of(lists):
     return [each["season"] for each in lists]
 
 
-def test_a_driver_combined_with_a_place_of_constructors_only_needs_a_row_in_the_list_of_the_season(
+def test_next_to_a_place_of_constructors_a_driver_needs_only_a_row_in_the_drivers_standings(
     sample,
 ):
     path = "/drivers/alonso/constructorstandings/1/constructors/red_bull/seasons"

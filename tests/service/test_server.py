@@ -205,7 +205,7 @@ def test_a_second_master_starts_in_the_same_way(one_worker, tmp_path):
         ("--limit-request-line=0", "limit-request-line 0: expected a number from 1 to 8190"),
     ],
 )
-def test_it_refuses_options_of_gunicorn_that_its_worker_does_not_keep(one_worker, option, said):
+def test_it_refuses_options_of_gunicorn_that_its_worker_does_not_support(one_worker, option, said):
     ended = run([*SERVE, "--", option], **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")
     assert ended.stderr.splitlines()[-1].startswith(f"racedata: {said}")

@@ -59,7 +59,7 @@ def each(values):
 
 
 @pytest.mark.parametrize(("variable", "value"), each(TAKEN))
-def test_a_setting_takes(variable, value):
+def test_a_setting_takes_a_valid_value(variable, value):
     assert getattr(Settings.read({variable: str(value)}), VARIABLES[variable]) == value
 
 

@@ -32,7 +32,7 @@ def test_threads_share_it_and_each_gets_its_own_rows(sample_database):
         assert list(pool.map(races, seasons)) == [races(season) for season in seasons]
 
 
-def test_files_have_the_same_checksum_exactly_if_they_have_the_same_bytes(
+def test_files_have_the_same_checksum_if_and_only_if_they_have_the_same_bytes(
     sample_database, other_database, database
 ):
     sample, other, copied = (

@@ -184,7 +184,7 @@ SMUGGLED = {
 def send(
     address: Site, content: bytes, end: bool = False, seconds: float = 10, source: str = ""
 ) -> bytes:
-    """Sends `content` and returns what comes back until the server closes, or for so many seconds.
+    """Sends `content` and returns what comes back until the server closes, or for `seconds`.
 
     `end` tells the server that nothing more will come. `source` is the address of the client.
     """

@@ -49,7 +49,7 @@ def redis_store(
 
 
 def allowed(store: LocalStore | RedisStore, client: bytes, requests: int) -> int:
-    """How many of so many requests of `client` the store allows."""
+    """How many requests of `client` the store allows, out of `requests`."""
     return sum(store.take(client).refused_by is None for _ in range(requests))
 
 

@@ -70,8 +70,8 @@ def next_version(folder: Path) -> Path:
 
 
 def built_with_corrections(database: Path) -> Path:
-    """The path of a database that was built from the sample. Before, the lines of
-    expected/corrections.csv were applied backwards, and so they are corrected.
+    """The path of a database built from the sample. First, the lines of expected/corrections.csv
+    are applied to that backwards, so that they have something to correct.
     """
     header, *lines = (EXPECTED / "corrections.csv").read_text(encoding="utf-8").splitlines()
     backwards = database.with_name("backwards.csv")
@@ -103,9 +103,9 @@ ROW_IDS = ("resultId", "qualifyId", "driverStandingsId", "constructorStandingsId
 
 
 def rows_of(database: Path) -> dict[str, list[tuple[object, ...]]]:
-    """All rows of each table except those about sources, without the resultId.
+    """All rows of each table except those about sources, without ROW_IDS.
 
-    New results have the next free ones.
+    New rows have the next free ones.
     """
     found = select(
         database,

@@ -71,7 +71,7 @@ def excerpt() -> Rows:
 class OpenF1Server:
     """What OpenF1 answers from rows by endpoint: the `answer` for `served`.
 
-    `is_live` says whether a session runs: then everything is refused.
+    `is_live` says whether a session is running: then everything is refused.
     """
 
     def __init__(

@@ -73,10 +73,10 @@ BESIDE_STANDINGS = {
 }
 STANDINGS = {"driverstandings", "constructorstandings"}
 
-# The filters that speak of a row of `results`.
+# The filters that are about a row of `results`.
 OF_AN_ENTRY = {"constructors", "drivers", "grid", "fastest", "results", "status"}
 
-# The filters of a session that speak of the row of `results` of the same race and driver.
+# The filters of a session that are about the row of `results` of the same race and driver.
 OF_THE_RACE = {
     "qualifying": OF_AN_ENTRY - {"drivers", "constructors"},
     "pitstops": OF_AN_ENTRY - {"drivers"},
@@ -115,7 +115,7 @@ TABLES = {
 }
 
 # The file of each endpoint that has rows of a race, the columns that order them, and those that
-# filters speak of.
+# filters compare.
 FILES = {
     "results": (
         "results",
@@ -303,7 +303,7 @@ def circuit_object(row: Row) -> dict[str, Any]:
 class Oracle:
     """What the service must answer over the dump in `folder`. `finish_times`: `total` or `gap`.
 
-    `corrections` is the file of the corrections that were applied before the dump was as it is.
+    `corrections` is the file of the corrections that have been applied to the dump.
     """
 
     def __init__(
@@ -347,7 +347,7 @@ class Oracle:
             "drivers": ("drivers", sorted(self.drivers.values(), key=by_family_name)),
         }
         self.rows = {endpoint: self.read_rows(folder, *FILES[endpoint]) for endpoint in FILES}
-        # of those without a result
+        # only of drivers without a result
         self.rows["entries"] = self.read_rows(folder, "entries", "constructorId", "")
         self.races_with = {
             endpoint: {row["raceId"] for row in rows} for endpoint, rows in self.rows.items()
@@ -387,7 +387,7 @@ class Oracle:
         return rows
 
     def answer(self, path: str, limit: int = 100, offset: int = 0) -> tuple[int, Any]:
-        """(status, MRData) for a path under the base address; None if it is refused."""
+        """(status, MRData) for a path under the base address; MRData is None if it is refused."""
         try:
             segments, season, round, filters, endpoint = parse(path)
             season, round = self.numbers(
@@ -514,7 +514,7 @@ class Oracle:
         elif not wanted:
             return table
         elif wanted.keys() == {word} and word != "season":
-            found = {wanted[word]}  # nothing but its own id, which is one more condition
+            found = {wanted[word]}  # only its own id; next to other filters, that is one more
         elif wanted.keys() & OF_AN_ENTRY or word in ("drivers", "constructors"):
             entries = matching(
                 self.candidates("results", wanted), only(wanted, wanted.keys() - {"qualifying"})

@@ -18,7 +18,7 @@ F1DB = EXPECTED / "f1db"  # a cut of a release
 REFRESH = [sys.executable, "-m", "racedata", "refresh", "--database"]
 # the time of a refresh, unless it is passed in; in seconds
 NOW, HOUR, DAY = 1_800_000_000, 3_600, 86_400
-# so that the other facts of a race are compared
+# a race with another name, so that its other facts are compared
 RENAMED = "UPDATE races SET name = 'Styrian Grand Prix' WHERE RACE(2023/9)"
 
 
@@ -55,7 +55,7 @@ def origins_of(database: Path, round: int) -> dict[str, str]:
 
 
 def like_jolpica(database: Path) -> Callable[[str], Answer]:
-    """What an API over a database answers that has no sprint qualifying and no practice."""
+    """What an API without sprint qualifying and practice answers from a database."""
     answer = answers_of(client(database))
     return lambda path: (
         (404, {}, b"{}") if re.search("sprintqualifying|practice", path) else answer(path)
@@ -88,7 +88,7 @@ def zip_of(folder: Path) -> bytes:
 
 
 def answers_of_release(folder: Path) -> Callable[[str], Answer]:
-    """What a server answers that has this release."""
+    """What a server that has this release answers."""
     content = zip_of(folder)
 
     def answer(path: str) -> Answer:

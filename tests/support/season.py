@@ -170,7 +170,7 @@ class SimulatedSource:
                 raise LoadError("status 503; expected 200")
 
     def available(self, published: datetime, wait: timedelta) -> datetime:
-        """When something can be had at the latest after a wait: not before the source works."""
+        """When something can be had: after an outage that is on then, or begins within `wait`."""
         return next(
             (end for start, end in self.outages if start - wait <= published < end), published
         )

@@ -71,7 +71,7 @@ def zeros(path: Path) -> None:
 
 
 def flipped(path: Path) -> None:
-    """One bit is another."""
+    """One bit is inverted."""
     content = bytearray(path.read_bytes())
     content[random.randrange(len(content))] ^= 1 << random.randrange(8)
     path.write_bytes(content)

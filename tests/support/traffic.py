@@ -140,9 +140,9 @@ def assert_served(*clients: Client) -> None:
 
 
 def assert_limited(*clients: Client, quota: int, per_second: float, lost: int = 0) -> None:
-    """Asserts that clients that were always refused got as many 200s as one limit allows.
+    """Asserts that clients that kept asking got as many 200s as one limit allows.
 
-    `lost` ones may be missing.
+    `lost` of them may be missing.
 
     The service decides later than a request is sent, and earlier than its answer comes. So the
     times between which tokens came back are known only within bounds, which are wide on a busy

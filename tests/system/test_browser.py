@@ -90,7 +90,7 @@ def test_text_can_be_read_by_day_and_by_night(browser, site, scheme, address, se
     assert (max(text, ground) + 0.05) / (min(text, ground) + 0.05) >= 4.5  # WCAG 2.2, AA
 
 
-def test_on_a_desk_the_links_are_next_to_the_name_of_the_endpoint_and_on_a_phone_below_it(
+def test_on_a_desktop_the_links_are_next_to_the_name_of_the_endpoint_and_on_a_phone_below_it(
     browser, site
 ):
     places = {}
@@ -157,7 +157,9 @@ def test_sessions_are_in_the_time_zone_of_the_reader_and_without_scripts_in_utc(
     assert address == ("/" if off else site) + "ergast/f1/current.ics"
 
 
-def test_on_a_desk_the_last_result_is_next_to_the_next_race_and_on_a_phone_below_it(browser, site):
+def test_on_a_desktop_the_last_result_is_next_to_the_next_race_and_on_a_phone_below_it(
+    browser, site
+):
     places = {}
     for width in (390, 1280):
         emulate(browser, width)

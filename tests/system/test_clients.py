@@ -448,7 +448,7 @@ def test_ergast_py_gets_every_page_by_limit_and_offset(ergast_py_asks, expected,
         assert_read(ergast_py_asks(call, limit=limit, offset=offset), expected()[1])
 
 
-def test_ergast_py_must_not_name_the_first_page(ergast_py_asks):
+def test_ergast_py_must_not_ask_for_offset_0(ergast_py_asks):
     # It sends offset(0) as `offset=`, and an empty text is refused like any other that is not a
     # number.
 

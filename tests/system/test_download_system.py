@@ -232,7 +232,7 @@ def test_a_download_continues_with_the_file_that_it_began_with(replaceable, anot
         assert stream.read(size) == content
 
 
-def test_a_file_that_is_overwritten_breaks_a_download_rather_than_mix_in_it(
+def test_a_file_that_is_overwritten_breaks_a_download_rather_than_being_mixed_into_it(
     large, another, tmp_path
 ):
     database = shutil.copy(large, tmp_path / "racedata.db")

@@ -107,7 +107,7 @@ def test_each_race_since_2021_has_its_sessions_with_times_since_2022(both):
     assert client(both).get("/ergast/f1/2025.ics").text.count("BEGIN:VEVENT") == 5 * 24
 
 
-def test_poles_and_fastest_laps_are_as_many_as_published(both):
+def test_the_numbers_of_poles_and_fastest_laps_are_those_that_were_published(both):
     app = client(both)
 
     def totals(drivers, path):

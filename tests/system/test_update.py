@@ -100,9 +100,7 @@ class Machine:
 
 
 @pytest.mark.long
-def test_an_update_and_the_way_back_after_it_change_all_that_belongs_to_a_version(
-    tmp_path, sample_database
-):
+def test_an_update_and_its_rollback_change_all_that_belongs_to_a_version(tmp_path, sample_database):
     machine = Machine(tmp_path)
     machine.run(f"git clone --quiet {ROOT} checkout && git -C checkout checkout --quiet -B main")
     machine.release(OLD)

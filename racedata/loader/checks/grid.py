@@ -33,8 +33,8 @@ CHECKS = (
         "Each starts where the other one qualified: the dump has swapped their rows.",
         """named JOIN qualifying USING (raceId, driverId)
             WHERE session = 'race' AND place IS NULL AND grid > 0""",
-        # Each step goes from a driver to the one who qualified for that place on the grid, until
-        # it is the first driver again.
+        # Each step goes from a driver to the one who qualified in that driver's place on the grid,
+        # until it is back at the first driver.
         """
         WITH RECURSIVE moved AS (
             SELECT raceId, race, year, round, driver, named.laps, grid, position FROM named

@@ -11,7 +11,7 @@ from racedata.loader.checks.check import Check
 TO_THE_LAST = 99  # the number of a round that no season reaches
 
 # Seasons (first, last), rounds of them (first, last), and how many results of those rounds count.
-# Drivers until 1990, and constructors until 1978. Since then, all results count.
+# For drivers until 1990, and for constructors until 1978; after that, all results count.
 BEST_RESULTS = (
     (1950, 1953, 1, TO_THE_LAST, 4),
     (1954, 1957, 1, TO_THE_LAST, 5),
@@ -82,7 +82,7 @@ CREATE TEMP VIEW constructor_points AS
             ON year BETWEEN rule.first AND rule.last)
     GROUP BY raceId, constructorId;
 
--- the races with results of all rounds up to theirs: only there can sums be compared
+-- races up to which every round has results: only there can sums be compared
 CREATE TEMP VIEW summed AS
     SELECT raceId FROM (
         SELECT raceId, min(raceId IN (SELECT raceId FROM results))

@@ -34,7 +34,7 @@ BATCH = 400  # rows read together, column by column: much faster than row by row
 LINE_BYTES = 1_000_000
 BATCH_BYTES = 5_000_000
 COLUMNS = 1_000
-BLANK_LINES = 1_000  # maximum in a row
+BLANK_LINES = 1_000  # consecutive ones, at most
 
 
 class TooMuch(Exception):
@@ -262,7 +262,7 @@ class CsvFile:
         return [indexes.get(field.name, len(self.header)) for field in self.fields]
 
     def columns_of(self, rows: list[list[str]]) -> list[tuple[str, ...]]:
-        """The texts of some rows, column by column, and after the last a column of missing ones.
+        """The texts of some rows, column by column; after the last column, one of missing texts.
 
         If a row is short, its last columns are missing. Raises ValueError if a row is too long.
         """

@@ -63,8 +63,8 @@ class Redirects(urllib.request.HTTPRedirectHandler):
     def http_error_302(
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage
     ) -> IO[bytes] | None:
-        # Errors name only the scheme, because the rest may contain a key. urllib's own error names
-        # all.
+        # Errors name only the scheme, because the rest may contain a key. urllib's own error shows
+        # the whole address.
         try:
             scheme = urllib.parse.urlsplit(
                 urllib.parse.urljoin(
@@ -89,7 +89,7 @@ class Redirects(urllib.request.HTTPRedirectHandler):
         headers: HTTPMessage,
         newurl: str,
     ) -> urllib.request.Request | None:
-        fp.close()  # urllib would read it to its end; a closed response has none left
+        fp.close()  # urllib would read the body to its end; a closed response has nothing to read
         if not is_address(newurl):
             raise urllib.error.URLError(
                 "redirects to an unusable address; expected one without user or password"

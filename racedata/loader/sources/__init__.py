@@ -49,7 +49,7 @@ SOURCE_TYPES: tuple[type[Source], ...] = (
     DumpSource,
 )
 
-NAMES = (*PUBLISHED, OPENF1)  # no file has one as its address, which is a path
+NAMES = (*PUBLISHED, OPENF1)  # never the address of a file, which is an absolute path
 
 # The default sources of a refresh, the preferred one first; and the help text of `--from`.
 FROM_DEFAULT = (JOLPICA, PUBLISHED["f1db"], OPENF1)

@@ -242,7 +242,7 @@ class SeasonFetch:
                 season.add_records(race.facts, endpoint, records, self.statuses)
         stage.place = season.place
         now = timestamp(datetime.fromtimestamp(self.api.pace.now(), UTC))
-        # If the clock is wrong: not before any race that has results.
+        # The clock may be wrong: a fetch is never earlier than a race that has results.
         dates = [
             *(str(race.facts.get("date")).strip(" ") for race in self.completed),
             self.old.newest(),

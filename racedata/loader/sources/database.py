@@ -44,8 +44,6 @@ class Unchanged(Exception):
 
 
 class DatabaseSource(Source):
-    """A database."""
-
     is_whole = True
     interval = timedelta(minutes=1)
 

@@ -332,8 +332,8 @@ FILL_STANDINGS = (
                     FROM f1db_races_{{of}}_standings AS f1db JOIN stage.races USING (raceId)
                     GROUP BY raceId, 2))""",
     # f1db lists the drivers with points, and since 2000 also those who were classified. Ergast
-    # lists all with a result in the season so far. They share a place if they were classified;
-    # otherwise they have none.
+    # lists all with a result in the season so far. Those whom f1db lacks share a place if they
+    # were classified; otherwise they have none.
     """INSERT OR IGNORE INTO f1db_{of}_listed
            SELECT raceId, {of}Id, year, round, '0', next,
                CASE WHEN classified <= round THEN next END,
@@ -532,7 +532,7 @@ def distinct(table: str, references: dict[str, str]) -> dict[str, str]:
 
 
 def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
-    """Inserts the constructors, and the rules by which a row of a result has one of them."""
+    """Inserts the constructors, and the rules that say which of them a result has."""
     db = stage.db
     names = {rule["reference"]: rule["name"] for rule in rules if rule["name"]}
     drivers = rows_by_id(db, "f1db_drivers")

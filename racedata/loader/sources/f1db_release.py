@@ -86,14 +86,14 @@ class F1dbRelease(DumpSource):
 
 
 def wait_after(failures: int) -> timedelta:
-    """How long to wait after so many downloads of an unusable release: an hour, doubling up to
+    """How long to wait after this many downloads of an unusable release: an hour, doubling up to
     eight.
     """
     return min(FIRST_WAIT * (1 << min(failures - 1, 3)), LONGEST_WAIT)
 
 
 def known_release(history: History) -> str | None:
-    """The SHA-256 of the latest release that was refreshed from, or loaded, into this database."""
+    """The SHA-256 of the latest release from which this database was refreshed or loaded."""
     row = history.row()
     if (notes := history.notes()) is not None:
         return notes.get("release")

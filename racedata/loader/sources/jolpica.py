@@ -323,7 +323,7 @@ LEFT_OUT = {
                 sessionentry.id NOT IN (SELECT resultId FROM stage.sprint_results)""",
 }
 
-# Laps of races with one lap of each driver, which is not the first: these are not all laps.
+# The laps of races with only one lap per driver, unless it is lap 1: these are not all laps.
 SINGLE_LAPS = """
     DELETE FROM stage.lap_times WHERE raceId IN (
         SELECT raceId FROM stage.lap_times GROUP BY raceId

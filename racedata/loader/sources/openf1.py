@@ -175,8 +175,8 @@ class OpenF1(Source):
         return not isinstance(day, str) or day <= f"{self.now() - AGAIN:%Y-%m-%d}"
 
     def races_to_ask(self, history: History, task: Task | None = None) -> list[Race]:
-        """The races with a wanted kind that OpenF1 may have: a missing one, or one that only OpenF1
-        has.
+        """The races of which OpenF1 may have a wanted kind: one that is missing, or that only
+        OpenF1 has given.
         """
         season = task.season if task else None
         last_asked = asked_before(history)

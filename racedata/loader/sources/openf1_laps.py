@@ -47,7 +47,7 @@ def laps_of(rows: Sequence[Json], results: Sequence[Json], place: str) -> Laps:
         number, lap = needed(row, "driver_number", place), needed(row, "lap_number", place)
         duration = thousandths(row.get("lap_duration"), f"{place}, lap_duration")
         if duration is None:
-            continue  # lap 1, or the last row of a driver who has ended
+            continue  # lap 1, or the last row of a driver whose race is over
         if number not in times:
             raise Undecided(f"laps of car {number}, which has no result")
         if lap in times[number]:

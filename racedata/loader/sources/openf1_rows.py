@@ -181,7 +181,7 @@ def entries_of(
     return found
 
 
-# Values. Each of them raises WrongValue for one of another type.
+# Parsers of values. Each raises WrongValue for a value of another type.
 
 
 def whole(row: Json, name: str, place: str) -> int | None:
@@ -259,8 +259,8 @@ def lap_text(milliseconds: int | None) -> str | None:
 
 
 def in_order(rows: Sequence[Json], place: str) -> list[Json]:
-    """The rows of a classification: by place, then those without one. A disqualified driver may
-    still be in the old row.
+    """The rows of a classification: by place, then those without one, disqualified drivers last:
+    OpenF1 may leave their rows where they were.
     """
     return sorted(
         rows, key=lambda row: (whole(row, "position", place) or 999, is_disqualified(row))
@@ -278,7 +278,7 @@ def is_disqualified(row: Json) -> bool:
 def entrants_of(
     rows: Sequence[Json], entries: Mapping[int, Entry], place: str
 ) -> Iterator[tuple[int, Json, dict[str, Value]]]:
-    """The rows of a classification with the beginning of the row of a Stage: `(n, row, facts)`."""
+    """Each row of a classification, and how its row in a Stage begins: `(n, row, facts)`."""
     numbers = Counter(needed(row, "driver_number", place) for row in rows)
     unknown = sorted(number for number in numbers if number not in entries)
     if unknown:

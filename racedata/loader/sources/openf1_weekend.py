@@ -70,7 +70,7 @@ Rows = dict[str, list[dict[str, Value]]]  # rows of a Stage by table; `status` i
 RowsOf = Callable[[str, int | None], list[Json]]
 
 
-ABSENT = 2  # drivers whom the results of a session may lack: OpenF1 leaves out who did not start
+ABSENT = 2  # drivers whom a session's results may lack: OpenF1 omits those who did not start
 
 
 class Weekend:
@@ -97,7 +97,7 @@ class Weekend:
         self.rows: Rows = {}
 
     def of_session(self, name: str, rows: Sequence[Json] | None = None) -> list[Json]:
-        """The results of a session, or its rows among others."""
+        """The results of a session; or, if `rows` are given, those among them of the session."""
         session = self.sessions.get(name)
         rows = self.results if rows is None else rows
         return [row for row in rows if session and row.get("session_key") == session.key]
@@ -176,7 +176,7 @@ class Weekend:
     def absent(self, name: str, count: int, entries: Mapping[int, Entry]) -> str:
         """How many drivers the results of a session lack, as a text. Raises Undecided if too many.
 
-        In practice, some drivers may not have a lap.
+        In a practice session, some drivers may not have a lap.
         """
         key = self.sessions[name].key
         numbers = {row.get("driver_number") for row in self.drivers if row["session_key"] == key}

@@ -16,7 +16,7 @@ WAIT_SECONDS = 30  # after a refusal without Retry-After
 class Pace:
     """The pace of the requests to an API, as long as the program runs. `requests` counts them.
 
-    `clock` and `now` return seconds: since any moment, and since 1970.
+    `clock` and `now` return seconds: since an arbitrary moment, and since 1970.
     """
 
     def __init__(

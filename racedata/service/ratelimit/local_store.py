@@ -65,7 +65,6 @@ class LocalStore:
         return key, int.from_bytes(key[:8], "little") % self._sets * self.WAYS
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
-        """Takes tokens for `client`."""
         key, first = self.hashed(client)
         with self._threads:
             fcntl.lockf(self._file, fcntl.LOCK_EX, 1, first)

@@ -63,8 +63,8 @@ class RedisStore:
 
     TIMEOUT = 0.4  # seconds; less would take a busy machine for an outage
     SLOW = 0.15  # seconds after which an answer is slow
-    # So many in a row begin an outage: more than the threads of a worker, because one pause may
-    # delay all of them.
+    # This many slow answers in a row begin an outage: more than the threads of a worker, because
+    # one pause may delay all of them.
     SLOW_ANSWERS = 5
     RETRY = 1  # seconds between attempts during an outage
 
@@ -97,13 +97,12 @@ class RedisStore:
                 "rediss://host (with TLS) or unix:///path?db=0, "
                 "with no options other than those of the redis package"
             ) from None
-        self._slow_answers = 0  # so many in a row; not locked, because a lost count does no harm
+        self._slow_answers = 0  # in a row; not locked, because a lost count does no harm
         # during an outage, a moment of `clock`; infinity while a request tries Redis again
         self._retry_at: float | None = None
         self._lock = threading.Lock()  # guards `_retry_at`
 
     def take(self, client: bytes, tokens: int = 1) -> Decision:
-        """Takes tokens for `client`."""
         outage = self._retry_at is not None
         if outage and not self.retry_is_due():
             return self.fallback.take(client, tokens)

@@ -31,7 +31,7 @@ from racedata.loader.schedule import Expected
 from racedata.loader.sources import History, Pace, source_at
 
 
-def test_a_weekend_takes_at_most_ten_requests(filled):
+def test_a_weekend_takes_at_most_eight_requests(filled):
     assert Counter(request.partition("?")[0] for request in filled.requests) == {
         "sessions": 1,
         **dict.fromkeys(("session_result", "drivers", "starting_grid", "pit"), 2),
@@ -228,7 +228,7 @@ def test_a_session_of_another_season_is_refused(lacking):
         refresh(lacking, server)
 
 
-def test_a_short_answer_about_an_old_race_is_asked_again_after_a_month(openf1, rows, lacking):
+def test_an_old_race_with_a_short_answer_is_asked_for_again_after_a_month(openf1, rows, lacking):
     results = [row for row in rows["session_result"] if row["session_key"] == RACE]
     halve(results)
     url, later = f"openf1:{openf1.url}", SUNDAY + 60 * 86400

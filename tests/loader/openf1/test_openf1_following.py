@@ -214,7 +214,7 @@ def test_a_weekend_of_three_sources_is_known_within_half_an_hour_and_ends_with_t
     assert len(weekend.jolpica.answered) <= 300
 
 
-def test_401_for_a_day_is_one_line_and_asked_again_every_quarter_of_an_hour(weekend):
+def test_401_for_a_day_is_one_line_and_it_asks_again_every_quarter_of_an_hour(weekend):
     weekend.time.end = weekend.time.now + timedelta(days=1)
     weekend.is_live = lambda: True  # type: ignore[method-assign]
     refuse = LimitedApi(weekend.time, OpenF1Server({}, weekend.is_live).answer, LIMITS)

@@ -36,7 +36,7 @@ def test_numbers_of_another_season_are_left_out(openf1, rows, database):
     assert 18 not in rounds_with(lacking, "results")
 
 
-def test_points_of_zero_are_unknown_until_they_are_right(openf1, rows, lacking, sample_database):
+def test_points_are_unknown_while_all_of_them_are_zero(openf1, rows, lacking, sample_database):
     right = [row.get("points") for row in rows["session_result"]]
     for row in rows["session_result"]:
         if "points" in row and row["points"] is not None:
@@ -154,7 +154,7 @@ def test_a_wrong_grid_is_unknown_with_one_line(openf1, rows, lacking):
 @pytest.mark.parametrize(
     ("year", "known"), [(2024, {1: 1, 2: 2, 3: 3, 4: 4, 5: 5}), (2025, {1: 1, 2: 2})]
 )
-def test_a_place_on_the_grid_is_known_if_nobody_can_have_started_from_the_pit_lane_before_it(
+def test_a_place_on_the_grid_is_known_if_nobody_ahead_can_have_started_from_the_pit_lane(
     year, known
 ):
     """Of eight drivers, the third in qualifying is the last on the grid."""
@@ -210,7 +210,7 @@ def test_a_driver_who_was_lapped_or_did_not_start_has_that_status(openf1, rows, 
     assert "+2 Laps" in statuses and "Did not start" in statuses
 
 
-def test_drivers_of_a_weekend_in_one_team_are_refused(openf1, rows, lacking):
+def test_a_weekend_whose_drivers_are_all_in_one_team_is_refused(openf1, rows, lacking):
     for row in rows["drivers"]:
         row["team_name"] = "Ferrari"
     said = "\n".join(refresh(lacking, openf1))

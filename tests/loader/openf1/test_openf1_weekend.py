@@ -54,7 +54,7 @@ def test_unknown_facts_of_a_result_are_left_out(filled):
     assert found["max_verstappen"] == ("26", 1)
 
 
-def test_only_the_reason_of_a_retirement_is_missing_in_statuses(filled, sample_database):
+def test_only_the_reason_for_a_retirement_is_missing_from_statuses(filled, sample_database):
     for round, retired in (
         (9, {"hulkenberg": "Power loss"}),
         (18, {"alonso": "Undertray", "ocon": "Collision damage", "piastri": "Radiator"}),
