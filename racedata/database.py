@@ -37,7 +37,7 @@ class DatabaseError(Exception):
     """
 
     def __init__(self, path: str | Path, fault: str, hint: str = REPLACE) -> None:
-        what_to_do = hint.replace("FILE", shlex.quote(str(path)))
+        what_to_do = hint.replace("--database FILE", f"--database {shlex.quote(str(path))}")
         super().__init__(f"{path} {fault}; {what_to_do}" if hint else f"{path} {fault}")
         self.fault, self.transient = fault, hint == WAIT
 

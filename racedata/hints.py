@@ -5,15 +5,18 @@ import shlex
 from pathlib import Path
 
 CHECKOUT = Path(__file__).resolve().parent.parent
+INSTALLED = CHECKOUT / ".venv/bin/racedata"  # by `make`, in a folder that is not in PATH
+# The command in the checkout's folder: for pages, which do not show where that is.
+# os.path.exists is also false if another user may not look.
+IN_CHECKOUT = ".venv/bin/racedata" if os.path.exists(INSTALLED) else "racedata"
 
 
 def command() -> str:
-    """How to run `racedata` from the current folder."""
-    installed = ".venv/bin/racedata"  # by `make`, in a folder that is not in PATH
-    if os.path.exists(installed):
-        return installed
-    in_checkout = CHECKOUT / installed
-    return shlex.quote(str(in_checkout)) if in_checkout.exists() else "racedata"
+    """How to run this `racedata` from the current folder."""
+    if not os.path.exists(INSTALLED):
+        return IN_CHECKOUT
+    is_here = os.path.exists(IN_CHECKOUT) and os.path.samefile(IN_CHECKOUT, INSTALLED)
+    return IN_CHECKOUT if is_here else shlex.quote(str(INSTALLED))
 
 
 COMMAND = command()

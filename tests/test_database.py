@@ -78,35 +78,34 @@ def test_the_command_that_the_message_names_works(database, spoil):
 
 
 @pytest.mark.parametrize(
-    ("is_installed", "folder", "command"),
+    ("package", "folder", "command"),
     [
-        (True, ".", ".venv/bin/racedata"),
-        (True, "racedata", "'{checkout}/.venv/bin/racedata'"),
-        (False, ".", "racedata"),
+        ("a checkout", "a checkout", ".venv/bin/racedata"),
+        ("a checkout", "", "'{parent}/a checkout/.venv/bin/racedata'"),
+        ("wheel", "a checkout", "racedata"),
     ],
 )
-def test_the_command_to_run_is_the_one_in_the_checkout_if_make_has_installed_it_there(
-    is_installed, folder, command, tmp_path
+def test_the_command_to_run_is_the_one_in_the_checkout_only_if_its_package_runs(
+    package, folder, command, tmp_path
 ):
-    checkout = tmp_path / "a checkout"
-    shutil.copytree(
-        PACKAGE, checkout / "racedata", ignore=shutil.ignore_patterns("loader", "sample")
-    )
-    if is_installed:
-        (checkout / ".venv/bin").mkdir(parents=True)
-        (checkout / ".venv/bin/racedata").touch()
+    for name in ("a checkout", "wheel"):
+        shutil.copytree(
+            PACKAGE, tmp_path / name / "racedata", ignore=shutil.ignore_patterns("loader", "sample")
+        )
+    (tmp_path / "a checkout/.venv/bin").mkdir(parents=True)
+    (tmp_path / "a checkout/.venv/bin/racedata").touch()
     code = (
         "from racedata import database, hints; "
         "print(database.DatabaseError('a.db', 'is missing', hints.BUILD))"
     )
     said = subprocess.run(
-        [sys.executable, "-c", code],
-        cwd=checkout / folder,
-        env={"PYTHONPATH": str(checkout)},
+        [sys.executable, "-P", "-c", code],  # -P: not the package in the current folder
+        cwd=tmp_path / folder,
+        env={"PYTHONPATH": str(tmp_path / package)},
         capture_output=True,
         text=True,
     ).stdout
-    run = command.format(checkout=checkout)
+    run = command.format(parent=tmp_path)
     assert said == f"a.db is missing; to build it, run: {run} load SOURCE --database a.db\n"
 
 

@@ -83,8 +83,8 @@ class Snapshot:
         (latest,) = self.row(
             "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
         )
-        command = f"{hints.COMMAND} load tracinginsights f1db"
-        if self.path != database.default_path(os.environ):
+        command = f"{hints.IN_CHECKOUT} load tracinginsights f1db"
+        if os.path.realpath(self.path) != os.path.realpath(database.default_path(os.environ)):
             command += " --database FILE"  # without its path, because pages show this
         return (
             f"Only a sample, with results up to {latest}. "

@@ -8,7 +8,7 @@ import pytest
 import webtest
 from support.answers import Counted, client, request
 
-from racedata.hints import COMMAND
+from racedata.hints import IN_CHECKOUT
 from racedata.service.app import create_app
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
@@ -101,7 +101,7 @@ def started(**environ):
     return subprocess.run([sys.executable, "-c", code], env=environ, capture_output=True, text=True)
 
 
-TO_RUN = f"{COMMAND} load tracinginsights f1db --database FILE"
+TO_RUN = f"{IN_CHECKOUT} load tracinginsights f1db --database FILE"
 SAMPLE = (
     "Only a sample, with results up to 2023-10-22. "
     f"If the full data is not already being loaded, run: {TO_RUN}"

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from support import SAMPLE
 
+from racedata import database
 from racedata.database import SCHEMA_VERSION
 from racedata.service.snapshot import Snapshot
 
@@ -49,3 +50,12 @@ def test_it_says_from_what_and_when_it_was_built(sample_database):
         str(SAMPLE),
         str(SAMPLE),
     )
+
+
+def test_the_notice_of_the_sample_names_a_file_only_if_it_is_not_the_default_one(
+    sample_database, monkeypatch
+):
+    data = Snapshot.read(str(sample_database))
+    assert data.sample_notice().endswith(" load tracinginsights f1db --database FILE")
+    monkeypatch.setattr(database, "default_path", lambda environ: data.path)
+    assert data.sample_notice().endswith(" load tracinginsights f1db")
