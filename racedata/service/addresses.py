@@ -152,14 +152,15 @@ class Grammar:
         if not rest:
             path = "/".join([*segments, "races"])
             return Address(path, "races", season, round, ending=ending)
-        if rest[0] in ("last", "next") and season is None:
-            raise self.unknown(f"{rest[0]!r} needs a season, as in /current/{rest[0]}")
         if rest[0].isdigit():  # no filter or endpoint is a number
             what = "season" if season is None else "round" if round is None else "filter"
             raise self.unknown(f"{rest[0][:50]!r} is not a {what}")
         front, rest = segments[: len(segments) - len(rest)], without_spellings(rest)
         # The last name is the endpoint; a value after it is another filter.
         endpoint = rest[-1] if len(rest) % 2 else rest[-2]
+        for word in ("last", "next"):
+            if word in (rest[0], endpoint):
+                raise self.unknown(f"{word!r} must follow a season, as in /current/{word}")
         if endpoint not in self.endpoints:
             raise self.unknown(
                 f"{endpoint[:50]!r} is not an endpoint{near(endpoint, self.endpoints)}"
