@@ -107,7 +107,9 @@ CHECKS = (
         SELECT race, driver, positionText AS place, timed.laps AS timings FROM named
         JOIN timed USING (raceId, driverId)
         WHERE session = 'race' AND raceId IN (SELECT raceId FROM fastest) AND timed.laps > 1
-            AND (raceId, driverId) NOT IN (SELECT raceId, driverId FROM fastest)
+            AND NOT EXISTS (
+                SELECT 1 FROM fastest
+                WHERE fastest.raceId = named.raceId AND fastest.driverId = named.driverId)
         ORDER BY year DESC, round, driver
         """,
     ),
