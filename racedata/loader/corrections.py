@@ -26,9 +26,12 @@ IN_KEY = {
     "constructorId": """constructorId = (
         SELECT constructorId FROM stage.constructors WHERE constructorRef = ?)""",
 }
+# Numbers have no leading zeros, so that two keys that differ name two rows.
+PART = r"(?!0[0-9])[A-Za-z0-9_-]+"
+KEY = Parser("the key of a row, such as alonso or 2023/18/alonso", f"{PART}(/{PART})*")
 FIELDS = [
     Field("table", one_of([table.name for table in TABLES if table.key]), required=True),
-    Field("key", text("the key of a row, such as alonso or 2023/18/alonso"), required=True),
+    Field("key", KEY, required=True),
     Field("column", text("the name of a column"), required=True),
     Field("wrong", plain_text, required=False),
     Field("right", plain_text, required=False),

@@ -151,6 +151,10 @@ def test_a_correction_of_a_value_that_the_dump_lacks_or_has_right_is_not_mention
             ": results 2023/18/alonso statusId: no such column",
         ),
         (
+            "results,2023/018/alonso,grid,1,2,a test",
+            ", line 2, column key: '2023/018/alonso'; expected the key of a row",
+        ),
+        (
             "races,2023/18,round,18,17,a test",
             ": races 2023/18 round: '17'; expected no two rows with the same key",
         ),
