@@ -7,9 +7,7 @@ import random
 import re
 import ssl
 import subprocess
-import textwrap
-import urllib.request
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 import pytest
 from support import PACKAGE, ROOT
@@ -153,20 +151,15 @@ def test_a_site_with_its_own_certificate_answers_https_and_redirects_http(
     make_certificate(tmp_path)
     port = free_port()
     document = (ROOT / "docs" / "run.md").read_text(encoding="utf-8")
-    (listen,) = re.findall(r"(?:^    (?:listen|ssl).*\n){4}", document, re.M)
-    (redirect,) = re.findall(r"^    server {\n(?:    .*\n)+", document, re.M)
+    (lines,) = re.findall(r"^    listen 443(?:.*\n)+?    }\n", document, re.M)
     for documented, here in [
         ("listen 443 ssl", f"listen 127.0.0.1:{port} ssl"),
         ("    listen [::]:443 ssl default_server;\n", ""),
         ("/etc/ssl/certs/racedata.pem", f"{tmp_path}/certificate"),
         ("/etc/ssl/private/racedata.key", f"{tmp_path}/key"),
     ]:
-        assert documented in listen
-        listen = listen.replace(documented, here)
-    changes = [
-        ("    listen 80 default_server;\n    listen [::]:80 default_server;\n", listen),
-        ("server {\n", f"{textwrap.dedent(redirect)}server {{\n"),
-    ]
+        assert documented in lines
+        lines = lines.replace(documented, here)
     with (
         service(
             sample_database,
@@ -174,15 +167,17 @@ def test_a_site_with_its_own_certificate_answers_https_and_redirects_http(
             nginx_sockets(tmp_path),
             RACEDATA_TRUSTED_PROXIES="unix",
         ),
-        nginx(tmp_path, *changes) as site,
+        nginx(tmp_path, ("    location / {\n", f"{lines}    location / {{\n")) as site,
     ):
         response, _ = get(site)
         assert response.status == 301
         assert response.headers["Location"] == f"https://f1.example.org{ADDRESS}"
         context = ssl.create_default_context(cafile=tmp_path / "certificate")
-        url = f"https://localhost:{port}{ADDRESS}"
-        with urllib.request.urlopen(url, context=context) as answer:
-            assert json.load(answer)["MRData"]["url"].startswith(f"https://localhost:{port}/")
+        connection = http.client.HTTPSConnection("localhost", port, context=context, timeout=10)
+        with closing(connection):
+            connection.request("GET", ADDRESS)
+            answer = json.load(connection.getresponse())
+        assert answer["MRData"]["url"].startswith(f"https://localhost:{port}/")
 
 
 def test_nginx_passes_on_the_form_that_the_service_has_chosen(site):
