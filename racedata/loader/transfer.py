@@ -15,7 +15,10 @@ from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
 
 
 def create_ids(db: sqlite3.Connection) -> None:
-    """Creates the tables in `ids`, which merge.py describes."""
+    """Creates the tables in `ids`, which merge.py describes.
+
+    The columns of a key have types: a join with columns without one would scan the table.
+    """
     for name in (*LISTS, "races", "sources"):
         unique = "UNIQUE" if name == "drivers" else ""
         db.execute(
@@ -34,8 +37,7 @@ def create_ids(db: sqlite3.Connection) -> None:
                 raceId INTEGER, driverId INTEGER, car, place, {", ".join(FASTEST_LAP)},
                 PRIMARY KEY (raceId, driverId))"""
     )
-    # Cars that have another constructor in the stage's results, if these stay. A join with columns
-    # that have no type would not use the primary key, and take a minute.
+    # Cars that have another constructor in the stage's results, if these stay.
     db.execute(
         """CREATE TABLE ids.cars (
                race INTEGER, driver INTEGER, added INTEGER, id INTEGER,
