@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from racedata import database
-from racedata.loader.errors import LoadError, plural
+from racedata.loader.errors import LoadError, counted, plural
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
@@ -232,8 +232,8 @@ class ExistingDatabase:
             lines = [line for table in TABLES if (line := difference(table.name, self.db, new))]
             before, now = (len(db.execute(PROVISIONAL).fetchall()) for db in (self.db, new))
             if not lines and now < before:
-                sets = plural("set", before - now)
-                lines.append(f"{'confirmed':<22}{before - now:>12,} {sets} of race records")
+                sets = counted(before - now, "set")
+                lines.append(f"no longer provisional: {sets} of race records")
             if not lines and {year for (year,) in new.execute(UNFINISHED)} < self.unfinished():
                 lines.append("a season is now as complete as in its source")
         return lines

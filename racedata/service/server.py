@@ -184,7 +184,11 @@ def log_examples(server: Arbiter, settings: Settings) -> None:
         # These mean all addresses of this machine, and no browser opens them.
         address = listener.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
         base = address + settings.base_address
-        elsewhere = "" if address == listener else " (elsewhere: with this machine's name)"
+        elsewhere = (
+            ""
+            if address == listener
+            else " (from another machine, use this machine's name or address)"
+        )
         server.log.info("Open %s/%s", address, elsewhere)
         server.log.info("Try: curl '%s/2023/18/laps.json?limit=5&offset=45'", base)
 

@@ -171,7 +171,7 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
     assert (
         "\n\n2 found in 34 rows: The race time is longer than the sum of the lap timings, "
         "by a multiple of five seconds.\n"
-        "  In milliseconds. History, most likely: a time penalty after the race.\n"
+        "  In milliseconds. Probably not an error, but a time penalty after the race.\n"
         "  race                              driver  race time  sum of laps  difference\n"
         "  2021/12 Belgian Grand Prix        stroll  251179     241179       10000\n"
         "  2023/18 United States Grand Prix  albon   5808076    5803076      5000\n\n"

@@ -393,8 +393,8 @@ def test_a_round_with_entries_but_without_a_race_is_refused(source):
     source.change("session", 66, type="GP")
     source.change("session", 70, type="GP")  # in 2025/22, no session has entries
     said = (
-        "formula_one_session.csv: no session of type R in 2023/4, whose sessions have entries; "
-        "expected one"
+        "formula_one_session.csv: 2023/4 has sessions with entries, but none of type R; "
+        "expected a race"
     )
     with pytest.raises(LoadError, match=re.escape(said)):
         source.load()

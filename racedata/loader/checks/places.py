@@ -100,8 +100,8 @@ CHECKS = (
     Check(
         "A driver has a different car number or constructor in qualifying or the sprint than in "
         "the race.",
-        "One of the two is wrong; the driver's other races tell which. Before 1979, drivers had "
-        "spare cars.",
+        "One of the two is wrong; the driver's other races tell which. Races before 1979 are "
+        "not checked: spare cars often had other numbers.",
         "qualifying JOIN race USING (raceId) WHERE year > 1978",
         """
         SELECT race, driver, other.session, other.number AS "car",
@@ -120,8 +120,8 @@ CHECKS = (
     ),
     Check(
         "Drivers share a place.",
-        "History: until 1961 drivers shared cars, and all drivers of a car have its place, even "
-        "first place.",
+        "Not an error: until 1961, drivers shared cars, and all drivers of a car have its place, "
+        "even first place.",
         "named WHERE place NOT NULL",
         """
         SELECT race, place, number AS car, group_concat(driver, ', ') AS drivers FROM named

@@ -88,7 +88,7 @@ CHECKS = (
     ),
     Check(
         "A driver has a qualifying result, but none in the race.",
-        "History, most likely: the driver withdrew after qualifying.",
+        "Probably not an error: the driver withdrew after qualifying.",
         "qualifying WHERE raceId IN (SELECT raceId FROM results)",
         """
         SELECT race, driverRef AS driver, position AS qualified FROM qualifying

@@ -161,7 +161,7 @@ CHECKS = (
     ),
     Check(
         "The race time is longer than the sum of the lap timings, by a multiple of five seconds.",
-        "In milliseconds. History, most likely: a time penalty after the race.",
+        "In milliseconds. Probably not an error, but a time penalty after the race.",
         COMPLETELY_TIMED,
         LAP_SUMS
         + """
@@ -172,7 +172,7 @@ CHECKS = (
     Check(
         "The winner's time is more than one and a half times what the laps would take at the pace "
         "of the fastest lap.",
-        "In milliseconds. History, most likely: the race was interrupted, or it rained. "
+        "In milliseconds. Probably not an error: the race was interrupted, or it rained. "
         "Otherwise the time has a wrong hour, or the laps are wrong.",
         f"{PACES} AND place = 1",
         f"""

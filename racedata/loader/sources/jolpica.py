@@ -356,7 +356,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     remarks = [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
     if without_race := db.execute(WITHOUT_RACE).fetchone():
         year, round = without_race
-        what = f"no session of type R in {year}/{round}, whose sessions have entries; expected one"
+        what = f"{year}/{round} has sessions with entries, but none of type R; expected a race"
         raise LoadError(f"{files['session'].name}: {what}")
     for table, statement in FILL_LISTS.items():
         stage.rows[table] = db.execute(statement).rowcount
