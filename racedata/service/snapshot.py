@@ -86,7 +86,4 @@ class Snapshot:
         command = f"{hints.IN_CHECKOUT} load tracinginsights f1db"
         if os.path.realpath(self.path) != os.path.realpath(database.default_path(os.environ)):
             command += " --database FILE"  # without its path, because pages show this
-        return (
-            f"Only a sample, with results up to {latest}. "
-            f"If the full data is not already being loaded, run: {command}"
-        )
+        return f"Only a sample, with results up to {latest}. If no load is running, run: {command}"

@@ -102,10 +102,7 @@ def started(**environ):
 
 
 TO_RUN = f"{IN_CHECKOUT} load tracinginsights f1db --database FILE"
-SAMPLE = (
-    "Only a sample, with results up to 2023-10-22. "
-    f"If the full data is not already being loaded, run: {TO_RUN}"
-)
+SAMPLE = f"Only a sample, with results up to 2023-10-22. If no load is running, run: {TO_RUN}"
 
 
 def test_the_log_the_page_and_healthz_name_the_sample_only_if_it_is_served(
