@@ -332,7 +332,7 @@ FILL_STANDINGS = (
                     FROM f1db_races_{{of}}_standings AS f1db JOIN stage.races USING (raceId)
                     GROUP BY raceId, 2))""",
     # f1db lists the drivers with points, and since 2000 also those who were classified. Ergast
-    # lists all with a result in the season so far. Those whom f1db lacks share a place if they
+    # lists all with a result in the season so far. Drivers missing from f1db share a place if they
     # were classified; otherwise they have none.
     """INSERT OR IGNORE INTO f1db_{of}_listed
            SELECT raceId, {of}Id, year, round, '0', next,

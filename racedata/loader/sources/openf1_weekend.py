@@ -70,7 +70,8 @@ Rows = dict[str, list[dict[str, Value]]]  # rows of a Stage by table; `status` i
 RowsOf = Callable[[str, int | None], list[Json]]
 
 
-ABSENT = 2  # drivers whom a session's results may lack: OpenF1 omits those who did not start
+# How many drivers may be missing from a session's results: OpenF1 omits those who did not start.
+ABSENT = 2
 
 
 class Weekend:
