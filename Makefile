@@ -38,7 +38,7 @@ install: .venv/installed  ## install the service into .venv
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/requirements.lock --editable '.[$*]'
 	@touch $@
 
-load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the same sources again), DATABASE=file, CORRECTIONS=none, REPLACE=1 (replace even a database that cannot be read)
+load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the sources of the existing database, or else the sample), DATABASE=file, CORRECTIONS=none, REPLACE=1 (replace even a database that cannot be read)
 	@# Until the loader handles Ctrl-C, it is ignored: while Python starts, it would print a traceback.
 	@trap '' INT; $(PYTHON) scripts/load_data.py $(if $(REPLACE),--replace) --corrections="$$CORRECTIONS" -- "$$SOURCE"
 

@@ -124,7 +124,7 @@ def apply_corrections(stage: Stage, path: Path) -> list[str]:
         if line:
             not_applied.append(line)
     applied = (
-        [f"corrected: {counted(count, 'value')}; see the endpoint corrections"] if count else []
+        [f"corrected: {counted(count, 'value')}; see the corrections endpoint"] if count else []
     )
     return applied + not_applied
 

@@ -67,7 +67,7 @@ def load(
             except LoadError as error:
                 if not existing or source not in recorded_sources(existing):
                     raise
-                lines.append(f"{error}; its records in the database are kept")
+                lines.append(f"{error}; the records of this source in the database are kept")
                 additions.append(Addition(partial(existing.fill_with, source)))
             else:
                 additions.append(Addition(fill))

@@ -18,7 +18,7 @@ from racedata.loader.refresh import Refresh
 
 HEADER = "table,key,column,wrong,right,source"
 CORRECTIONS = PACKAGE / "loader" / "corrections.csv"
-LISTED = "; see the endpoint corrections\n"
+LISTED = "; see the corrections endpoint\n"
 
 # What a sentence in corrections.csv may name as a witness.
 # "The dump" is the one with the error: a witness if it contradicts itself.

@@ -469,7 +469,7 @@ def test_if_an_additional_source_fails_its_stored_records_are_used(
     for sources in ([""], [last, source, further.name]):  # the same sources again, then their names
         run = run_loader(sources[0], database, *sources[1:], cwd=tmp_path)
         assert f"{further}: not found; expected a folder" in run.stdout
-        assert "; its records in the database are kept\n" in run.stdout
+        assert "; the records of this source in the database are kept\n" in run.stdout
         assert rows_of(database) == rows_of(sample_database)
         assert [
             select(database, f"SELECT {what} ORDER BY 1") for what in SOURCES_AND_ORIGINS

@@ -130,7 +130,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
     if api.requests + requests > quota:
         hint = (
             f", at most {quota} in {seconds // 60} minutes; "
-            f"loading a dump first is quicker: {COMMAND} load"
+            f"loading a dump first is quicker: {COMMAND} load SOURCE"
         )
     task.say(f"{years[0]} to {years[-1]}: about {requests:,} requests to {api.url}{hint}")
 

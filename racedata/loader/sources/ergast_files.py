@@ -34,8 +34,8 @@ columns, so they are computed:
 - position in the same two files, from positionText: a number only if the driver was classified
 - duration in pit_stops.csv, and milliseconds in lap_times.csv
 - constructor_results.csv, from results.csv and sprint_results.csv: the points that a constructor's
-  drivers scored in a race and its sprint; before 1979, only its best driver's points. Its ids are
-  numbers from 1. status is D if the constructor was excluded from the championship.
+  drivers scored in a race and its sprint; before 1979, only its best driver's points. The ids of
+  these rows are numbers from 1. status is D if the constructor was excluded from the championship.
 
 In results.csv, rank is \\N for a driver without a fastest lap; in some seasons, Ergast has 0 there.
 Some sources lack what Ergast always had, such as the addresses of pages (url) or the time of a pit
@@ -143,7 +143,7 @@ OTHERS = {
            EXCEPT SELECT raceId, driverId, constructorId FROM results""",
     ),
     "practice": (
-        "practice results; the column session has the number of the practice (1, 2 or 3)",
+        "practice results; the session column has the number of the practice session (1, 2 or 3)",
         """SELECT raceId, session, driverId, constructorId, number, position, laps, milliseconds
            FROM practice ORDER BY record""",
     ),
