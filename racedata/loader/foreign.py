@@ -92,7 +92,7 @@ def faults_of_schema(db: sqlite3.Connection, own: sqlite3.Connection) -> Iterato
         if theirs.get(("table", name, name)) == tokens(sql):
             del theirs["table", name, name]
     for type, name, table in sorted(theirs.keys() - ours.keys()):
-        yield f"has {type} {name!r} of {table!r}" if name != table else f"has {type} {name!r}"
+        yield f"has an extra {type} {name!r}" + (f" on {table!r}" if name != table else "")
     for key, statement in ours.items():
         if theirs.get(key) != statement:
             yield f"{key[0]} {key[1]!r} is missing or different"

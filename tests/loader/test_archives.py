@@ -221,7 +221,7 @@ def test_a_redirect_from_https_to_http_is_refused():
 )
 def test_a_url_that_cannot_be_requested_is_refused(url):
     with refused(
-        f"{url}: not the URL of a dump; "
+        f"{url}: not the URL of a source; "
         "expected an http(s) URL with a host and, if any, a port from 1 to"
     ):
         download.download(url, io.BytesIO(), lambda text: None)
@@ -231,7 +231,7 @@ def test_a_url_that_cannot_be_requested_is_refused(url):
     "url", ["http://user:secret@127.0.0.1:1/x.zip", "HTTPS://secret@[::1", "http://a:secret@b@c/x"]
 )
 def test_a_url_with_a_user_or_password_is_refused_without_showing_it(url):
-    with refused("the URL of a dump has a user or password in it; expected one without") as error:
+    with refused("the URL of a source has a user or password in it; expected one without") as error:
         contents(url)
     assert "secret" not in str(error.value)
 

@@ -150,7 +150,9 @@ def test_a_database_that_does_something_when_it_is_read_is_refused(database, oth
     endless = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
     changed(other, "DROP TABLE row_counts", f"CREATE VIEW row_counts AS {endless}")
     with served_file(other.read_bytes()) as server:
-        assert_refused(server.url, database, f"{server.url}: has view 'row_counts'; expected")
+        assert_refused(
+            server.url, database, f"{server.url}: has an extra view 'row_counts'; expected"
+        )
 
 
 @pytest.mark.parametrize(
@@ -324,13 +326,13 @@ def test_a_follower_downloads_an_unusable_database_only_once(database, other):
         follower = FollowedServer(database, server)
         follower.check()
         server.publish(changed(other, "CREATE TABLE x (y)").read_bytes())
-        with refused_again(database), pytest.raises(LoadError, match="has table 'x'"):
+        with refused_again(database), pytest.raises(LoadError, match="has an extra table 'x'"):
             follower.check()
         asked = len(server.asked)
         assert follower.check() is None and follower.check() is None
         assert server.asked[asked:] == [("HEAD", 304)] * 2
         # The daily refresh complains again, without a download.
-        with pytest.raises(LoadError, match="has table 'x'"):
+        with pytest.raises(LoadError, match="has an extra table 'x'"):
             follower.followed.refresh()
         assert server.asked[-1] == ("GET", 304)
         server.publish(changed(other, "DROP TABLE x").read_bytes())

@@ -128,24 +128,24 @@ def test_another_schema_version_or_program_is_refused(database, statement, fault
     [
         (
             ["CREATE TRIGGER t AFTER INSERT ON build BEGIN DELETE FROM races; END"],
-            "has trigger 't' of 'build'",
+            "has an extra trigger 't' on 'build'",
         ),
-        ([f"CREATE VIEW v AS {ENDLESS} * FROM n"], "has view 'v'"),
+        ([f"CREATE VIEW v AS {ENDLESS} * FROM n"], "has an extra view 'v'"),
         (
             ["DROP VIEW laps", f"CREATE VIEW laps AS {ENDLESS} max(x) AS year FROM n"],
             "view 'laps' is missing or different",
         ),
         (
             ["DROP TABLE build", f"CREATE VIEW build AS {ENDLESS} x AS builtAt, 1 isSample FROM n"],
-            "has view 'build'",
+            "has an extra view 'build'",
         ),
         (
             ["CREATE VIRTUAL TABLE x USING fts5(y)"],
-            "has table 'x'",
+            "has an extra table 'x'",
         ),
         (
             ["CREATE INDEX i ON races (abs(year))"],
-            "has index 'i' of 'races'",
+            "has an extra index 'i' on 'races'",
         ),
         (["DROP INDEX races_circuitId"], "index 'races_circuitId' is missing or different"),
         (["DROP TABLE pit_stops"], "table 'pit_stops' is missing or different"),
@@ -153,7 +153,7 @@ def test_another_schema_version_or_program_is_refused(database, statement, fault
             ["ALTER TABLE drivers ADD COLUMN x TEXT AS (hex(zeroblob(1000000000)))"],
             "table 'drivers' is",
         ),
-        (["CREATE TABLE x (y)"], "has table 'x'"),
+        (["CREATE TABLE x (y)"], "has an extra table 'x'"),
     ],
 )
 def test_tables_views_indexes_and_triggers_of_its_own_are_refused(database, statements, fault):

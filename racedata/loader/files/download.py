@@ -131,7 +131,7 @@ def download(
     Raises NotDownloaded if it takes more than `seconds`, or LoadError if it has more than `size`
     bytes.
     """
-    check_address(url, "the URL of a dump")
+    check_address(url, "the URL of a source")
     place = without_query(url)
     too_large = LoadError(f"{place}: more than {size:,} bytes; expected {expected}")
     try:
