@@ -7,7 +7,7 @@ from pathlib import Path
 CHECKOUT = Path(__file__).resolve().parent.parent
 INSTALLED = CHECKOUT / ".venv/bin/racedata"  # by `make`, in a folder that is not in PATH
 # The command in the checkout's folder: for pages, which do not show where that is.
-# os.path.exists is also false if another user may not look.
+# Path.exists would raise an error if the user may not look.
 IN_CHECKOUT = ".venv/bin/racedata" if os.path.exists(INSTALLED) else "racedata"
 
 

@@ -17,7 +17,7 @@ class NotYet(LoadError):
     """A source refuses for now, without having failed. A follower soon asks it again."""
 
 
-# what work on a database may raise
+# exceptions that a load or a refresh may meet
 FAULTS = (LoadError, MemoryError, sqlite3.Error, OSError)
 
 

@@ -173,6 +173,7 @@ def test_while_redis_has_no_memory_the_local_store_decides(redis_server, caplog)
         assert allowed(store, b"a", 6) == 4
     (record,) = caplog.records
     assert record.message.startswith("limit store unavailable (OutOfMemoryError: ")
+    assert record.message.endswith("); each machine now counts its own requests")
 
 
 def test_a_password_is_sent(redis_server, caplog):
