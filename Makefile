@@ -10,6 +10,7 @@ override export CORRECTIONS := $(value CORRECTIONS)
 override export AGAINST := $(value AGAINST)
 override export FILE := $(value FILE)
 override export BASE := $(value BASE)
+override export FOLDER := $(value FOLDER)
 override export DATABASE := $(value DATABASE)
 ifneq ($(value DATABASE),)
 override export RACEDATA_DATABASE := $(value DATABASE)
@@ -19,7 +20,7 @@ endif
 # .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench picture lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -77,6 +78,9 @@ test-wheel: dist  ## run the tests of `make test` against the wheel, without the
 
 bench: .venv/installed  ## compare the speed of the service with that of a minimal app (needs wrk and nginx; takes 20 minutes)
 	@.venv/bin/python scripts/bench/bench.py -- "$${RACEDATA_DATABASE:-data/racedata.db}"
+
+freeze: .venv/installed-test  ## write a hash for every address and table: FOLDER=folder; ERGAST_DUMP and F1DB_DUMP name dumps (see CONTRIBUTING.md)
+	@.venv/bin/python scripts/freeze.py "$$FOLDER"
 
 picture: .venv/installed-test .venv/installed-system  ## take the screenshot for README.md: DATABASE=file (needs Chromium)
 	@.venv/bin/python scripts/picture.py
