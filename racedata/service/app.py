@@ -10,7 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import falcon
 
@@ -18,7 +18,7 @@ from racedata import __version__
 from racedata.service import download, errors, home, html, interface, openapi, season
 from racedata.service.addresses import ICS, Grammar
 from racedata.service.ask import Ask
-from racedata.service.caching import Cache, CachedAnswers, Validators
+from racedata.service.caching import MUST_WAIT, ONLY_CACHED, Cache, CachedAnswers, Validators
 from racedata.service.catalogue import Catalogue
 from racedata.service.document import Document
 from racedata.service.endpoints import ENDPOINTS
@@ -64,13 +64,21 @@ class Cors:
 class App(falcon.App[falcon.Request, falcon.Response]):
     """The WSGI application. It makes a slow answer only when the server iterates over it.
 
-    So the server can let a thread make it.
+    So the server can let a thread make it. A request that looks slow is first tried with the cache
+    alone: its errors, and answers that are cached, do not wait.
     """
 
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        if looks_slow(env):
+        if not looks_slow(env):
+            return super().__call__(env, start_response)
+        started: list[Any] = []
+        env[ONLY_CACHED] = True
+        body = super().__call__(env, lambda *arguments: started.extend(arguments))  # type: ignore[arg-type]
+        del env[ONLY_CACHED]
+        if MUST_WAIT in env:
             return self.iterate(env, start_response)
-        return super().__call__(env, start_response)
+        start_response(*started)
+        return body
 
     def iterate(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterator[bytes]:
         yield from super().__call__(env, start_response)
@@ -80,8 +88,8 @@ def looks_slow(env: "WSGIEnvironment") -> bool:
     """Whether the answer probably takes long: a calendar, or more records than the default.
 
     A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
-    long as a thousand. This is a guess from the address alone, because it is made before the rate
-    limits. The answer is the same even if the guess is wrong.
+    long as a thousand. This is a guess from the address alone. The answer is the same even if the
+    guess is wrong.
     """
     limit = re.search("limit=0*([0-9]{1,9})", falcon.uri.decode(env["QUERY_STRING"]))
     return env["PATH_INFO"].lower().endswith(ICS) or bool(limit and int(limit[1]) > DEFAULT_LIMIT)

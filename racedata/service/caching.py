@@ -17,6 +17,12 @@ from typing import Any, NamedTuple
 
 import falcon
 
+# Keys of the WSGI environment.
+ONLY_CACHED = "racedata.only_cached"  # whether an answer that is not cached must wait
+IS_BUSY = "racedata.is_busy"  # from worker.py: whether too many answers already wait
+MUST_WAIT = "racedata.must_wait"  # set if the answer must wait
+RETRY_SECONDS = 10  # as in deploy/nginx.conf
+
 # the rough overhead of an entry, without its texts and body: measured with 20,000 entries
 ENTRY_BYTES = 600
 # the allocator's overhead for bodies: measured with four threads and bodies of up to 60 KB
@@ -136,11 +142,24 @@ class CachedAnswers:
         key: Hashable,
         make: Callable[[], Body],
     ) -> None:
-        """Answers 304, or 200 with the body under `key`, which `make` makes if it is missing."""
+        """Answers 304, or 200 with the body under `key`, which `make` makes if it is missing.
+
+        With ONLY_CACHED, sets MUST_WAIT instead of making it. Raises HTTPServiceUnavailable if too
+        many answers wait already.
+        """
         if self.validators.match(req.env):
             self.validators.send_not_modified(resp)
             return
         body = self.cache.find(key)
+        if body is None and ONLY_CACHED in req.env:
+            if req.env.get(IS_BUSY):
+                raise falcon.HTTPServiceUnavailable(
+                    description="Too many large answers are waiting at the moment; try again "
+                    "later, or with limit=100 or less.",
+                    retry_after=RETRY_SECONDS,
+                )
+            req.env[MUST_WAIT] = True
+            return
         if body is None:
             body = make()
             self.cache.put(key, body)

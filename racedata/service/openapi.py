@@ -123,7 +123,7 @@ def operation(endpoint: Endpoint, path: str) -> dict[str, Any]:
                 "200": reference("responses", response_name(endpoint, ending)),
                 **{
                     status: reference("responses", status)
-                    for status in ("304", "400", "404", "414", "429", "431")
+                    for status in ("304", "400", "404", "414", "429", "431", "503")
                 },
             },
         },
@@ -249,6 +249,7 @@ RESPONSES = {
     ),
     "414": TOO_LONG,
     "431": TOO_LONG,
+    "503": problem("Too many large answers are waiting to be made.", "Retry-After"),
 }
 
 

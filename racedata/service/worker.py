@@ -6,6 +6,7 @@ how gunicorn is configured (server.py).
 """
 
 import os
+import select
 import selectors
 import signal
 import socket
@@ -27,6 +28,7 @@ from racedata.service.filepart import FilePart
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
+SLOW_ANSWERS = 100  # that may wait for the thread: six seconds' work, if each has 2,000 records
 LINGER_SECONDS = 1  # how long a stopping worker keeps clients that are not awaiting an answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
@@ -93,7 +95,11 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     The type of the application's answer says whether it is slow. A list is ready to be sent, and so
     is a part of a file. A thread iterates everything else, one answer after the other, while other
     clients are served. If the setting `threads` is more than 1, that many threads call the
-    application, because the call itself may wait.
+    application, because the call itself may wait. While SLOW_ANSWERS wait, `racedata.is_busy` in
+    the environment asks the application to refuse more of them.
+
+    If a client closes its connection, or only its sending side, while its answer waits for a
+    thread, the answer is dropped.
 
     Only a part of a file follows its headers piece by piece, so that downloads take no memory and
     other clients have their turn in between.
@@ -102,6 +108,11 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     def init_process(self) -> None:
         self.selector = selectors.DefaultSelector()
         self.connections: set[Connection] = set()
+        # The connections that wait for a thread, by file descriptor. This epoll reports that a
+        # client has gone without reading what it has sent, which `selectors` cannot.
+        self.gone = select.epoll()
+        self.waiting: dict[int, tuple[Connection, Executor, Future[Any]]] = {}
+        self.slow_waiting = 0  # how many of them wait for `slow_answers`
         self.is_accepting = False
         self.slow_answers = ThreadPoolExecutor(1)
         self.callers = ThreadPoolExecutor(self.cfg.threads) if self.cfg.threads > 1 else None
@@ -116,6 +127,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
 
     def run(self) -> None:
         self.selector.register(self.PIPE[0], READ)
+        self.selector.register(self.gone.fileno(), READ)
         for listener in self.sockets:
             listener.setblocking(False)
         try:
@@ -160,10 +172,15 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 key.data.proceed(key.data)
             elif key.fileobj == self.PIPE[0]:  # a signal, or a thread that is done
                 os.read(self.PIPE[0], 4096)
+            elif key.fileobj == self.gone.fileno():
+                self.close_gone()
             else:
                 self.accept(key.fileobj)
         while self.thread_results:
-            self.send_or_continue(*self.thread_results.popleft())
+            connection, step = self.thread_results.popleft()
+            if connection in self.connections:  # its client has not gone
+                self.end_wait(connection)
+                self.send_or_continue(connection, step)
         now = time.monotonic()
         for connection in [each for each in self.connections if each.event and each.deadline < now]:
             self.close(connection)
@@ -252,7 +269,24 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 os.write(self.PIPE[1], b".")
 
         self.watch(connection, 0)
-        threads.submit(step).add_done_callback(done)
+        future = threads.submit(step)
+        self.waiting[connection.sock.fileno()] = connection, threads, future
+        self.slow_waiting += threads is self.slow_answers
+        self.gone.register(connection.sock, select.EPOLLRDHUP)
+        future.add_done_callback(done)
+
+    def end_wait(self, connection: Connection) -> "Future[Any]":
+        self.gone.unregister(connection.sock)
+        _, threads, future = self.waiting.pop(connection.sock.fileno())
+        self.slow_waiting -= threads is self.slow_answers
+        return future
+
+    def close_gone(self) -> None:
+        """Drops the answers whose clients have gone; one that is being made ends in vain."""
+        for number, _ in self.gone.poll(0):
+            connection, *_ = self.waiting[number]
+            self.end_wait(connection).cancel()
+            self.close(connection)
 
     def send_or_continue(self, connection: Connection, step: Step | None) -> None:
         """Sends the response, or lets a thread take the next step."""
@@ -271,6 +305,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 request, response, connection.client, connection.server, self.cfg
             )
             environ["wsgi.multithread"] = True
+            environ["racedata.is_busy"] = self.slow_waiting >= SLOW_ANSWERS
             has_body = (
                 environ.get("CONTENT_LENGTH", "0") != "0" or "HTTP_TRANSFER_ENCODING" in environ
             )

@@ -14,6 +14,7 @@ from racedata.service.ratelimit.clients import TrustedProxies, bucket_key, parse
 from racedata.service.ratelimit.stores import LimitStore
 
 FORWARDED_CHARACTERS = 500  # the part of X-Forwarded-For that is read: about ten proxies
+COUNTED = "racedata.counted"  # key of the WSGI environment: the headers of a counted request
 
 
 class RateLimits:
@@ -40,12 +41,19 @@ class RateLimits:
         self.count(req, resp)
 
     def count(self, req: falcon.Request, resp: falcon.Response, tokens: int = 1) -> None:
-        """Takes tokens for the client. Raises HTTPTooManyRequests if it has too few."""
+        """Takes tokens for the client. Raises HTTPTooManyRequests if it has too few.
+
+        A request that is tried again, because its answer had to wait, counts once.
+        """
+        if COUNTED in req.env:
+            resp.set_headers(req.env[COUNTED])
+            return
         # Trusted proxies have written the end. Before it, a client can send anything of any length.
         forwarded_for = req.env.get("HTTP_X_FORWARDED_FOR", "")[-FORWARDED_CHARACTERS:]
         key = self.bucket_key(req.env.get("REMOTE_ADDR", ""), forwarded_for)
         decision = self.store.take(key, tokens)
-        resp.set_headers(self.headers(decision))
+        req.env[COUNTED] = self.headers(decision)
+        resp.set_headers(req.env[COUNTED])
         if limit := decision.refused_by:
             count, wait = limit.capped(tokens), whole_seconds(decision.wait)
             cost = f"counts as {count} requests, and " if count > 1 else ""

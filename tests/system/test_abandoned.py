@@ -1,0 +1,133 @@
+"""Clients that ask for large answers and hang up: nobody is locked out, and what waits is bounded.
+
+The service is real, direct and behind nginx with deploy/nginx.conf, but it makes no large answer
+while a file is locked. So no result depends on the speed of the machine.
+"""
+
+import fcntl
+import http.client
+import json
+import socket
+import sys
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from support.processes import OFF, gunicorn, nginx, nginx_sockets, open_files, until
+
+from racedata.service.worker import SLOW_ANSWERS
+
+SMALL = "/ergast/f1/2023/18.json"
+LARGE = "/ergast/f1/results.json?limit=2000&offset={}"
+
+LOCKED = """
+import fcntl, sys
+from racedata.service import endpoint, server, settings
+
+def make_body(self, request):
+    if request.limit > 100:
+        with open({path!r}) as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH)
+            with open({path!r} + ".made", "a") as made:
+                made.write(".")
+    return usual(self, request)
+
+usual, endpoint.Endpoint.make_body = endpoint.Endpoint.make_body, make_body
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
+"""
+
+
+@contextmanager
+def locked_site(sample_database, folder, is_behind_nginx, *options):
+    """One worker that makes no large answer in the block; yields address, worker and lock."""
+    lock = folder / "lock"
+    (folder / "locked.py").write_text(LOCKED.format(path=str(lock)))
+    environ = {
+        "RACEDATA_DATABASE": str(sample_database),
+        "WEB_CONCURRENCY": "1",
+        "RACEDATA_TRUSTED_PROXIES": "unix",
+        **OFF,
+    }
+    with ExitStack() as stack:
+        locked = stack.enter_context(lock.open("w"))
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        sockets = nginx_sockets(folder) if is_behind_nginx else []
+        command = [sys.executable, str(folder / "locked.py")]
+        running = stack.enter_context(
+            gunicorn(*options, environ=environ, sockets=sockets, command=command)
+        )
+        address = stack.enter_context(nginx(folder)) if is_behind_nginx else running.address
+        stack.callback(fcntl.flock, locked, fcntl.LOCK_UN)  # so that the worker can stop
+        assert get(address, SMALL)[0].status == 200
+        (worker,) = running.workers()
+        yield address, worker, locked
+
+
+def get(address, path):
+    """The response to a request, and its body."""
+    connection = http.client.HTTPConnection(*address, timeout=20)
+    connection.request("GET", path)
+    response = connection.getresponse()
+    body = response.read()
+    connection.close()
+    return response, body
+
+
+def ask(address, path):
+    """A connection on which a request was sent."""
+    connection = socket.create_connection(address, timeout=20)
+    connection.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
+    return connection
+
+
+@pytest.mark.parametrize("is_behind_nginx", [False, True])
+def test_clients_that_hang_up_lock_nobody_out_and_cost_nothing_more(
+    sample_database, tmp_path, is_behind_nginx
+):
+    options = ["--worker-connections", "40"]
+    with locked_site(sample_database, tmp_path, is_behind_nginx, *options) as (
+        address,
+        worker,
+        locked,
+    ):
+        idle = len(open_files(worker))
+        for turn in range(5):
+            asked = [ask(address, LARGE.format(30 * turn + number)) for number in range(30)]
+            until(lambda: len(open_files(worker)) >= idle + 20)
+            for connection in asked:
+                connection.close()
+            until(lambda: len(open_files(worker)) < idle + 10)
+            assert get(address, SMALL)[0].status == 200
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert get(address, LARGE.format(1000))[0].status == 200
+        # the one that was being made, and this one
+        assert (tmp_path / "lock.made").read_text() == ".."
+
+
+@pytest.mark.parametrize("is_behind_nginx", [False, True])
+def test_beyond_a_number_of_waiting_answers_a_large_one_is_503_and_all_others_go_on(
+    sample_database, tmp_path, is_behind_nginx
+):
+    with (
+        locked_site(sample_database, tmp_path, is_behind_nginx) as (address, worker, locked),
+        ExitStack() as stack,
+    ):
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        cached = get(address, LARGE.format(0))[1]
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        idle = len(open_files(worker))
+        waiting = [
+            stack.enter_context(ask(address, LARGE.format(number)))
+            for number in range(1, SLOW_ANSWERS + 1)
+        ]
+        until(lambda: len(open_files(worker)) >= idle + SLOW_ANSWERS)
+        response, body = get(address, LARGE.format(SLOW_ANSWERS + 1))
+        assert (response.status, response.headers["Retry-After"]) == (503, "10")
+        assert response.headers["Content-Type"] == "application/problem+json"
+        assert json.loads(body)["detail"].startswith("Too many large answers are waiting")
+        assert get(address, LARGE.format(0))[1] == cached
+        assert get(address, SMALL)[0].status == 200
+        assert get(address, LARGE.format("x"))[0].status == 400
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert {connection.recv(12) for connection in waiting} == {b"HTTP/1.1 200"}
+        assert get(address, LARGE.format(SLOW_ANSWERS + 1))[0].status == 200
