@@ -17,6 +17,7 @@ from typing import Any
 from gunicorn.app.base import BaseApplication
 from gunicorn.arbiter import Arbiter
 from gunicorn.glogging import Logger
+from gunicorn.workers.workertmp import WorkerTmp
 
 from racedata.database import DatabaseError
 from racedata.service.app import application
@@ -34,7 +35,10 @@ def serve(settings: Settings, gunicorn_options: Sequence[str]) -> None:
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
     logging.getLogger(__package__).setLevel(logging.INFO)
     hold_signals_while_forking()
-    Server(settings, gunicorn_options).run()
+    try:
+        Server(settings, gunicorn_options).run()
+    except OSError as error:  # until workers run; then gunicorn logs it
+        stop(f"cannot start: {error}; expected the system to allow it")
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
@@ -69,6 +73,8 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             return application(self.settings)
         except (DatabaseError, SettingError) as error:
             stop(error)
+        except MemoryError:
+            stop("cannot start: not enough memory; expected more, or a smaller RACEDATA_CACHE_SIZE")
 
 
 def config(settings: Settings) -> Mapping[str, Any]:
@@ -90,6 +96,8 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "workers": settings.workers,
         # Per worker; kept below the file limit, because a worker without a free file descriptor
         # cannot accept a connection.
+        # In a folder in memory, because gunicorn writes a file into a default folder to choose it.
+        "worker_tmp_dir": "/dev/shm" if os.access("/dev/shm", os.W_OK) else None,
         "worker_connections": min(1000, open_files() - SPARE_FILES),
         # With a Redis, a decision about a rate limit may take a while.
         "threads": 1 if settings.limit_store == "local" else 4,
@@ -161,6 +169,10 @@ def on_starting(server: Arbiter) -> None:
         )
     if not cfg.limit_request_line:
         stop("limit-request-line 0: expected a number from 1 to 8190")
+    try:
+        WorkerTmp(cfg).close()
+    except (OSError, RuntimeError) as error:
+        stop(f"worker-tmp-dir: {error}; expected a folder that takes new files")
     if "GUNICORN_FD" in os.environ or "LISTEN_FDS" in os.environ:
         return  # the sockets are inherited
     # gunicorn would retry for five seconds. This socket only binds: if it listened, clients that

@@ -144,6 +144,22 @@ def test_it_does_not_start_with_more_workers_than_open_files_allow(one_worker, w
     )
 
 
+def test_it_starts_and_answers_if_no_file_can_be_written(one_worker):
+    command = ["sh", "-c", 'ulimit -f 0; exec "$@"', "sh", *SERVE]
+    with running(command, **one_worker) as lines:
+        url = f"http://127.0.0.1:{one_worker['PORT']}/ergast/f1/2023/18.json"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            assert answer.status == 200
+    assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
+
+
+def test_whatever_the_system_refuses_at_start_is_one_line(one_worker):
+    ended = run(SERVE, GUNICORN_CMD_ARGS="--worker-tmp-dir /proc", **one_worker)
+    assert (ended.returncode, ended.stdout) == (3, "")
+    assert "Traceback" not in ended.stderr
+    assert ended.stderr.splitlines()[-1].startswith("racedata: worker-tmp-dir: ")
+
+
 def test_more_connections_than_open_files_cause_no_errors(one_worker):
     address = ("127.0.0.1", int(one_worker["PORT"]))
     with running(with_open_files(120), **one_worker) as lines, ExitStack() as stack:

@@ -7,7 +7,6 @@ import fcntl
 import hashlib
 import mmap
 import os
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -53,11 +52,13 @@ class LocalStore:
         self._memory = mmap.mmap(-1, slots * (self.KEY + 8 * len(limits)))
         self._words = memoryview(self._memory)[slots * self.KEY :].cast("q")
         self._secret = os.urandom(16)
-        self._threads, self._file = threading.Lock(), tempfile.TemporaryFile()  # noqa: SIM115
+        self._threads = threading.Lock()
+        # A file in memory: the service starts even if no disk has room.
+        self._file = os.memfd_create("racedata-limits")
 
     def __del__(self) -> None:
         if hasattr(self, "_file"):
-            self._file.close()
+            os.close(self._file)
 
     def hashed(self, client: bytes) -> tuple[bytes, int]:
         """The key of a client, and the first slot of its set."""
