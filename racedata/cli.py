@@ -8,8 +8,9 @@ import argparse
 import io
 import os
 import signal
+import subprocess
 import sys
-import traceback
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -60,8 +61,7 @@ def serve(arguments: Sequence[str]) -> None:
                 print(f"racedata: {needed}", file=sys.stderr)
             provide(settings.database)
             end_at_signals()  # after it has ended, the loader leaves them ignored
-        if follow:
-            start_follower(settings.database)
+        follower = Follower(settings.database) if follow else None
     except SystemExit as error:
         print(error, file=sys.stderr)
         sys.exit(CANNOT_START)
@@ -73,7 +73,7 @@ def serve(arguments: Sequence[str]) -> None:
         sys.exit(
             f"racedata serve: {error}; expected a Python environment in which racedata is installed"
         )
-    server.serve(settings, gunicorn_options)
+    server.serve(settings, gunicorn_options, follower.restart_if_ended if follower else None)
 
 
 def needed_at(path: str) -> str:
@@ -86,31 +86,48 @@ def needed_at(path: str) -> str:
     return ""
 
 
-def start_follower(database: str) -> None:
-    """Starts `racedata refresh --follow`, which ends with the last process of this service.
+class Follower:
+    """A process of `racedata refresh --follow`, which ends with the last process of this service.
 
-    Exits with one line if the sources that FROM and RACEDATA_SOURCE name are wrong.
+    It is a new program: a fork of a running service would keep its data and its sockets. Exits with
+    one line if the sources that FROM and RACEDATA_SOURCE name are wrong.
     """
-    from racedata.loader import refresh_command
-    from racedata.loader.errors import LoadError
 
-    arguments = ["--follow", "--from", os.environ.get("FROM", ""), "--database", database]
-    try:
-        follow = refresh_command.follower(refresh_command.parse(arguments))
-    except LoadError as error:
-        sys.exit(f"racedata serve --follow: {error}")
-    alive, own = os.pipe()  # nothing is written; all processes of the service keep `own` open
-    if os.fork():
-        os.close(alive)
-        return
-    try:
-        os.close(own)
-        os.setsid()  # a terminal sends Ctrl-C only to the service
-        follow(alive)
-    except Exception:
-        traceback.print_exc()
-    finally:
-        os._exit(0)
+    RESTART_SECONDS = 5  # from a start to the next one, at least
+
+    def __init__(self, database: str) -> None:
+        from racedata.loader import refresh_command
+        from racedata.loader.errors import LoadError
+
+        self.arguments = ["--follow", "--from", os.environ.get("FROM", ""), "--database", database]
+        try:
+            refresh_command.follower(refresh_command.parse(self.arguments))
+        except LoadError as error:
+            sys.exit(f"racedata serve --follow: {error}")
+        # nothing is written; all processes of the service keep `own` open
+        self.alive, self.own = os.pipe()
+        # as this process was started, and where
+        self.program, self.folder = sys.orig_argv[1 : 1 - len(sys.argv)], os.getcwd()
+        self.start()
+
+    def start(self) -> None:
+        command = [sys.executable, *self.program, "refresh", *self.arguments]
+        self.started = time.monotonic()
+        self.process = subprocess.Popen(
+            [*command, "--parent", str(self.alive)],
+            cwd=self.folder,
+            pass_fds=[self.alive],
+            start_new_session=True,  # a terminal sends Ctrl-C only to the service
+        )
+
+    def restart_if_ended(self) -> str:
+        """Starts it again if it has ended; returns what happened, in one line, or nothing."""
+        is_due = time.monotonic() >= self.started + self.RESTART_SECONDS
+        if not is_due or self.process.poll() is None:
+            return ""
+        ended = self.process.pid
+        self.start()
+        return f"The follower (pid: {ended}) has ended; started another (pid: {self.process.pid})"
 
 
 def end_at_signals() -> None:

@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -301,11 +302,11 @@ def commands_in(session):
 
 
 @contextmanager
-def service_that_follows(database, **environ):
+def service_that_follows(database, output=subprocess.DEVNULL, **environ):
     """`racedata serve --follow`, and the session of its follower."""
     command = [RACEDATA, "serve", "--follow", "--database", database, "--workers", "1"]
     environ = {"PATH": os.environ["PATH"], **OFF, **environ}
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=subprocess.DEVNULL) as process:
+    with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=output) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
 
         def sessions():
@@ -354,6 +355,25 @@ def test_a_service_does_not_start_if_it_cannot_follow_its_sources(database, vari
         "racedata serve --follow: http://127.0.0.1:9/racedata.db is a whole database, which "
         "replaces the existing one; expected no other source\n"
     )
+
+
+def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
+    names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}
+    log = tmp_path / "log"
+    with (
+        log.open("w") as output,
+        service_that_follows(database, output, **names) as (_, session),
+    ):
+        os.kill(session, signal.SIGKILL)
+
+        def lines():
+            return re.findall(r"follower \(pid: (\d+)\) .* \(pid: (\d+)\)", log.read_text())
+
+        until(lambda: lines() != [])
+        ((ended, started),) = lines()
+        assert int(ended) == session
+        until(lambda: len(commands_in(int(started))) == 2, 60)
+    until(lambda: commands_in(int(started)) == {})
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])

@@ -75,7 +75,7 @@ def main(arguments: Sequence[str]) -> None:
     parsed = parse(arguments)
     if parsed.follow:
         try:
-            follower(parsed)(None)
+            follower(parsed)(parsed.parent)
         except LoadError as error:
             sys.exit(f"racedata refresh: {error}")
         return
@@ -126,6 +126,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         "daily. If the database is missing, is the sample, or was built from sources other than "
         "those in RACEDATA_SOURCE, load those sources first",
     )
+    # `serve --follow` passes the reading end of a pipe, which closes when the service has ended.
+    parser.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     add_database_argument(parser)
     add_corrections_argument(parser)
     parsed = parser.parse_args(arguments)

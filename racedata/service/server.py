@@ -10,7 +10,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from errno import EADDRINUSE
 from typing import Any
 
@@ -28,24 +28,37 @@ from racedata.service.worker import STOP_SIGNALS, Worker
 SPARE_FILES = 50  # open files of a worker other than its connections
 
 
-def serve(settings: Settings, gunicorn_options: Sequence[str]) -> None:
-    """Serves until a signal ends this process, which becomes gunicorn's master."""
+def serve(
+    settings: Settings,
+    gunicorn_options: Sequence[str],
+    restart_follower: Callable[[], str] | None = None,
+) -> None:
+    """Serves until a signal ends this process, which becomes gunicorn's master.
+
+    `restart_follower` is called every second. It returns what it did, in one line, or nothing.
+    """
     allow_open_files(settings)
     like_gunicorn = "[%(asctime)s] [%(process)d] [%(levelname)s] %(message)s"
     logging.basicConfig(format=like_gunicorn, datefmt="%Y-%m-%d %H:%M:%S %z")
     logging.getLogger(__package__).setLevel(logging.INFO)
     hold_signals_while_forking()
     try:
-        Server(settings, gunicorn_options).run()
-    except OSError as error:  # until workers run; then gunicorn logs it
-        stop(f"cannot start: {error}; expected the system to allow it")
+        Server(settings, gunicorn_options, restart_follower).run()
+    except (OSError, RuntimeError) as error:  # until workers run; then gunicorn logs it
+        stop(f"cannot start: {error}")
 
 
 class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
     """gunicorn with the service as its application."""
 
-    def __init__(self, settings: Settings, options: Sequence[str]) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        options: Sequence[str],
+        restart_follower: Callable[[], str] | None = None,
+    ) -> None:
         self.settings, self.options = settings, options
+        self.restart_follower = restart_follower
         super().__init__(usage="racedata serve [SETTING …] -- [OPTION …]", prog="racedata serve --")
 
     def load_config(self) -> None:
@@ -68,6 +81,9 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
                 if value is not None:
                     self.cfg.set(name, value)
 
+    def run(self) -> None:
+        Master(self).run()
+
     def load(self) -> ReloadingApp:
         try:
             return application(self.settings)
@@ -75,6 +91,15 @@ class Server(BaseApplication):  # type: ignore[misc]  # gunicorn has no types
             stop(error)
         except MemoryError:
             stop("cannot start: not enough memory; expected more, or a smaller RACEDATA_CACHE_SIZE")
+
+
+class Master(Arbiter):  # type: ignore[misc]  # gunicorn has no types
+    """gunicorn's master, which restarts the follower as it restarts workers."""
+
+    def manage_workers(self) -> None:
+        super().manage_workers()
+        if (restart := self.app.restart_follower) and (line := restart()):
+            self.log.warning("%s", line)
 
 
 def config(settings: Settings) -> Mapping[str, Any]:
