@@ -26,7 +26,7 @@ from racedata.service.health import Health
 from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
-from racedata.service.request import METHODS, RequestParser
+from racedata.service.request import METHODS, OneSlash, RequestParser
 from racedata.service.settings import DEFAULT_LIMIT, Answers, Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import RefreshNotes
@@ -107,8 +107,9 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     limits = None
     if limit_store:
         limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
-    # The rate limits come first: requests that the parser refuses count too.
-    app = App(middleware=[*([limits] if limits else []), Cors(), parser])
+    # The rate limits come before the parser: requests that it refuses count too.
+    one_slash = OneSlash(settings.base_address)
+    app = App(middleware=[one_slash, *([limits] if limits else []), Cors(), parser])
 
     answers = CachedAnswers(validators, cache)
     endpoints = [endpoint(data, catalogue, settings, answers) for endpoint in ENDPOINTS]

@@ -54,6 +54,24 @@ class ParsedRequest(NamedTuple):
         return self.address.path, self.address.ending, *self[1:]
 
 
+class OneSlash:
+    """Middleware: several slashes at the front of a path, or after the base address, are one.
+
+    Clients write them if their base address ends with a slash.
+    """
+
+    def __init__(self, base_address: str) -> None:
+        self.base = base_address.lower()
+
+    def process_request(self, req: falcon.Request, resp: falcon.Response) -> None:
+        if "//" not in req.path:
+            return
+        req.path = "/" + req.path.lstrip("/")
+        if (after_base(req.path, self.base) or "").startswith("//"):
+            base, rest = req.path[: len(self.base)], req.path[len(self.base) :]
+            req.path = f"{base}/{rest.lstrip('/')}"
+
+
 class RequestParser:
     """Sets `req.context.request` and routes the request to its endpoint; refuses the rest."""
 
@@ -74,9 +92,6 @@ class RequestParser:
         if request:
             req.context.request = request
             req.path = f"{self.base}/{request.address.endpoint}"
-        elif req.path.startswith("//"):
-            # Falcon ignores extra slashes at the front, and would route to `/…`
-            self.not_found(req, resp)
 
     def parse(self, path: str, query: str, scheme: str, host: str) -> ParsedRequest | None:
         """Parses a request; None if it is outside the base address.

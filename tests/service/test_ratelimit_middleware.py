@@ -54,6 +54,10 @@ def test_a_request_over_the_limit_is_429_and_succeeds_after_retry_after(app):
     app.get(ADDRESS, status=200)
 
 
+def test_slashes_that_are_too_many_do_not_evade_the_limits(app):
+    assert app.get(f"//{ADDRESS[1:]}").headers["RateLimit"].startswith('"burst";r=3')
+
+
 def test_a_large_answer_counts_once_whether_it_is_cached_or_had_to_wait(app):
     counted = [app.get(f"{ADDRESS}?limit=2000").headers["RateLimit"] for _ in range(2)]
     assert [header.partition(";t")[0] for header in counted] == ['"burst";r=3', '"burst";r=2']

@@ -15,10 +15,10 @@ from support.processes import service
 
 NO_ENDPOINT = """
 /index.html /2024 /2023/99 /2023/1/results /02023 /2023/ /ergast/f1/.json /ergast/f2/2023
-/ergast/f1//2023
 /ergast/f1/0957 /ergast/f1/2_23 /ergast/f1/2023/01 /ergast/f1/2023/18/results.xml
 /ergast/f1/2023/18/results.json/
-/ergast/f1/2023/18/../18 /healthz/ /Healthz //ergast/f1/2023 ///ergast/f1/2023/18/laps // //healthz
+/ergast/f1/2023/18/../18 /healthz/ /Healthz //none
+/ergast/f1/2023//18
 """
 
 
@@ -27,6 +27,20 @@ def test_an_address_that_no_endpoint_has_is_404_and_says_what_is_expected(sample
     problem = request(sample, PATH_INFO=address)
     assert (problem.status_int, problem.content_type) == (404, "application/problem+json")
     assert "An address is /ergast/f1, " in problem.json["detail"]
+
+
+@pytest.mark.parametrize(
+    ("address", "same"),
+    [
+        ("/ergast/f1//2023.json", "/ergast/f1/2023.json"),
+        ("//ergast/f1///2023/18/laps", "/ergast/f1/2023/18/laps"),
+        ("///Ergast/F1//", "/ergast/f1/"),
+        ("//healthz", "/healthz"),
+    ],
+)
+def test_several_slashes_at_the_front_or_after_the_base_address_are_one(sample, address, same):
+    answer = request(sample, PATH_INFO=address)
+    assert (answer.status_int, answer.body) == (200, request(sample, PATH_INFO=same).body)
 
 
 @pytest.mark.parametrize(
