@@ -100,6 +100,29 @@ def test_if_redis_hangs_each_request_is_decided_in_one_timeout(caplog, in_one_ti
     assert len(outages(caplog)) == 1
 
 
+@pytest.mark.parametrize("during", ["answer", "set_up"])
+def test_a_redis_that_drips_bytes_delays_no_request_beyond_one_timeout(
+    caplog, in_one_timeout, during
+):
+    def drip(connection, command):
+        connection.sendall(b"+")
+        connection.settimeout(0.05)
+        while True:  # until the store closes the connection
+            try:
+                if not connection.recv(1):
+                    return
+            except TimeoutError:
+                connection.sendall(b"x")
+
+    with (
+        fake_redis(**{"answer": None, during: drip}) as fake,
+        redis_store(fake.url) as store,
+        in_one_timeout(),
+    ):
+        store.take(b"a")
+    assert len(outages(caplog)) == 1
+
+
 def test_if_redis_is_slow_five_times_in_a_row_the_local_store_decides_until_it_is_fast(
     patient, caplog
 ):
