@@ -183,7 +183,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.send_or_continue(connection, step)
         now = time.monotonic()
         for connection in [each for each in self.connections if each.event and each.deadline < now]:
-            self.close(connection)
+            if not self.has_new_request(connection):
+                self.close(connection)
 
     def accept(self, listener: Any) -> bool:
         """Accepts a connection if there is one."""
@@ -223,6 +224,15 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
         self.watch(connection, 0)
         self.connections.remove(connection)
         connection.sock.close()
+
+    def has_new_request(self, connection: Connection) -> bool:
+        """Whether an idle client has begun a request since the selector was asked."""
+        if connection.proceed != self.receive or connection.input:
+            return False
+        try:
+            return bool(connection.sock.recv(1, socket.MSG_PEEK))
+        except OSError:
+            return False
 
     def receive(self, connection: Connection) -> None:
         try:

@@ -116,7 +116,9 @@ def test_no_request_is_dropped_while_workers_are_replaced(
                 replace_workers(running, turns)
                 turns += 1
         assert not before <= set(running.workers())
-    assert_served(*clients)
+    # A worker that ends closes connections that have been idle for a second. On a busy machine, a
+    # client may send its next request just then.
+    assert_served(*clients, may_overtake=True)
     assert turns >= 3
 
 

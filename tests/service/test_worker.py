@@ -9,6 +9,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from contextlib import ExitStack
 
 import pytest
@@ -153,6 +154,48 @@ def test_clients_that_request_slow_answers_do_not_delay_others(tmp_path, threads
             assert next(answers(good)) == b"OK"
         fcntl.flock(locked, fcntl.LOCK_UN)
         assert [next(answers(connection)) for connection in waiting] == [b"OK"] * len(waiting)
+
+
+# Another one, in which `/wait` keeps the whole worker waiting until a file is no longer locked.
+BUSY = """
+import fcntl, sys
+from racedata.service import server, settings
+
+def app(environ, start_response):
+    if environ["PATH_INFO"] == "/wait":
+        fcntl.flock(open({!r}), fcntl.LOCK_SH)
+    start_response("200 OK", [("content-length", "2")])
+    return [b"OK"]
+
+server.application = lambda settings: app
+arguments = settings.parse_arguments(sys.argv[1:])
+server.serve(arguments.settings, arguments.gunicorn_options)
+"""
+
+
+def test_a_request_that_arrives_while_the_worker_is_busy_is_answered_on_an_idle_connection(
+    tmp_path,
+):
+    lock = tmp_path / "lock"
+    (tmp_path / "busy.py").write_text(BUSY.format(str(lock)))
+    command = [sys.executable, str(tmp_path / "busy.py")]
+    with (
+        lock.open("w") as locked,
+        gunicorn("--keep-alive", "1", environ={"WEB_CONCURRENCY": "1"}, command=command) as running,
+        ExitStack() as stack,
+    ):
+        fcntl.flock(locked, fcntl.LOCK_EX)
+        idle, busy = connected(running, stack), connected(running, stack)
+        idle.sendall(request("/"))
+        assert idle.recv(4096).endswith(b"OK")
+        busy.sendall(request("/wait"))
+        (worker,) = running.workers()
+        until(lambda: any(file.endswith("lock") for file in open_files(worker)))
+        idle.sendall(request("/"))
+        waited = time.monotonic() + 1.5  # longer than an idle connection is kept
+        until(lambda: time.monotonic() > waited)
+        fcntl.flock(locked, fcntl.LOCK_UN)
+        assert idle.recv(4096).endswith(b"OK")
 
 
 FAILING = """
