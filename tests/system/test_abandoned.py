@@ -7,6 +7,7 @@ while a file is locked. So no result depends on the speed of the machine.
 import fcntl
 import http.client
 import json
+import select
 import socket
 import sys
 from contextlib import ExitStack, contextmanager
@@ -109,19 +110,21 @@ def test_beyond_a_number_of_waiting_answers_a_large_one_is_503_and_all_others_go
     sample_database, tmp_path, is_behind_nginx
 ):
     with (
-        locked_site(sample_database, tmp_path, is_behind_nginx) as (address, worker, locked),
+        locked_site(sample_database, tmp_path, is_behind_nginx) as (address, _, locked),
         ExitStack() as stack,
     ):
         fcntl.flock(locked, fcntl.LOCK_UN)
         cached = get(address, LARGE.format(0))[1]
         fcntl.flock(locked, fcntl.LOCK_EX)
-        idle = len(open_files(worker))
-        waiting = [
+        asked = [
             stack.enter_context(ask(address, LARGE.format(number)))
-            for number in range(1, SLOW_ANSWERS + 1)
+            for number in range(1, SLOW_ANSWERS + 6)
         ]
-        until(lambda: len(open_files(worker)) >= idle + SLOW_ANSWERS)
-        response, body = get(address, LARGE.format(SLOW_ANSWERS + 1))
+        until(lambda: len(select.select(asked, [], [], 0)[0]) == 5)
+        refused = select.select(asked, [], [], 0)[0]
+        assert {connection.recv(12) for connection in refused} == {b"HTTP/1.1 503"}
+        waiting = [connection for connection in asked if connection not in refused]
+        response, body = get(address, LARGE.format(SLOW_ANSWERS + 9))
         assert (response.status, response.headers["Retry-After"]) == (503, "10")
         assert response.headers["Content-Type"] == "application/problem+json"
         assert json.loads(body)["detail"].startswith("Too many large answers are waiting")
