@@ -16,7 +16,7 @@ import requests
 import yaml
 from duckdb_extensions import import_extension
 from support import ROOT
-from support.loads import select
+from support.loads import changed, select
 from support.processes import OFF, service
 
 ANALYSTS, CLIENTS = (
@@ -127,7 +127,8 @@ time.sleep = lambda seconds: (waits.append(seconds), sleep(seconds))
     assert waits
 
 
-def test_the_sensors_for_home_assistant_show_the_next_race_and_the_leader(base):
+def sensors_for_home_assistant(base):
+    """What each of the sensors shows, by its name."""
     (text,) = code(CLIENTS, "yaml")
     shown = {}
     for rest in yaml.safe_load(text.replace("http://racedata.lan:8000", base))["rest"]:
@@ -135,10 +136,31 @@ def test_the_sensors_for_home_assistant_show_the_next_race_and_the_leader(base):
         for sensor in rest["sensor"]:
             template = jinja2.Template(sensor["value_template"], undefined=jinja2.StrictUndefined)
             shown[sensor["name"]] = template.render(value_json=answer).strip()
-    assert shown == {
+    return shown
+
+
+def test_the_sensors_for_home_assistant_show_the_next_race_and_the_leader(base):
+    assert sensors_for_home_assistant(base) == {
         "Next Grand Prix": "Mexico City Grand Prix",
         "Next Grand Prix start": "2023-10-29T20:00:00Z",
         "Championship leader": "Verstappen, 575 points",
+    }
+
+
+def test_the_sensors_for_home_assistant_say_that_no_later_race_and_no_standings_are_loaded(
+    database, attempts, tmp_path
+):
+    changed(
+        database,
+        "UPDATE results SET RACE(2023/22) WHERE RACE(2023/18)",
+        "DELETE FROM driver_standings",
+    )
+    with service(database, tmp_path / "log", **OFF) as running:
+        shown = sensors_for_home_assistant("http://{}:{}".format(*running.address))
+    assert shown == {
+        "Next Grand Prix": "no later race",
+        "Next Grand Prix start": "",
+        "Championship leader": "no standings",
     }
 
 
