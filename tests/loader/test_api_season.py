@@ -310,7 +310,7 @@ def test_answers_that_do_not_fit_together_are_refused(api, behind, number, right
 def test_the_service_names_the_api_and_its_licence_and_its_records(api, behind):
     refreshed(behind, api.url)
     dump, source = client(behind).get("/healthz").json["sources"]
-    assert (dump["name"], dump["licence"]) == ("dump", "CC BY-NC-SA 4.0")
+    assert (dump["name"], dump["licence"]) == ("dump", "CC BY-NC-SA 3.0 and 4.0")
     assert (source["name"], source["licence"]) == (api.url, "not stated by 127.0.0.1")
     assert source["gave"].startswith(
         "results of 1 race (2023), fastest laps of 1 race (2023), qualifying of 1 race (2023), "

@@ -395,7 +395,7 @@ def test_the_database_says_what_it_is(sample_database):
         }
     files = [SAMPLE / f"{table.name}.csv" for table in TABLES]
     checksum = Dump("", SAMPLE, None).checksum(file for file in files if file.exists())
-    assert source == [1, str(SAMPLE), str(SAMPLE), "CC BY-NC-SA 4.0", checksum]
+    assert source == [1, str(SAMPLE), str(SAMPLE), "CC BY-NC-SA 3.0 and 4.0", checksum]
     assert gave.startswith(
         "results of 8 races (1957 to 2023), fastest laps of 5 races (2005 to 2023), "
         "qualifying of 6 races (2005 to "

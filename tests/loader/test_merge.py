@@ -102,14 +102,14 @@ def test_existing_facts_never_change_and_the_sources_are_kept_apart(
     other, sample_database, tmp_path
 ):
     database = tmp_path / "x.db"
-    edit(other / "licence.txt", "CC BY-NC-SA 4.0", "CC BY-SA 4.0")
+    edit(other / "licence.txt", "CC BY-NC-SA 3.0 and 4.0", "CC BY-SA 4.0")
     said = load(database, SAMPLE, other)
-    edit(other / "licence.txt", "CC BY-SA 4.0", "CC BY-NC-SA 4.0")
+    edit(other / "licence.txt", "CC BY-SA 4.0", "CC BY-NC-SA 3.0 and 4.0")
     assert rows_of(database) == rows_of(sample_database)
     assert f"{other}: nothing" in said
     assert said[-1].endswith(f" from {SAMPLE} and {other}")
     rows = select(database, "SELECT name, licence, isLoaded FROM sources ORDER BY sourceId")
-    assert rows == [(str(SAMPLE), "CC BY-NC-SA 4.0", 1), (str(other), "CC BY-SA 4.0", 1)]
+    assert rows == [(str(SAMPLE), "CC BY-NC-SA 3.0 and 4.0", 1), (str(other), "CC BY-SA 4.0", 1)]
 
 
 def test_fastest_laps_are_added_to_results_without_any(other, sample_database, tmp_path):

@@ -75,7 +75,7 @@ def test_a_calendar_names_itself_its_sources_and_when_to_fetch_it_again(sample, 
     assert calendar["DESCRIPTION"] == calendar["X-WR-CALDESC"]
     assert (
         calendar["DESCRIPTION"]
-        == f"Data: sample (CC BY-NC-SA 4.0). Served by racedata {__version__}."
+        == f"Data: sample (CC BY-NC-SA 3.0 and 4.0). Served by racedata {__version__}."
     )
     assert calendar["REFRESH-INTERVAL"].params == {"VALUE": "DURATION"}
     assert calendar["REFRESH-INTERVAL"].dt == timedelta(hours=6)

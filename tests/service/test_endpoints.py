@@ -143,7 +143,11 @@ AT = "2026-11-22T06:00:00Z"
 
 def test_healthz_has_each_source_with_its_own_licence_and_no_folder_or_key_of_it(several_sources):
     base, *others = client(several_sources).get("/healthz").json["sources"]
-    assert (base["name"], base["address"], base["licence"]) == ("sample", None, "CC BY-NC-SA 4.0")
+    assert (base["name"], base["address"], base["licence"]) == (
+        "sample",
+        None,
+        "CC BY-NC-SA 3.0 and 4.0",
+    )
     assert len(base["checksum"]) == 64
     assert "results of 8 races (1957 to 2023), " in base["gave"]
     release, api = "https://example.org/f1db.zip", "https://example.org/f1"

@@ -112,7 +112,10 @@ def test_the_source_distribution_has_what_builds_the_wheel_and_nothing_else(dist
 def test_the_metadata_has_name_version_licence_and_a_description(wheel):
     metadata = email.message_from_bytes(zipfile.ZipFile(wheel).read(f"{INFO}/METADATA"))
     assert (metadata["Name"], metadata["Version"]) == ("racedata-f1", __version__)
-    assert metadata["License-Expression"] == "MIT AND CC-BY-NC-SA-4.0"
+    assert (
+        metadata["License-Expression"]
+        == "MIT AND CC-BY-NC-SA-3.0 AND CC-BY-NC-SA-4.0 AND CC-BY-4.0"
+    )
     description = metadata.get_payload()
     assert isinstance(description, str)
     assert "pipx run racedata-f1 serve" in description
