@@ -181,7 +181,7 @@ def test_the_report_names_the_check_what_it_means_and_how_many_doubts_it_found(s
 
 def test_a_check_that_finds_nothing_says_how_many_rows_it_looked_at(sample):
     _, nothing = run(sample).stdout.split("These checks found nothing:\n")
-    assert "\n        181 rows: Two cars have the same place.\n" in nothing
+    assert "\n        182 rows: Two cars have the same place.\n" in nothing
     assert nothing.count(" rows: ") == len(ALL) - 4
 
 

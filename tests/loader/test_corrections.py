@@ -28,11 +28,13 @@ WITNESSES = [
         "Autosport",
         "autosportworld.info",
         "Crash.net",
+        "enjoyf1.com",
         "ESPN",
         "grandprix.com",
         "jacky-ickx-fan.com",
     ),
-    *("La Presse", "Motor Sport,", "Motorsport.com", "RaceFans", "Wikipedia"),
+    *("La Presse", "Motor Sport,", "Motorsport.com", "newsonf1.net", "OldRacingCars", "RaceFans"),
+    *("Sports Car Digest", "Wikipedia"),
 ]
 
 
