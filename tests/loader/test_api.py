@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 import pytest
 from support import SAMPLE
 from support.answers import bodies, client
-from support.apis import answers_of, hurried, refreshed, served
+from support.apis import answers_of, hurried, recorded_answers, refreshed, served
 from support.loads import (
     RECORDS,
     built,
@@ -17,12 +17,41 @@ from support.loads import (
     rows_of,
     without,
 )
-from support.refreshes import moved, run_refresh, state, with_a_penalty
+from support.refreshes import like_jolpica, moved, run_refresh, state, with_a_penalty
 
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
+
+
+@pytest.fixture(scope="module")
+def jolpica_answers(jolpica):
+    """What Jolpica-F1 answered to a refresh of 2023, refusals too."""
+    return recorded_answers(jolpica / "refresh-2023.jsonl.gz")
+
+
+def test_a_season_comes_whole_from_jolpica_itself(jolpica_answers, database):
+    with served(jolpica_answers) as server:
+        said, requests = refreshed(database, server.url, season=2023)
+        rounds = ", ".join(map(str, range(1, 23)))
+        assert said[0] == f"2023: fetched the calendar (22 races) and rounds {rounds}"
+        assert requests == len(server.paths) == len(set(server.paths))
+    for endpoint in ("results", "qualifying", "sprint"):
+        address = f"/ergast/f1/2023/{endpoint}.json"
+        _, _, theirs = jolpica_answers(f"{address}?limit=100&offset=0")
+        assert total(bodies(database, [address])[address]) == total(theirs)
+
+
+def total(body):
+    return json.loads(body)["MRData"]["total"]
+
+
+def test_the_tests_api_refuses_an_endpoint_as_jolpica_does(jolpica_answers, complete):
+    address = "/ergast/f1/2023/1/practice.json?limit=2000&offset=0"
+    status, headers, body = jolpica_answers(address)
+    ours = like_jolpica(complete)(address)
+    assert (status, headers["Content-Type"], body) == (ours[0], ours[1]["Content-Type"], ours[2])
 
 
 def later(row):

@@ -211,7 +211,7 @@ def test_pages_with_different_totals_are_refused():
 def test_a_status_other_than_200_is_refused_at_once(status):
     hint = (
         "; is --from the base address, such as https://api.jolpi.ca/ergast/f1?"
-        if status == 404
+        if status in (400, 404)
         else ""
     )
     message = refused(always(envelope(SEASONS), status))

@@ -45,14 +45,19 @@ def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_ea
     assert "results                        165 rows (+20)" in said
 
 
-def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once_per_season(
+def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once(
     finished, complete, tmp_path
 ):
     before = built(without(finished, tmp_path / "dump", 2021, 10, 12), tmp_path / "racedata.db")
     with served(like_jolpica(complete)) as server:
         refreshed(before, server.url)
         asked = Counter(path.partition(".json")[0].rpartition("/")[2] for path in server.paths)
-    assert (asked["pitstops"], asked["sprintqualifying"], asked["practice"]) == (3, 2, 2)
+        assert (asked["pitstops"], asked["sprintqualifying"], asked["practice"]) == (3, 1, 1)
+        server.paths.clear()
+        refreshed(before, server.url)
+        assert not any("practice" in path or "sprintq" in path for path in server.paths)
+        refreshed(before, server.url, season=2023)  # it may have them by now
+        assert sum("practice" in path for path in server.paths) == 1
     lacking = {table for table, rows in rows_of(complete).items() if rows_of(before)[table] != rows}
     assert lacking == {"practice", "row_counts"}
 

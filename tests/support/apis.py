@@ -1,5 +1,7 @@
 """An API in Ergast's format that counts requests and breaks answers; a refresh without waiting."""
 
+import gzip
+import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -7,6 +9,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Event, Thread
+from urllib.parse import parse_qsl
 
 import webtest
 
@@ -115,6 +118,26 @@ def answers_of(app: webtest.TestApp) -> Callable[[str], Answer]:
         return found.status_int, {"Content-Type": found.content_type}, found.body
 
     return answer
+
+
+def recorded_answers(file: Path) -> Callable[[str], Answer]:
+    """The answers in a recording: a JSON object per line, with path, status, headers and body.
+
+    As Jolpica-F1 does, it takes a limit above 100 for 100. Raises KeyError for any other request.
+    """
+
+    def key(path: str) -> tuple[str, int, str]:
+        address, _, query = path.partition("?")
+        values = dict(parse_qsl(query))
+        return address, min(int(values["limit"]), 100), values["offset"]
+
+    answers: dict[tuple[str, int, str], Answer] = {}
+    with gzip.open(file, "rt", encoding="utf-8") as lines:
+        for each in map(json.loads, lines):
+            if "&offset=" in each["path"]:
+                answer = each["status"], each["headers"], each["body"].encode()
+                answers[key(each["path"])] = answer
+    return lambda path: answers[key(path)]
 
 
 def hurried(now: Callable[[], float] = time.time) -> Pace:

@@ -83,6 +83,8 @@ class ApiSource(Source):
             ]
             first = task.season or min([task.first, old.first_season(list(seasons)), *filled_in])
         seen = seen_before(task.history)
+        # A season that is fetched whole asks again: the API may have learned an endpoint.
+        not_served = set() if task.season else not_served_before(task.history)
         years = [task.season] if task.season else [year for year in seasons if year >= first]
         announce(api, years, task)
         calendars = 0
@@ -101,12 +103,13 @@ class ApiSource(Source):
                     races=races,
                     all_details=bool(task.season),
                     seen=seen,
+                    not_served=not_served,
                 )
                 fetched.fetch()
+                not_served = fetched.not_served
                 task.say(fetched.report())
-                task.store(
-                    Delivery(fetched.fill, notes={"seen": fetched.digests}, updates_lists=True)
-                )
+                notes = {"seen": fetched.digests, "notServed": sorted(not_served)}
+                task.store(Delivery(fetched.fill, notes=notes, updates_lists=True))
         if not calendars:
             what = f"no races in any season from {first} on; expected the calendar of at least one"
             raise LoadError(f"{api.url}: {what}")
@@ -139,6 +142,12 @@ def seen_before(history: History) -> dict[str, str]:
     """The digests of the lists that an API gave for this database, by race and endpoint."""
     found = (history.notes() or {}).get("seen")
     return found if isinstance(found, dict) else {}
+
+
+def not_served_before(history: History) -> set[str]:
+    """The endpoints that an API lacked when it was last asked for them."""
+    found = (history.notes() or {}).get("notServed")
+    return {*found} & DETAILS.keys() if isinstance(found, list) else set()
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:

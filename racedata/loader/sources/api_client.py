@@ -34,6 +34,10 @@ TOTAL_BYTES = 20_000_000
 MAX_RECORDS = 100_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
+# For an endpoint that it does not have, Jolpica-F1 answers 400 ("Endpoint does not support final
+# filter"), and racedata 404.
+NOT_SERVED = (400, 404)
+
 # The fields that identify a record, in it or in the objects around it.
 KEYS = (
     "season",
@@ -70,7 +74,7 @@ class WrongStatus(LoadError):
 
 
 class NotServed(WrongStatus):
-    """The answer to an address is 404."""
+    """The API does not have the endpoint at an address."""
 
 
 class Client:
@@ -180,9 +184,9 @@ class Api(Client):
         try:
             body = self.get(url)
         except WrongStatus as error:
-            if error.status == 404:
+            if error.status in NOT_SERVED:
                 hint = f"; is --from the base address, such as {JOLPICA}?"
-                raise NotServed(url, 404, hint) from None
+                raise NotServed(url, error.status, hint) from None
             raise
         try:
             page = read_page(path, offset, body)

@@ -9,7 +9,7 @@ import json
 import re
 import urllib.parse
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -57,8 +57,12 @@ class SeasonFetch:
         races: Sequence[Json],
         all_details: bool,
         seen: Mapping[str, str],
+        not_served: Collection[str],
     ) -> None:
-        """`seen` has the digests of the lists that were fetched before, by race and endpoint."""
+        """`seen` has the digests of the lists that were fetched before, by race and endpoint.
+
+        `not_served` has the endpoints that the API is known to lack.
+        """
         self.api = api
         self.old = old
         self.facts = facts
@@ -76,7 +80,7 @@ class SeasonFetch:
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
         self.chosen: list[FetchedRace] = []  # races whose records are stored
-        self.not_served: set[str] = set()  # endpoints that the API lacks
+        self.not_served = {*not_served}  # endpoints that the API lacks
         self.statuses: dict[Value, str] = {}  # ids of the API, by text, of new statuses
 
     def fetch(self) -> None:
