@@ -47,7 +47,9 @@ class Host:
         self.serve(path, b"", 302, Location=url)
 
     def index(self, **entries):
-        self.serve("/index/", json.dumps(entries).encode())
+        """An index with these dumps, such as `latest`, in the form of Jolpica's serializers."""
+        document = {f"{name}_dumps": {"csv": entry} for name, entry in entries.items()}
+        self.serve("/index/", json.dumps({"available_types": ["csv"], **document}).encode())
 
 
 @pytest.fixture
@@ -73,7 +75,13 @@ def fetched(api, token=None):
 
 
 def entry(url, sha256=SHA256):
-    return {"created": "2025-11-01T00:00:00Z", "size": len(ZIP), "sha256": sha256, "url": url}
+    return {
+        "dump_type": "csv",
+        "file_hash": sha256,
+        "file_size": len(ZIP),
+        "uploaded_at": "2026-11-23T03:10:44.120000Z",
+        "download_url": url,
+    }
 
 
 def refused(api, said, token=None):
@@ -191,8 +199,8 @@ def test_a_dump_whose_checksum_differs_is_refused(api):
         (b"\xff{}", "not JSON"),
         (b"[" * 100_000, "not JSON"),
         (b"", "not JSON"),
-        (b"{}", "has 0 URLs and 0 SHA-256 checksums for the dump 'delayed'; expected one of each"),
-        (b'"delayed"', "has 0 URLs and 0 SHA-256"),
+        (b"{}", "no delayed_dumps.csv; expected the delayed dump in CSV files"),
+        (b'"delayed_dumps"', "no delayed_dumps.csv"),
         (b" " * 1_000_001, "more than 1,000,000 bytes; expected Jolpica's index"),
     ],
 )
@@ -213,45 +221,40 @@ def test_a_redirect_loop_is_refused_in_one_line(api):
 URL = "https://api.jolpi.ca/data/dumps/download/delayed/"
 
 
-@pytest.mark.parametrize(
-    "document",
-    [
-        {"delayed": entry(URL), "latest": entry(f"{URL}latest", "0" * 64)},
-        {"dumps": {"csv": {"delayed": {"file": {"download_url": URL}, "checksums": [SHA256]}}}},
-        [
-            {"type": "latest", "url": f"{URL}latest", "hash": "0" * 64},
-            {"type": "delayed", "url": URL, "hash": SHA256},
-        ],
-        {"delayed": {"kind": "delayed", "url": URL, "same": URL, "sha256": SHA256}},
-    ],
-)
-def test_an_entry_of_the_index_is_found_by_its_name_and_the_form_of_its_values(document):
-    assert dump_in_index(json.dumps(document).encode(), "delayed", INDEX) == (URL, SHA256)
+def test_the_fields_of_jolpicas_own_index_are_read_by_their_names(jolpica):
+    content = (jolpica / "dump-index.json").read_bytes()
+    for name in ("latest", "delayed"):
+        facts = json.loads(content)[f"{name}_dumps"]["csv"]
+        found = dump_in_index(content, name, INDEX)
+        assert found == (facts["download_url"], facts["file_hash"])
 
 
 @pytest.mark.parametrize(
     ("document", "said"),
     [
-        ({"latest": entry(URL)}, "has 0 URLs and 0 SHA-256"),
-        ({"delayed": URL}, "has 0 URLs and 0 SHA-256"),
-        ({"delayed": {"url": URL}}, "has 1 URL and 0 SHA-256"),
-        ({"delayed": {"url": URL, "sha256": SHA256[1:]}}, "has 1 URL and 0 SHA-256"),
-        ({"delayed": {"url": "/delayed/", "sha256": SHA256}}, "has 0 URLs and 1 SHA-256"),
+        ({"latest_dumps": {"csv": entry(URL)}}, "no delayed_dumps.csv"),
+        ({"delayed_dumps": URL}, "no delayed_dumps.csv"),
+        ({"delayed_dumps": {"csv": [entry(URL)]}}, "no delayed_dumps.csv"),
+        ({"delayed_dumps": {"csv": {"download_url": URL}}}, "file_hash is 'None'"),
+        ({"delayed_dumps": {"csv": entry(URL, SHA256[1:])}}, "expected a SHA-256"),
+        ({"delayed_dumps": {"csv": entry("/delayed/")}}, "download_url is '/delayed/'"),
         (
-            {"delayed": {"url": URL, "more": f"{URL}more", "sha256": SHA256}},
-            "has 2 URLs and 1 SHA-256",
+            {"delayed_dumps": {"csv": entry(URL.replace("https", "http"))}},
+            "expected an https address",
         ),
-        ({"delayed": [entry(URL), entry(f"{URL}2")]}, "has 0 URLs"),
-        (
-            {"a": {"delayed": entry(URL)}, "b": {"delayed": entry(URL, "0" * 64)}},
-            "has 1 URL and 2 SHA-256",
-        ),
-        ({"delayed": entry(URL.replace("https", "http"))}, "is not at an https address; exp"),
     ],
 )
-def test_an_index_with_no_entry_or_with_a_doubtful_one_is_refused(document, said):
+def test_an_index_without_the_entry_or_with_a_wrong_one_is_refused(document, said):
     with pytest.raises(LoadError, match=re.escape(f"{INDEX}: ") + ".*" + re.escape(said)):
         dump_in_index(json.dumps(document).encode(), "delayed", INDEX)
+
+
+def test_another_index_is_named_by_its_url(api, storage, tmp_path):
+    api.index(delayed=entry(f"{api.url}/delayed"))
+    api.redirect("/delayed", f"{storage.url}/dump.zip?signature=1")
+    run = run_loader(f"jolpica:{api.url}/index/", tmp_path / "x.db")
+    assert api.requests == [("/index/", None), ("/delayed", None)]
+    assert run.stderr.startswith(f"racedata load: jolpica:{api.url}/index/: ")  # not a whole dump
 
 
 def test_the_loader_does_not_show_the_token(tmp_path):

@@ -9,11 +9,12 @@ import re
 import urllib.error
 import urllib.request
 from collections.abc import Collection, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
+from functools import cached_property
 from http.client import HTTPMessage
-from typing import IO, Any, Self
+from typing import IO, Self
 
-from racedata.loader.errors import LoadError, Progress, counted
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, downloaded
 from racedata.loader.files.download import HTTP, download
 from racedata.loader.sources.dump import PUBLISHED, RECOGNISED_BY, DumpSource
@@ -24,19 +25,26 @@ INDEX_BYTES = 1_000_000
 
 
 class JolpicaDump(DumpSource):
-    """The dump in the index."""
+    """The dump in an index: Jolpica's own, or another one, named by `jolpica:` and its URL."""
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
-        return cls(address, pace) if address == PUBLISHED["jolpica"] else None
+        return cls(address, pace) if address.partition(":")[0] == PUBLISHED["jolpica"] else None
 
-    def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
-        return published_dump(os.environ.get("JOLPICA_TOKEN"), RECOGNISED_BY, progress)
+    @cached_property
+    def name(self) -> str:
+        return PUBLISHED["jolpica"]
+
+    @contextmanager
+    def dump(self, progress: Progress) -> Iterator[Dump]:
+        token, index = os.environ.get("JOLPICA_TOKEN"), self.address.partition(":")[2] or INDEX
+        with published_dump(token, RECOGNISED_BY, progress, index) as dump:
+            yield dump._replace(address=self.address)  # the URL is of this release only
 
 
 @contextmanager
 def published_dump(
-    token: str | None, recognised_by: Collection[str], progress: Progress, index: str = INDEX
+    token: str | None, recognised_by: Collection[str], progress: Progress, index: str
 ) -> Iterator[Dump]:
     """The dump in the index at a URL: with a token the latest, else one 14 days old.
 
@@ -64,48 +72,35 @@ def published_dump(
         )
         url, checksum = dump_in_index(content.getvalue(), "latest" if token else "delayed", index)
         with downloaded(url, (checksum, index), recognised_by, progress, handlers) as dump:
-            yield dump._replace(address="jolpica")  # the URL is of this release only
+            yield dump
     except LoadError as error:
         raise LoadError(str(error).replace(token, "…") if token else str(error)) from None
 
 
 def dump_in_index(content: bytes, name: str, index: str) -> tuple[str, str]:
-    """The URL and SHA-256 of the dump `name` (`latest` or `delayed`) in the JSON of an index.
+    """The URL and SHA-256 of the CSV dump `name` (`latest` or `delayed`) in the JSON of an index.
 
-    Only the form of an entry is known: its name is a key or a value, and it holds a URL and a
-    SHA-256. What their keys are called is not documented, so they are found by how they look.
+    Jolpica's serializers name the fields: `{"latest_dumps": {"csv": {"download_url", "file_hash",
+    …}}, "delayed_dumps": …}`. An index may lack `delayed_dumps`.
     """
     try:
         document = json.loads(content)
     except (ValueError, RecursionError):
         raise LoadError(f"{index}: not JSON; expected Jolpica's index") from None
-    entries = [
-        value
-        for key, value in values_in(document)
-        if isinstance(value, dict) and (key == name or name in value.values())
-    ]
-    texts = {text for entry in entries for _, text in values_in(entry) if isinstance(text, str)}
-    urls = [text for text in texts if HTTP.match(text)]
-    checksums = {text.lower() for text in texts if re.fullmatch("[0-9A-Fa-f]{64}", text)}
-    if len(urls) != 1 or len(checksums) != 1:
-        found = f"{counted(len(urls), 'URL')} and {counted(len(checksums), 'SHA-256 checksum')}"
-        what = f"has {found} for the dump {name!r}"
-        raise LoadError(f"{index}: {what}; expected one of each")
-    if index.lower().startswith("https:") and not urls[0].lower().startswith("https:"):
-        raise LoadError(f"{index}: the dump {name!r} is not at an https address; expected one")
-    return urls[0], checksums.pop()
-
-
-def values_in(document: Any) -> Iterator[tuple[str | None, Any]]:
-    """Each value in a JSON document, at any depth, with its key if it is in an object."""
-    values = [(None, document)]
-    while values:
-        key, value = values.pop()
-        yield key, value
-        if isinstance(value, dict):
-            values += value.items()
-        elif isinstance(value, list):
-            values += [(None, item) for item in value]
+    entry = document
+    for key in (f"{name}_dumps", "csv"):
+        entry = entry.get(key) if isinstance(entry, dict) else None
+    if not isinstance(entry, dict):
+        raise LoadError(f"{index}: no {name}_dumps.csv; expected the {name} dump in CSV files")
+    url, checksum = entry.get("download_url"), entry.get("file_hash")
+    scheme = "https:" if index.lower().startswith("https:") else "http"
+    if not (isinstance(url, str) and HTTP.match(url) and url.lower().startswith(scheme)):
+        what = f"{name}_dumps.csv.download_url is {str(url)[:80]!r}"
+        raise LoadError(f"{index}: {what}; expected an {scheme.rstrip(':')} address")
+    if not (isinstance(checksum, str) and re.fullmatch("[0-9A-Fa-f]{64}", checksum)):
+        what = f"{name}_dumps.csv.file_hash is {str(checksum)[:80]!r}"
+        raise LoadError(f"{index}: {what}; expected a SHA-256 in hexadecimal")
+    return url, checksum.lower()
 
 
 class Token(urllib.request.BaseHandler):
