@@ -68,6 +68,7 @@ class Refresh:
         # The first season to bring, which `run` sets before any source has changed the database.
         # A follower never calls `run`: each source brings what it finds unfinished.
         self.first = LAST_SEASON
+        self.was_refused = False  # whether a source has asked `run` to try again later
 
     def run(self) -> int:
         """Asks each source. Returns how many changes were stored.
@@ -84,6 +85,7 @@ class Refresh:
                 changes += self.ask(source)
             except NotYet as error:
                 self.say(str(error))
+                self.was_refused = True
             except FAULTS as error:
                 faults.append(fault_text(error, str(self.path)))
         if faults:

@@ -80,7 +80,10 @@ def main(arguments: Sequence[str]) -> None:
             sys.exit(f"racedata refresh: {error}")
         return
 
+    was_refused = False
+
     def work(progress: Progress) -> list[str]:
+        nonlocal was_refused
         faults: list[str] = []
         whole_database(parsed.addresses)
         refresh = Refresh(
@@ -92,12 +95,15 @@ def main(arguments: Sequence[str]) -> None:
             say=lambda line: faults.append(say(line)),
         )
         refresh.run()
+        was_refused = refresh.was_refused
         # `say` returns errors of stdout. After the first, it writes nothing more.
         if fault := "".join(faults):
             raise LoadError(fault)
         return []
 
     run("refresh", parsed.database, work)
+    if was_refused:
+        sys.exit(os.EX_TEMPFAIL)
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
@@ -105,6 +111,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
         prog="racedata refresh",
         description="Bring the database up to date: fetch every season from the first unfinished "
         "one.",
+        epilog="Exit status: 0 if all sources were read; 75 if one asked to try again later, such "
+        "as at its limit of requests; 1 if one failed; 2 for wrong arguments.",
     )
     parser.add_argument(
         "--from",

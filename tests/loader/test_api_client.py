@@ -13,9 +13,10 @@ from support.answers import client
 from support.apis import answers_of, served
 from support.limits import Clock
 
-from racedata.loader.errors import LoadError
+from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.sources import api_client
-from racedata.loader.sources.api_client import Api
+from racedata.loader.sources.api import ApiSource
+from racedata.loader.sources.api_client import JOLPICA, Api
 from racedata.loader.sources.pace import Pace
 
 
@@ -285,21 +286,23 @@ def test_a_redirect_to_a_port_of_20_digits_is_refused():
 # The pace.
 
 
-def test_requests_keep_to_4_in_any_second_and_500_in_any_hour():
+def test_requests_to_jolpica_keep_to_4_in_any_second_and_200_in_any_hour():
     time, times = Time(), []
 
     def answer(path):
         times.append(time.clock.now)
         time.clock.now += 0.01  # what an answer takes
-        return pages_of([{"season": str(number)} for number in range(510)], 1)(path)
+        return pages_of([{"season": str(number)} for number in range(210)], 1)(path)
 
     with served(answer) as server:
-        time.api(server.url).records("seasons")
-    assert len(times) == 510
+        api = time.api(server.url)
+        api.pace.limits = ApiSource(JOLPICA, Pace()).pace.limits
+        api.records("seasons")
+    assert len(times) == 210
     assert all(later - earlier > 1 for earlier, later in zip(times, times[4:]))
-    assert all(later - earlier > 3600 for earlier, later in zip(times, times[500:]))
+    assert all(later - earlier > 3600 for earlier, later in zip(times, times[200:]))
     # It does not wait longer than that either.
-    assert times[499] < 130
+    assert times[199] < 60
     assert times[-1] < 3600 + 30
 
 
@@ -364,6 +367,18 @@ def test_a_wait_that_is_too_long_is_left_to_the_caller():
         "status 429: try again in 601 seconds"
     )
     assert time.slept == []
+
+
+def test_at_its_limit_an_api_has_not_failed():
+    with pytest.raises(NotYet, match="try again later"):
+        refused_with(always(b"", 429))
+    with pytest.raises(NotYet, match="try again in 3,600 seconds"):
+        refused_with(always(b"", 429, **{"Retry-After": "3600"}))
+
+
+def refused_with(answer):
+    with served(answer) as server:
+        Time().api(server.url).records("seasons")
 
 
 def test_an_api_that_always_says_later_is_given_up():

@@ -2,6 +2,7 @@
 requests, or nothing is.
 """
 
+import re
 from collections import Counter
 
 import pytest
@@ -52,7 +53,7 @@ def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once(
     with served(like_jolpica(complete)) as server:
         refreshed(before, server.url)
         asked = Counter(path.partition(".json")[0].rpartition("/")[2] for path in server.paths)
-        assert (asked["pitstops"], asked["sprintqualifying"], asked["practice"]) == (3, 1, 1)
+        assert (asked["pitstops"], asked["sprintqualifying"], asked["practice"]) == (2, 1, 1)
         server.paths.clear()
         refreshed(before, server.url)
         assert not any("practice" in path or "sprintq" in path for path in server.paths)
@@ -60,6 +61,22 @@ def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once(
         assert sum("practice" in path for path in server.paths) == 1
     lacking = {table for table, rows in rows_of(complete).items() if rows_of(before)[table] != rows}
     assert lacking == {"practice", "row_counts"}
+
+
+def test_other_words_for_a_status_bring_no_details(complete, finished, tmp_path):
+    """Jolpica-F1 says `Lapped` where a dump of Ergast says `+1 Lap`."""
+    words = edited(
+        finished,
+        tmp_path / "words",
+        status=lambda row: row | {"status": row["status"].replace("+1 Lap", "One lap behind")},
+    )
+    before = built(words, tmp_path / "racedata.db")
+    with served(answers_of(client(complete, max_limit=100))) as server:
+        refreshed(before, server.url)
+    # the sample has the laps of this race only
+    assert not [path for path in server.paths if re.search("stops|standings|18/laps", path)]
+    results = ["/ergast/f1/2023/18/results.json"]
+    assert bodies(before, results) == bodies(complete, results)
 
 
 @pytest.mark.parametrize("limit", [7, 30, 100])

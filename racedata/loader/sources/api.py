@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
 from typing import Self
+from urllib.parse import urlsplit
 
 from racedata.hints import COMMAND
 from racedata.kinds import KINDS
@@ -14,11 +15,11 @@ from racedata.loader.errors import LoadError, Progress, counted
 from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import Api
+from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api
 from racedata.loader.sources.api_rows import rows_of
 from racedata.loader.sources.api_season import SeasonFetch, digest_of, fetch_calendar, is_changed
 from racedata.loader.sources.dump import DumpSource
-from racedata.loader.sources.pace import PACE, Pace
+from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
 from racedata.loader.stage import Fill
 from racedata.loader.tables import BY_NAME, RECORDS
@@ -50,6 +51,8 @@ class ApiSource(Source):
 
     def __init__(self, address: str, pace: Pace) -> None:
         super().__init__(address.rstrip("/"), pace)
+        if urlsplit(self.address).hostname == urlsplit(JOLPICA).hostname:
+            pace.limits = JOLPICA_LIMITS
         self.url_of_zip = address
 
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
@@ -128,9 +131,9 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
         filled_in = [year for year, _ in old.without_laps(also_from_apis=False).values()]
         races = {year: old.races_to_fetch(year) + filled_in.count(year) for year in years}
         requests = sum(lists + of_race * count for count in races.values())
-    quota, seconds = PACE[-1]
+    quota, seconds = api.pace.limits[-1]
     hint = ""
-    if api.requests + requests > quota:
+    if seconds > 1 and api.requests + requests > quota:
         hint = (
             f", at most {quota} in {seconds // 60} minutes; "
             f"loading a dump first is quicker: {COMMAND} load SOURCE"

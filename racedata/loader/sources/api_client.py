@@ -14,14 +14,16 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from racedata import __version__
-from racedata.loader.errors import LoadError, Progress, counted
+from racedata.loader.errors import LoadError, NotYet, Progress, counted
 from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
 from racedata.loader.sources.api_rows import Json
-from racedata.loader.sources.pace import Pace, retry_after
+from racedata.loader.sources.pace import PACE, Pace, retry_after
 from racedata.loader.tables import API_ENDPOINTS
 from racedata.loader.values import whole_number
 
 JOLPICA = "https://api.jolpi.ca/ergast/f1"
+# FastF1 changed its own limit to this in August 2026, "to match changed server side limits".
+JOLPICA_LIMITS = (*PACE, (200, 3600))
 
 # For an answer with status 429 or 503.
 TRIES = 5
@@ -122,13 +124,15 @@ class Client:
                     "expected seconds or a date"
                 )
                 raise LoadError(f"{url}: {what}")
+            # 429 is a limit, which is not a failure
+            refusal = NotYet if status == 429 else LoadError
             if seconds > MAX_WAIT_SECONDS:
-                raise LoadError(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
+                raise refusal(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
             if attempt == TRIES:
                 break
             self.progress(f"status {status}: waiting for {counted(round(seconds), 'second')}")
             self.pace.sleep(seconds)
-        raise LoadError(f"{url}: status {status} on each of {TRIES} attempts; try again later")
+        raise refusal(f"{url}: status {status} on each of {TRIES} attempts; try again later")
 
     def request(self, url: str) -> bytes:
         with self.opener.open(

@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from racedata.kinds import KINDS
+from racedata.kinds import KINDS, Kind
 from racedata.loader.errors import LoadError, counted, plural
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
@@ -80,6 +80,8 @@ class SeasonFetch:
         self.by_name = {race.name: race for race in self.races}
         self.completed: list[FetchedRace] = []  # races that have results
         self.chosen: list[FetchedRace] = []  # races whose records are stored
+        # races whose places, points or drivers are not the stored ones
+        self.reclassified: list[FetchedRace] = []
         self.not_served = {*not_served}  # endpoints that the API lacks
         self.statuses: dict[Value, str] = {}  # ids of the API, by text, of new statuses
 
@@ -116,11 +118,13 @@ class SeasonFetch:
             for race in self.races
             if race.records and (self.all_details or self.has_news(race))
         ]
+        self.reclassified = [race for race in changed if self.is_reclassified(race)]
         # What changes the standings after a race changes them after each later one too. Laps may
         # come a race later.
-        first = min(
-            [index for index, race in enumerate(self.completed) if race in changed], default=-1
-        )
+        reclassified = [
+            index for index, race in enumerate(self.completed) if race in self.reclassified
+        ]
+        first = min(reclassified, default=-1)
         without_laps = {*self.old.without_laps(also_from_apis=True)}
         late = [
             race for race in self.completed[-LATE:] if race.id in without_laps | self.provisional
@@ -168,6 +172,22 @@ class SeasonFetch:
             for endpoint, records in race.records.items()
         )
 
+    def is_reclassified(self, race: FetchedRace) -> bool:
+        """Whether places, points or drivers of a race differ from the stored ones.
+
+        Other words for a status, or a corrected time, change no standings, stops or laps.
+        """
+
+        def classification(rows: Sequence[dict[str, Value]]) -> Counter[tuple[Value, ...]]:
+            return Counter((row["driverId"], row["positionText"], row["points"]) for row in rows)
+
+        return any(
+            classification(self.rows(race, endpoint))
+            != classification(self.old.rows(RACE_TABLES[endpoint], race.id))
+            for endpoint in race.records
+            if endpoint in ("results", "sprint")
+        )
+
     def rows(self, race: FetchedRace, endpoint: str) -> list[dict[str, Value]]:
         """The fetched records of a race as rows, like ExistingDatabase.rows."""
         place = f"{self.api.url}, {self.year}, {race.name}"
@@ -180,7 +200,7 @@ class SeasonFetch:
             if (
                 not endpoint
                 or kind.is_fetched_by_season
-                or (endpoint == "laps" and not self.needs_laps(race))
+                or not self.needs(kind, race)
                 or (not kind.has_every_race and "Sprint" not in race.facts)
                 or endpoint in self.not_served
             ):
@@ -203,6 +223,21 @@ class SeasonFetch:
                 records = [record for _, record in found]
             if records:  # an API without laps of a race does not delete stored ones
                 race.records[endpoint] = records
+
+    def needs(self, kind: Kind, race: FetchedRace) -> bool:
+        """Whether to fetch the records of a kind that is listed per race: if they are missing or
+        provisional, or if the results that they belong to have changed.
+        """
+        if kind.name == "lap_times":
+            return self.needs_laps(race)
+        # another source's records are replaced together
+        changed = race in self.reclassified or race.id in self.filled_in
+        if kind.name in ("driver_standings", "constructor_standings"):
+            completed = self.completed[: self.completed.index(race) + 1]
+            changed |= any(earlier in self.reclassified for earlier in completed)
+        is_missing = not self.old.count(RACE_TABLES[kind.endpoint], race.id)
+        is_provisional = race.id in self.old.provisional([kind.name])
+        return self.all_details or is_missing or is_provisional or changed
 
     def needs_laps(self, race: FetchedRace) -> bool:
         """Whether to fetch laps, which take many requests: if few are stored, or the number of laps

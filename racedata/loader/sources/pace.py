@@ -8,8 +8,8 @@ from email.utils import parsedate_to_datetime
 from racedata.loader.errors import Progress, counted
 from racedata.loader.values import whole_number
 
-# How many requests, in how many seconds: the limits of Jolpica-F1. A source may set its own.
-PACE = ((4, 1), (500, 3600))
+# How many requests, in how many seconds. A source may set its own limits.
+PACE = ((4, 1),)
 WAIT_SECONDS = 30  # after a refusal without Retry-After
 
 
