@@ -119,10 +119,10 @@ def config(settings: Settings) -> Mapping[str, Any]:
         "preload_app": True,
         # An answer takes a few hundred microseconds of CPU time, so one process per core is enough.
         "workers": settings.workers,
-        # Per worker; kept below the file limit, because a worker without a free file descriptor
-        # cannot accept a connection.
         # In a folder in memory, because gunicorn writes a file into a default folder to choose it.
         "worker_tmp_dir": "/dev/shm" if os.access("/dev/shm", os.W_OK) else None,
+        # Per worker; kept below the file limit, because a worker without a free file descriptor
+        # cannot accept a connection.
         "worker_connections": min(1000, open_files() - SPARE_FILES),
         # With a Redis, a decision about a rate limit may take a while.
         "threads": 1 if settings.limit_store == "local" else 4,
