@@ -41,7 +41,7 @@ for spelling, (endpoint, *_) in OTHER_SPELLINGS.items():
 # Addresses that are easy to read in two ways, by status.
 ODD_ADDRESSES = {
     200: """
-/ .json /1000 /9999 /9999/next /2023/999999999999999999 /drivers/results /drivers/races
+/ //results .json /1000 /9999 /9999/next /2023/999999999999999999 /drivers/results /drivers/races
 /drivers/last/results
 /current/2023/results /results/0 /results/00000 /results/000000000000000001 /grid/00/results
 /fastest/0/drivers
@@ -73,7 +73,7 @@ ODD_ADDRESSES = {
 /drivers/alonso/laps
 """,
     404: """
-/.json /2023//results /2023/.json //results /results// /results.json/ /results.json.json /9999/last
+/.json /2023//results /2023/.json /results// /results.json/ /results.json.json /9999/last
 /2023/9999999999999999999 /2023/12/12/results /races/x.y /current/current /2023/last/last /last
 /next /results/next
 /fp1/1 /fp4 /fp0 /sprint/qualifying/x /sprintqualifying/r /sprint/practice /practice/x

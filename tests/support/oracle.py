@@ -389,7 +389,8 @@ class Oracle:
     def answer(self, path: str, limit: int = 100, offset: int = 0) -> tuple[int, Any]:
         """(status, MRData) for a path under the base address; MRData is None if it is refused."""
         try:
-            segments, season, round, filters, endpoint = parse(path)
+            # several slashes at the front are one
+            segments, season, round, filters, endpoint = parse(re.sub("^/+", "/", path))
             season, round = self.numbers(
                 season, round, endpoint == "races" and filters.keys() <= {"circuits"}
             )
