@@ -254,7 +254,6 @@ F1DB_DIFFERENCES = {
     ("results", "fastestLap"): {18: 7, 20: 2, 21: 1},  # later by one
     ("results", "statusId"): {21: 2},  # Collision and Accident
     ("sprint_results", "statusId"): {21: 1},  # Finished although he retired
-    ("sprint_results", "milliseconds"): {21: 1},  # of the same driver
     # none
     **{
         ("sprint_results", column): {19: 17, 21: 20}
