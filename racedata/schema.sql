@@ -6,7 +6,7 @@
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 
 PRAGMA application_id = 0x52414345;  -- "RACE": tells this file from every other SQLite file
-PRAGMA user_version = 7;             -- the schema version: raise it with any change below
+PRAGMA user_version = 8;             -- the schema version: raise it with any change below
 
 -- When the file was built, and whether it is only the sample. One row.
 CREATE TABLE build (
@@ -30,11 +30,11 @@ CREATE TABLE sources (
 
 -- Where the records of a race are from. One row per race and kind.
 CREATE TABLE origins (
-    raceId    INTEGER NOT NULL REFERENCES races,
+    raceId    INTEGER NOT NULL REFERENCES races (raceId),
     -- The name of a table: `races`, `results`, `qualifying`, …; or `fastest_laps`: the columns rank, fastestLap and
     -- fastestLapTime of results. `sessions` only if they are not from the same source as the race.
     kind      TEXT NOT NULL,
-    sourceId  INTEGER NOT NULL REFERENCES sources,
+    sourceId  INTEGER NOT NULL REFERENCES sources (sourceId),
     fetchedAt TEXT,  -- when a refresh fetched them; NULL if they were loaded
     PRIMARY KEY (raceId, kind)
 ) STRICT, WITHOUT ROWID;
@@ -58,9 +58,9 @@ CREATE TABLE corrections (
     value         TEXT,                             -- the value here; NULL if nobody knows it
     witnesses     TEXT NOT NULL,                    -- a sentence: how we know
     year          INTEGER,                          -- the season; NULL if the value is not about one
-    raceId        INTEGER REFERENCES races,         -- NULL if the value is not about a race
-    driverId      INTEGER REFERENCES drivers,       -- NULL if the key names no driver
-    constructorId INTEGER REFERENCES constructors,  -- NULL if the key names no constructor
+    raceId        INTEGER REFERENCES races (raceId),                -- NULL if the value is not about a race
+    driverId      INTEGER REFERENCES drivers (driverId),            -- NULL if the key names no driver
+    constructorId INTEGER REFERENCES constructors (constructorId),  -- NULL if the key names no constructor
     UNIQUE (tableName, key, columnName)
 ) STRICT;
 
@@ -122,7 +122,7 @@ CREATE TABLE races (
     raceId    INTEGER PRIMARY KEY,  -- joins tables; may change with the next load
     year      INTEGER NOT NULL,     -- the season
     round     INTEGER NOT NULL,     -- the n-th race of the season
-    circuitId INTEGER NOT NULL REFERENCES circuits,
+    circuitId INTEGER NOT NULL REFERENCES circuits (circuitId),
     name      TEXT NOT NULL,        -- such as `Italian Grand Prix`
     date      TEXT NOT NULL,        -- YYYY-MM-DD
     time      TEXT,                 -- of the start: HH:MM:SS, in UTC; NULL if unknown
@@ -133,7 +133,7 @@ CREATE INDEX races_circuitId ON races (circuitId);
 
 -- A session of a race weekend other than the race, with the format of dates and times in `races`.
 CREATE TABLE sessions (
-    raceId  INTEGER NOT NULL REFERENCES races,
+    raceId  INTEGER NOT NULL REFERENCES races (raceId),
     -- As in the columns of the dump: `fp1`, `fp2`, `fp3` practice; `quali` qualifying; `sprint`; `sq` sprint
     -- qualifying, the session that sets the sprint's grid since 2023 (in 2023 it was called sprint shootout).
     session TEXT NOT NULL,
@@ -146,9 +146,9 @@ CREATE TABLE sessions (
 CREATE TABLE results (
     record          INTEGER PRIMARY KEY,  -- order of answers
     resultId        INTEGER NOT NULL,     -- the dump's; driver_standings.constructors depends on it
-    raceId          INTEGER NOT NULL REFERENCES races,
-    driverId        INTEGER NOT NULL REFERENCES drivers,
-    constructorId   INTEGER NOT NULL REFERENCES constructors,
+    raceId          INTEGER NOT NULL REFERENCES races (raceId),
+    driverId        INTEGER NOT NULL REFERENCES drivers (driverId),
+    constructorId   INTEGER NOT NULL REFERENCES constructors (constructorId),
     number          INTEGER,              -- of the car
     grid            INTEGER,              -- 0: pit lane, or no start
     -- `1`, …; or `R` retired, `N` not classified, `D` disqualified, `E` excluded, `W` withdrawn, `F` failed to qualify
@@ -161,7 +161,7 @@ CREATE TABLE results (
     rank            INTEGER,              -- of the fastest lap
     fastestLapTime  TEXT,                 -- M:SS.mmm
     fastestLapSpeed TEXT,                 -- km/h, in the dump's own digits
-    statusId        INTEGER REFERENCES status
+    statusId        INTEGER REFERENCES status (statusId)
 ) STRICT;
 CREATE INDEX results_raceId ON results (raceId);
 CREATE INDEX results_driverId ON results (driverId);
@@ -174,9 +174,9 @@ CREATE INDEX results_statusId ON results (statusId);
 -- A driver who entered a race, and the constructor. Drivers with a result are here too, and so are drivers without one,
 -- such as those who did not qualify. Used by filters that are not about a result.
 CREATE TABLE entries (
-    raceId        INTEGER NOT NULL REFERENCES races,
-    driverId      INTEGER NOT NULL REFERENCES drivers,
-    constructorId INTEGER NOT NULL REFERENCES constructors,
+    raceId        INTEGER NOT NULL REFERENCES races (raceId),
+    driverId      INTEGER NOT NULL REFERENCES drivers (driverId),
+    constructorId INTEGER NOT NULL REFERENCES constructors (constructorId),
     PRIMARY KEY (raceId, driverId, constructorId)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX entries_driverId ON entries (driverId, constructorId);
@@ -186,9 +186,9 @@ CREATE INDEX entries_constructorId ON entries (constructorId, driverId);
 CREATE TABLE sprint_results (
     record         INTEGER PRIMARY KEY,  -- order of answers
     resultId       INTEGER NOT NULL,     -- the dump's
-    raceId         INTEGER NOT NULL REFERENCES races,
-    driverId       INTEGER NOT NULL REFERENCES drivers,
-    constructorId  INTEGER NOT NULL REFERENCES constructors,
+    raceId         INTEGER NOT NULL REFERENCES races (raceId),
+    driverId       INTEGER NOT NULL REFERENCES drivers (driverId),
+    constructorId  INTEGER NOT NULL REFERENCES constructors (constructorId),
     number         INTEGER,              -- of the car
     grid           INTEGER,              -- as in results
     positionText   TEXT,                 -- as in results
@@ -199,7 +199,7 @@ CREATE TABLE sprint_results (
     fastestLap     INTEGER,              -- the number of the driver's fastest lap
     rank           INTEGER,              -- of the fastest lap
     fastestLapTime TEXT,                 -- M:SS.mmm
-    statusId       INTEGER REFERENCES status
+    statusId       INTEGER REFERENCES status (statusId)
 ) STRICT;
 CREATE INDEX sprint_results_raceId ON sprint_results (raceId);
 CREATE INDEX sprint_results_driverId ON sprint_results (driverId);
@@ -210,9 +210,9 @@ CREATE INDEX sprint_results_positionText ON sprint_results (positionText);
 CREATE TABLE qualifying (
     record        INTEGER PRIMARY KEY,  -- order of answers
     qualifyId     INTEGER NOT NULL,     -- the dump's
-    raceId        INTEGER NOT NULL REFERENCES races,
-    driverId      INTEGER NOT NULL REFERENCES drivers,
-    constructorId INTEGER NOT NULL REFERENCES constructors,
+    raceId        INTEGER NOT NULL REFERENCES races (raceId),
+    driverId      INTEGER NOT NULL REFERENCES drivers (driverId),
+    constructorId INTEGER NOT NULL REFERENCES constructors (constructorId),
     number        INTEGER,              -- of the car
     position      INTEGER,              -- in qualifying; penalties may change the grid
     q1            TEXT,                 -- best time in the first part, or in a qualifying without parts: M:SS.mmm
@@ -228,9 +228,9 @@ CREATE INDEX qualifying_position ON qualifying (position);
 -- A driver in the session that sets the sprint's grid, since 2023. Times are M:SS.mmm.
 CREATE TABLE sprint_qualifying (
     record        INTEGER PRIMARY KEY,  -- order of answers
-    raceId        INTEGER NOT NULL REFERENCES races,
-    driverId      INTEGER NOT NULL REFERENCES drivers,
-    constructorId INTEGER NOT NULL REFERENCES constructors,
+    raceId        INTEGER NOT NULL REFERENCES races (raceId),
+    driverId      INTEGER NOT NULL REFERENCES drivers (driverId),
+    constructorId INTEGER NOT NULL REFERENCES constructors (constructorId),
     number        INTEGER,              -- of the car
     position      INTEGER,              -- penalties may change the grid
     q1            TEXT,                 -- best time in the first part: M:SS.mmm
@@ -245,10 +245,10 @@ CREATE INDEX sprint_qualifying_position ON sprint_qualifying (position);
 -- A driver in a practice session of a race weekend.
 CREATE TABLE practice (
     record        INTEGER PRIMARY KEY,  -- order of answers
-    raceId        INTEGER NOT NULL REFERENCES races,
+    raceId        INTEGER NOT NULL REFERENCES races (raceId),
     session       INTEGER NOT NULL,     -- the n-th practice of the weekend, from 1
-    driverId      INTEGER NOT NULL REFERENCES drivers,
-    constructorId INTEGER NOT NULL REFERENCES constructors,
+    driverId      INTEGER NOT NULL REFERENCES drivers (driverId),
+    constructorId INTEGER NOT NULL REFERENCES constructors (constructorId),
     number        INTEGER,              -- of the car
     position      INTEGER,              -- by the best lap
     laps          INTEGER,              -- completed
@@ -262,9 +262,9 @@ CREATE INDEX practice_session ON practice (session);
 -- A lap of a driver. Endpoint `laps`. `record` starts at 1 in each race. So an unfiltered page is a range of the primary
 -- key, which costs the same at any offset.
 CREATE TABLE lap_times (
-    raceId   INTEGER NOT NULL REFERENCES races,
+    raceId   INTEGER NOT NULL REFERENCES races (raceId),
     record   INTEGER NOT NULL,  -- order of answers, from 1 in each race
-    driverId INTEGER NOT NULL REFERENCES drivers,
+    driverId INTEGER NOT NULL REFERENCES drivers (driverId),
     lap      INTEGER NOT NULL,  -- the number of the lap
     position INTEGER,           -- of the driver at its end
     time     TEXT,              -- M:SS.mmm
@@ -273,9 +273,9 @@ CREATE TABLE lap_times (
 
 -- A pit stop of a driver. Endpoint `pitstops`. `record` starts at 1 in each race.
 CREATE TABLE pit_stops (
-    raceId       INTEGER NOT NULL REFERENCES races,
+    raceId       INTEGER NOT NULL REFERENCES races (raceId),
     record       INTEGER NOT NULL,  -- order of answers, from 1 in each race
-    driverId     INTEGER NOT NULL REFERENCES drivers,
+    driverId     INTEGER NOT NULL REFERENCES drivers (driverId),
     stop         INTEGER NOT NULL,  -- the driver's n-th in the race
     lap          INTEGER,           -- the number of the lap
     time         TEXT,              -- HH:MM:SS, the local clock
@@ -287,8 +287,8 @@ CREATE TABLE pit_stops (
 CREATE TABLE driver_standings (
     record            INTEGER PRIMARY KEY,  -- order of answers
     driverStandingsId INTEGER NOT NULL,     -- the dump's
-    raceId            INTEGER NOT NULL REFERENCES races,
-    driverId          INTEGER NOT NULL REFERENCES drivers,
+    raceId            INTEGER NOT NULL REFERENCES races (raceId),
+    driverId          INTEGER NOT NULL REFERENCES drivers (driverId),
     points            TEXT,                 -- same format as in results
     position          INTEGER,              -- NULL if not classified yet
     positionText      TEXT,                 -- `1`, `-` not classified yet, `D` disqualified
@@ -308,8 +308,8 @@ CREATE INDEX driver_standings_final_positionText ON driver_standings (positionTe
 CREATE TABLE constructor_standings (
     record                 INTEGER PRIMARY KEY,  -- order of answers
     constructorStandingsId INTEGER NOT NULL,     -- the dump's
-    raceId                 INTEGER NOT NULL REFERENCES races,
-    constructorId          INTEGER NOT NULL REFERENCES constructors,
+    raceId                 INTEGER NOT NULL REFERENCES races (raceId),
+    constructorId          INTEGER NOT NULL REFERENCES constructors (constructorId),
     points                 TEXT,                 -- as in driver_standings
     position               INTEGER,              -- as in driver_standings
     positionText           TEXT,                 -- as in driver_standings, and `E` excluded

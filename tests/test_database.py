@@ -3,14 +3,16 @@
 import re
 import shlex
 import shutil
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 from support import PACKAGE, SAMPLE, spoiling
 from support.loads import changed, select
 
-from racedata.database import SCHEMA_VERSION, DatabaseError, read
+from racedata.database import SCHEMA, SCHEMA_VERSION, DatabaseError, read
 from racedata.hints import COMMAND
 from racedata.loader.values import milliseconds
 
@@ -228,3 +230,13 @@ def test_a_view_says_who_won_who_started_and_who_was_champion(sample_database):
         (2021, "Max Verstappen"),
         (2023, "Max Verstappen"),
     ]
+
+
+def test_every_foreign_key_names_its_column():
+    """Datasette needs the name to link a row to the one that it refers to."""
+    with closing(sqlite3.connect(":memory:")) as db:
+        db.executescript(SCHEMA)
+        tables = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall()
+        keys = [key for (name,) in tables for key in db.execute(f"PRAGMA foreign_key_list({name})")]
+    assert len(keys) == 35
+    assert all(parent_column == column for _, _, _, column, parent_column, *_ in keys)

@@ -71,13 +71,13 @@ def test_a_copy_to_which_a_refresh_adds_records_is_a_database_of_its_own(databas
 def test_a_copy_of_an_earlier_version_is_rebuilt_from_its_tables_until_the_other_one_is_rebuilt(
     database, other
 ):
-    shutil.copy(changed(other, "PRAGMA user_version = 6"), database)
+    shutil.copy(changed(other, "PRAGMA user_version = 7"), database)
     note_copied(database, str(other), "")
     (*_, last) = load_or_rebuild(str(database), CORRECTIONS, lambda text: None)
     assert last.endswith(
-        f"from its own tables, because its source failed: {other} has schema version 6, which is "
+        f"from its own tables, because its source failed: {other} has schema version 7, which is "
         "older "
-        "than this program's (7); expected an unmodified racedata database with schema version 7"
+        "than this program's (8); expected an unmodified racedata database with schema version 8"
     )
 
 
