@@ -49,6 +49,9 @@ def read_only_uri(path: Path) -> str:
 
 
 def open_read_only(path: Path) -> sqlite3.Connection:
+    """Opens a database file. Raises LoadError for a FIFO, for which SQLite would wait."""
+    if path.exists() and not path.is_file():
+        raise LoadError(f"{path} is not a regular file; expected a database of racedata")
     return sqlite3.connect(read_only_uri(path), uri=True)
 
 
@@ -250,8 +253,9 @@ def difference(table: str, old: sqlite3.Connection, new: sqlite3.Connection) -> 
 
 
 def checksum_at_end(path: Path) -> str:
-    """The checksum at the end of a database file."""
-    with path.open("rb") as file:
+    """The checksum at the end of a database file. Raises OSError if it cannot be read."""
+    # without O_NONBLOCK, a FIFO at the path would block
+    with open(path, "rb", opener=lambda path, flags: os.open(path, flags | os.O_NONBLOCK)) as file:
         file.seek(-database.CHECKSUM_BYTES, os.SEEK_END)
         return file.read().hex()
 

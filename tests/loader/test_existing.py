@@ -36,6 +36,19 @@ SOURCES = "SELECT name, licence, readAt, isLoaded FROM sources"
 Rows = dict[str, list[tuple[object, ...]]]
 
 
+@pytest.mark.parametrize("sources", [[], [str(SAMPLE)]])
+def test_a_load_refuses_a_fifo_in_place_of_the_database(database, sources):
+    spoiling.fifo(database)
+    run = subprocess.run(
+        [*RACEDATA, "load", *sources, "--database", str(database)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert run.returncode == 1
+    assert "is not a racedata database" in run.stderr and run.stderr.count("\n") == 1
+
+
 @pytest.fixture
 def program(tmp_path):
     """A folder from which Python runs the next version of racedata."""

@@ -11,7 +11,7 @@ from itertools import pairwise
 from statistics import median
 
 import pytest
-from support import SAMPLE
+from support import SAMPLE, spoiling
 from support.answers import client
 from support.apis import answers_of, hanging, served
 from support.loads import (
@@ -363,6 +363,16 @@ def test_follow_asks_nothing_if_it_cannot_read_the_database(api, behind):
         )
         assert_ends_at_once(follow)
     assert (state(behind.parent), api.paths) == (before, [])
+
+
+@pytest.mark.parametrize("configured", [{}, {"RACEDATA_SOURCE": str(SAMPLE)}])
+def test_a_fifo_in_place_of_the_database_is_one_line_and_sigterm_ends_the_follower(
+    api, database, configured
+):
+    spoiling.fifo(database)
+    with following(database, "--from", api.url, **configured) as follow:
+        assert "is not a regular file; " in follow.stderr.readline()
+        assert_ends_at_once(follow)
 
 
 @pytest.mark.long(20)
