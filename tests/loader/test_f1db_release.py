@@ -5,6 +5,7 @@ import shutil
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from support import SAMPLE
 from support.apis import FAULTS, hanging, refreshed, served
 from support.loads import (
     built,
@@ -198,3 +199,14 @@ def test_a_release_under_another_name_is_the_same_source(api, behind, tmp_path):
     assert [line.partition(" after ")[0] for line in said if "nothing new" in line] == [
         f"{behind}: nothing new"
     ] * 2
+
+
+def test_a_season_that_a_load_left_out_comes_with_the_next_refresh(release, tmp_path):
+    """The calendars of a load are its first source's: the sample's, which end in 2023."""
+    address = f"{release.url}/f1db-csv.zip"
+    database = built([SAMPLE, address], tmp_path / "racedata.db")
+    races = "SELECT round FROM races WHERE year = 2025 ORDER BY round"
+    assert select(database, races) == []
+    refreshed(database, address)
+    assert select(database, races) == [(20,), (22,)]
+    assert "no later release" in refreshed(database, address)[0][-1]

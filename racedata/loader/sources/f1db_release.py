@@ -93,11 +93,11 @@ def wait_after(failures: int) -> timedelta:
 
 
 def known_release(history: History) -> str | None:
-    """The SHA-256 of the latest release from which this database was refreshed or loaded."""
-    row = history.row()
-    if (notes := history.notes()) is not None:
-        return notes.get("release")
-    return str(row[1]) if row else None
+    """The SHA-256 of the latest release from which this database was refreshed.
+
+    Not of one that a load has read: the load leaves out the seasons that its base lacks.
+    """
+    return (history.notes() or {}).get("release")
 
 
 def release_checksum(url: str, progress: Progress) -> str:
