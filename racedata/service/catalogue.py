@@ -14,7 +14,7 @@ from racedata.kinds import KINDS, STANDINGS_KEYS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.queries import Filters
-from racedata.service.serializers import Json
+from racedata.service.serializers import Json, Shared
 from racedata.service.snapshot import Snapshot
 
 STANDINGS = [kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS]
@@ -197,8 +197,8 @@ def is_calendar(address: Address) -> bool:
 
 
 def in_order(
-    rows: Mapping[int, Row], make: Callable[[Row], Json], key: Callable[[Row], Any]
-) -> dict[int, Json]:
+    rows: Mapping[int, Row], make: Callable[[Row], Shared], key: Callable[[Row], Any]
+) -> dict[int, Shared]:
     """The objects that `make` makes of rows, by id, sorted by `key` (D24)."""
     return {id: make(row) for id, row in sorted(rows.items(), key=lambda item: key(item[1]))}
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 import falcon
-import orjson
 
 from racedata.service import calendars, serializers, spreadsheets
 from racedata.service.addresses import CSV, ICS, JSON, Rules
@@ -100,9 +99,7 @@ class Endpoint(ABC):
         return self.page(selection.filters, request.limit, request.offset)
 
     def write_json(self, content: Content) -> bytes:
-        answer = orjson.dumps(self.envelope(content))
-        # A copy for the cache: orjson's own object occupies 4 KB, even for an answer of 145 bytes.
-        return bytes(memoryview(answer))
+        return serializers.written(self.envelope(content))
 
     def write_csv(self, content: Content) -> bytes:
         return self.spreadsheet.write(content.objects)

@@ -228,15 +228,9 @@ class Classification(RaceRecords):
         winner = None
         if self.settings.finish_times == "gap":
             winner = queries.winner_time(self.data, self.record_table, rows[0]["raceId"])
+        drivers, constructors = catalogue.drivers, catalogue.constructors
         return [
-            serializers.result(
-                row,
-                drivers=catalogue.drivers,
-                constructors=catalogue.constructors,
-                statuses=catalogue.statuses,
-                format_time=format_time,
-                winner=winner,
-            )
+            serializers.result(row, drivers, constructors, catalogue.statuses, format_time, winner)
             for row in rows
         ]
 

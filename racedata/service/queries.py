@@ -164,7 +164,13 @@ class RecordTable:
         return total, rows
 
 
-RESULTS = RecordTable(KINDS["results"], RESULT_COLUMNS)
+# serializers.py takes the columns of records by their position in `select`.
+RESULTS = RecordTable(
+    KINDS["results"],
+    RESULT_COLUMNS,
+    "raceId, number, positionOrder, positionText, points, driverId, constructorId, grid, laps, "
+    "statusId, milliseconds, rank, fastestLap, fastestLapTime, fastestLapSpeed",
+)
 SPRINT = RecordTable(
     KINDS["sprint_results"],
     # Not `results` and `fastest`: it would not be clear whether they mean the race or the sprint
@@ -176,31 +182,35 @@ SPRINT = RecordTable(
         "status": "statusId",
         "sprint": "positionText",
     },
-    "*, NULL AS fastestLapSpeed",  # serializers.fastest_lap needs the speed; no dump has it
+    RESULTS.select.replace("fastestLapSpeed", "NULL"),  # no dump has the speed
 )
 QUALIFYING = RecordTable(
     KINDS["qualifying"],
     # In a few races, the two tables name different constructors; here, the one in the row counts.
     {"constructors": "constructorId", "drivers": "driverId", "qualifying": "position"},  # D16
+    "raceId, number, position, driverId, constructorId, q1, q2, q3",
     result_filters=RESULT_COLUMNS,
 )
 SPRINT_QUALIFYING = RecordTable(
     KINDS["sprint_qualifying"],
     {"constructors": "constructorId", "drivers": "driverId", "sprintqualifying": "position"},
+    QUALIFYING.select,
 )
 PRACTICE = RecordTable(
     KINDS["practice"],
     {"constructors": "constructorId", "drivers": "driverId", "practice": "session"},
+    "raceId, session, number, position, driverId, constructorId, laps, milliseconds",
 )
 LAPS = RecordTable(
     KINDS["lap_times"],
     {"drivers": "driverId", "laps": "lap"},
-    "lap, driverId, position, time, raceId",  # serializers.laps needs them in this order
+    "lap, driverId, position, time, raceId",
     result_filters=RESULT_COLUMNS,  # D20
 )
 PITSTOPS = RecordTable(
     KINDS["pit_stops"],
     {"drivers": "driverId", "laps": "lap", "pitstops": "stop"},
+    "raceId, driverId, lap, stop, time, milliseconds",
     result_filters=RESULT_COLUMNS,
 )
 DRIVER_STANDINGS = RecordTable(

@@ -5,8 +5,10 @@ Every leaf is a string, and unknown values are left out. HTTP and SQL do not bel
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any
+
+import orjson
 
 from racedata.kinds import SESSIONS, Session
 
@@ -19,8 +21,30 @@ Objects = Mapping[int, Json]  # JSON objects by their id in the database
 SESSION_BY_KEY = {session.key: session for session in SESSIONS}  # by its key in a race
 
 
+class Shared(dict[str, Any]):
+    """An object that many answers repeat, such as a driver, with its JSON: it is written only once.
+
+    Nothing may change it later.
+    """
+
+    __slots__ = ("fragment",)
+
+    def __init__(self, facts: Json) -> None:
+        super().__init__(facts)
+        self.fragment = orjson.Fragment(orjson.dumps(facts))
+
+
+def written(answer: Json) -> bytes:
+    """An answer as JSON."""
+    # orjson passes each object of a subclass to the function, and writes what it returns.
+    return orjson.dumps(answer, attrgetter("fragment"), orjson.OPT_PASSTHROUGH_SUBCLASS)
+
+
 def json_object(**facts: Any) -> Json:
-    """The facts that are not None. Numbers become text; texts and objects stay as they are."""
+    """The facts that are not None. Numbers become text; texts and objects stay as they are.
+
+    Records of large pages are made without it, because that is faster.
+    """
     # D5
     return {
         name: str(fact) if type(fact) is int else fact
@@ -69,36 +93,42 @@ def season(row: Row) -> Json:
     return json_object(season=row["year"], url=row["url"])
 
 
-def circuit(row: Row) -> Json:
-    return json_object(
-        circuitId=row["circuitRef"],
-        url=row["url"],
-        circuitName=row["name"],
-        Location=json_object(
-            lat=row["lat"], long=row["lng"], locality=row["location"], country=row["country"]
-        ),
+def circuit(row: Row) -> Shared:
+    return Shared(
+        json_object(
+            circuitId=row["circuitRef"],
+            url=row["url"],
+            circuitName=row["name"],
+            Location=json_object(
+                lat=row["lat"], long=row["lng"], locality=row["location"], country=row["country"]
+            ),
+        )
     )
 
 
-def driver(row: Row) -> Json:
-    return json_object(
-        driverId=row["driverRef"],
-        permanentNumber=row["number"],
-        code=row["code"],
-        url=row["url"],
-        givenName=row["forename"],
-        familyName=row["surname"],
-        dateOfBirth=row["dob"],
-        nationality=row["nationality"],
+def driver(row: Row) -> Shared:
+    return Shared(
+        json_object(
+            driverId=row["driverRef"],
+            permanentNumber=row["number"],
+            code=row["code"],
+            url=row["url"],
+            givenName=row["forename"],
+            familyName=row["surname"],
+            dateOfBirth=row["dob"],
+            nationality=row["nationality"],
+        )
     )
 
 
-def constructor(row: Row) -> Json:
-    return json_object(
-        constructorId=row["constructorRef"],
-        url=row["url"],
-        name=row["name"],
-        nationality=row["nationality"],
+def constructor(row: Row) -> Shared:
+    return Shared(
+        json_object(
+            constructorId=row["constructorRef"],
+            url=row["url"],
+            name=row["name"],
+            nationality=row["nationality"],
+        )
     )
 
 
@@ -153,65 +183,81 @@ def result(
     format_time: TimeFormat,
     winner: int | None,
 ) -> Json:
-    """A row of a race or sprint classification; `winner` is the winner's time in milliseconds."""
-    milliseconds = row["milliseconds"]
-    return json_object(
-        number=row["number"],
-        position=row["positionOrder"],  # D26
-        positionText=row["positionText"],
-        points=row["points"],
-        Driver=drivers[row["driverId"]],
-        Constructor=constructors[row["constructorId"]],
-        grid=row["grid"],
-        laps=row["laps"],
-        status=statuses.get(row["statusId"]),
-        Time=None
-        if milliseconds is None
-        else json_object(millis=milliseconds, time=format_time(milliseconds, winner)),
-        FastestLap=fastest_lap(row),
-    )
+    """A row of a race or sprint classification; `winner` is the winner's time in milliseconds.
+
+    Columns are taken by their position in `queries.RESULTS`, as in all records of large pages.
+    """
+    # fmt: off
+    (
+        _, number, position, text, points, driver, constructor, grid, laps, status,
+        milliseconds, rank, lap, lap_time, speed,
+    ) = row
+    # fmt: on
+    record: Json = {} if number is None else {"number": str(number)}
+    record["position"] = str(position)  # D26
+    if text is not None:
+        record["positionText"] = text
+    if points is not None:
+        record["points"] = points
+    record["Driver"] = drivers[driver]
+    record["Constructor"] = constructors[constructor]
+    if grid is not None:
+        record["grid"] = str(grid)
+    if laps is not None:
+        record["laps"] = str(laps)
+    if status is not None:
+        record["status"] = statuses[status]
+    if milliseconds is not None:
+        record["Time"] = {"millis": str(milliseconds), "time": format_time(milliseconds, winner)}
+    if lap is not None or lap_time is not None:
+        record["FastestLap"] = fastest_lap(rank, lap, lap_time, speed)
+    return record
 
 
-def fastest_lap(row: Row) -> Json | None:
-    """The object `FastestLap`; None if neither its lap nor its time is known."""
-    time, speed = row["fastestLapTime"], row["fastestLapSpeed"]
-    if row["fastestLap"] is None and time is None:
-        return None
-    return json_object(
-        rank=row["rank"],
-        lap=row["fastestLap"],
-        Time=time and {"time": time},
-        AverageSpeed=speed and {"units": "kph", "speed": speed},
-    )
+def fastest_lap(rank: int | None, lap: int | None, time: str | None, speed: str | None) -> Json:
+    """The object `FastestLap`; a result has it if its lap or its time is known."""
+    record: Json = {} if rank is None else {"rank": str(rank)}
+    if lap is not None:
+        record["lap"] = str(lap)
+    if time is not None:
+        record["Time"] = {"time": time}
+    if speed is not None:
+        record["AverageSpeed"] = {"units": "kph", "speed": speed}
+    return record
 
 
 def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a qualifying, or of a sprint qualifying."""
-    return json_object(
-        number=row["number"],
-        position=row["position"],
-        Driver=drivers[row["driverId"]],
-        Constructor=constructors[row["constructorId"]],
-        Q1=row["q1"],
-        Q2=row["q2"],
-        Q3=row["q3"],
-    )
+    _, number, position, driver, constructor, q1, q2, q3 = row
+    record: Json = {} if number is None else {"number": str(number)}
+    if position is not None:
+        record["position"] = str(position)
+    record["Driver"] = drivers[driver]
+    record["Constructor"] = constructors[constructor]
+    if q1 is not None:
+        record["Q1"] = q1
+    if q2 is not None:
+        record["Q2"] = q2
+    if q3 is not None:
+        record["Q3"] = q3
+    return record
 
 
 def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a practice; `Time` is the time of the best lap."""
-    milliseconds = row["milliseconds"]
-    return json_object(
-        session=row["session"],
-        number=row["number"],
-        position=row["position"],
-        Driver=drivers[row["driverId"]],
-        Constructor=constructors[row["constructorId"]],
-        laps=row["laps"],
-        Time=None
-        if milliseconds is None
-        else json_object(millis=milliseconds, time=lap_time(milliseconds)),
-    )
+    _, session, number, position, driver, constructor, laps, milliseconds = row
+    record: Json = {"session": str(session)}
+    if number is not None:
+        record["number"] = str(number)
+    if position is not None:
+        record["position"] = str(position)
+    record["Driver"] = drivers[driver]
+    record["Constructor"] = constructors[constructor]
+    if laps is not None:
+        record["laps"] = str(laps)
+    if milliseconds is not None:
+        record["Time"] = {"millis": str(milliseconds), "time": lap_time(milliseconds)}
+    return record
 
 
 def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
@@ -241,25 +287,29 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
 
 def pit_stop(row: Row, drivers: Objects) -> Json:
     """`time` is the local time of day."""
-    milliseconds = row["milliseconds"]
-    return json_object(
-        driverId=drivers[row["driverId"]]["driverId"],
-        lap=row["lap"],
-        stop=row["stop"],
-        time=row["time"],
-        duration=None if milliseconds is None else short_time(milliseconds),
-    )
+    _, driver, lap, stop, time, milliseconds = row
+    record: Json = {"driverId": drivers[driver]["driverId"]}
+    if lap is not None:
+        record["lap"] = str(lap)
+    record["stop"] = str(stop)
+    if time is not None:
+        record["time"] = time
+    if milliseconds is not None:
+        record["duration"] = short_time(milliseconds)
+    return record
 
 
 def standing(row: Row, **entrant: Any) -> Json:
     """A row of a championship; `entrant` is `Driver` and `Constructors`, or `Constructor`."""
-    return json_object(
-        position=row["position"],
-        positionText=row["positionText"],
-        points=row["points"],
-        wins=row["wins"],
-        **entrant,
-    )
+    position, text, points, wins = row["position"], row["positionText"], row["points"], row["wins"]
+    record: Json = {} if position is None else {"position": str(position)}
+    if text is not None:
+        record["positionText"] = text
+    if points is not None:
+        record["points"] = points
+    if wins is not None:
+        record["wins"] = str(wins)
+    return record | entrant
 
 
 def status(id: int, count: int, text: str) -> Json:
@@ -290,7 +340,7 @@ def parts(milliseconds: int) -> tuple[int, int, int, int]:
 
 def race_time(milliseconds: int, winner: int | None) -> str:
     """H:MM:SS.mmm for every driver: `0:03:27.071` (D25)."""
-    return "{}:{:02}:{:02}.{:03}".format(*parts(milliseconds))
+    return "%d:%02d:%02d.%03d" % parts(milliseconds)  # noqa: UP031 (half the time of str.format)
 
 
 def sprint_time(milliseconds: int, winner: int | None) -> str:

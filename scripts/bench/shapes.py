@@ -198,6 +198,7 @@ def print_formats(app: App, data: Snapshot) -> None:
         "/drivers",
         "/races",
         f"/{season}/{round}/laps",
+        f"/{season}/{round}/results",
     ):
         times = [
             fastest(app, f"{path}{ending}", query)

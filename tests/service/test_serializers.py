@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from racedata.service import serializers
+from racedata.service import queries, serializers
 
 MILLISECONDS = st.integers(0, 100 * 3_600_000)
 
@@ -89,7 +89,7 @@ def test_a_session_has_a_time_only_if_it_is_known():
     assert serializers.schedule(2021, rows, False) == {"FirstPractice": {"date": "2021-04-16"}}
 
 
-LAP = {"rank": 3, "fastestLap": 41, "fastestLapTime": "1:07.012", "fastestLapSpeed": "231.97"}
+LAP = {"rank": 3, "lap": 41, "time": "1:07.012", "speed": "231.97"}
 
 
 @pytest.mark.parametrize(
@@ -97,14 +97,107 @@ LAP = {"rank": 3, "fastestLap": 41, "fastestLapTime": "1:07.012", "fastestLapSpe
     [
         ({}, ["rank", "lap", "Time", "AverageSpeed"]),
         ({"rank": None}, ["lap", "Time", "AverageSpeed"]),
-        ({"fastestLapSpeed": None}, ["rank", "lap", "Time"]),
-        ({"fastestLap": None, "fastestLapSpeed": None}, ["rank", "Time"]),
-        ({"fastestLapTime": None, "fastestLapSpeed": None}, ["rank", "lap"]),
+        ({"speed": None}, ["rank", "lap", "Time"]),
+        ({"lap": None, "speed": None}, ["rank", "Time"]),
+        ({"time": None, "speed": None}, ["rank", "lap"]),
     ],
 )
 def test_a_fastest_lap_has_what_the_source_has(change, keys):
-    assert list(serializers.fastest_lap({**LAP, **change})) == keys
+    assert list(serializers.fastest_lap(**{**LAP, **change})) == keys
 
 
-def test_a_fastest_lap_is_left_out_if_neither_its_number_nor_its_time_is_known():
-    assert serializers.fastest_lap({**LAP, "fastestLap": None, "fastestLapTime": None}) is None
+DRIVERS = {7: serializers.Shared({"driverId": "senna"})}
+CONSTRUCTORS = {8: serializers.Shared({"constructorId": "lotus"})}
+
+
+def record_of(table, known):
+    """The record that a row becomes in which only these columns are known."""
+    columns = [name.strip() for name in table.select.split(",")]
+    row = [{"driverId": 7, "constructorId": 8, **known}.get(name) for name in columns]
+    if table is queries.RESULTS:
+        statuses = {1: "Finished"}
+        return serializers.result(row, DRIVERS, CONSTRUCTORS, statuses, serializers.race_time, None)
+    if table is queries.PITSTOPS:
+        return serializers.pit_stop(row, DRIVERS)
+    make = {
+        queries.QUALIFYING.name: serializers.qualifying_result,
+        queries.PRACTICE.name: serializers.practice_result,
+    }[table.name]
+    return make(row, DRIVERS, CONSTRUCTORS)
+
+
+# By table: what every row has, its keys in the record, and the key that each other column adds.
+COLUMNS = [
+    (
+        queries.RESULTS,
+        {"positionOrder": 5},
+        ["position", "Driver", "Constructor"],
+        {
+            "number": (0, "number", "0"),
+            "positionText": ("R", "positionText", "R"),
+            "points": ("0", "points", "0"),
+            "grid": (0, "grid", "0"),
+            "laps": (0, "laps", "0"),
+            "statusId": (1, "status", "Finished"),
+            "milliseconds": (0, "Time", {"millis": "0", "time": "0:00:00.000"}),
+            "fastestLap": (9, "FastestLap", {"lap": "9"}),
+            "fastestLapTime": ("1:07.012", "FastestLap", {"Time": {"time": "1:07.012"}}),
+        },
+    ),
+    (
+        queries.QUALIFYING,
+        {},
+        ["Driver", "Constructor"],
+        {
+            "number": (0, "number", "0"),
+            "position": (1, "position", "1"),
+            "q1": ("1:07.012", "Q1", "1:07.012"),
+            "q2": ("1:07.012", "Q2", "1:07.012"),
+            "q3": ("1:07.012", "Q3", "1:07.012"),
+        },
+    ),
+    (
+        queries.PRACTICE,
+        {"session": 1},
+        ["session", "Driver", "Constructor"],
+        {
+            "number": (0, "number", "0"),
+            "position": (1, "position", "1"),
+            "laps": (0, "laps", "0"),
+            "milliseconds": (54064, "Time", {"millis": "54064", "time": "0:54.064"}),
+        },
+    ),
+    (
+        queries.PITSTOPS,
+        {"stop": 2},
+        ["driverId", "stop"],
+        {
+            "lap": (0, "lap", "0"),
+            "time": ("17:05:23", "time", "17:05:23"),
+            "milliseconds": (23251, "duration", "23.251"),
+        },
+    ),
+]
+
+
+@pytest.mark.parametrize(("table", "given", "keys", "others"), COLUMNS)
+def test_a_record_has_what_is_known(table, given, keys, others):
+    assert list(record_of(table, given)) == keys
+    for column, (value, key, written) in others.items():
+        record = record_of(table, {**given, column: value})
+        assert record[key] == written
+        assert sorted(record) == sorted([*keys, key])
+
+
+def test_the_rank_of_a_fastest_lap_alone_is_no_fastest_lap():
+    record = record_of(
+        queries.RESULTS, {"positionOrder": 5, "rank": 3, "fastestLapSpeed": "231.97"}
+    )
+    assert "FastestLap" not in record
+
+
+def test_a_shared_object_is_written_once_for_all_answers():
+    driver = serializers.Shared({"driverId": "räikkönen"})
+    assert serializers.written({"Driver": driver}) == '{"Driver":{"driverId":"räikkönen"}}'.encode()
+    driver["code"] = "RAI"
+    assert serializers.written({"Driver": driver}) == '{"Driver":{"driverId":"räikkönen"}}'.encode()
