@@ -27,7 +27,7 @@ from racedata.service.ratelimit.middleware import RateLimits
 from racedata.service.ratelimit.stores import LimitStore, store_for
 from racedata.service.reload import ReloadingApp, return_large_blocks
 from racedata.service.request import METHODS, OneSlash, RequestParser
-from racedata.service.settings import DEFAULT_LIMIT, Answers, Settings
+from racedata.service.settings import Answers, Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import RefreshNotes
 
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from _typeshed.wsgi import StartResponse, WSGIEnvironment
 
 log = logging.getLogger(__name__)
+
+MANY = 100  # more records than these take long
 
 
 class Cors:
@@ -65,11 +67,16 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     """The WSGI application. It makes a slow answer only when the server iterates over it.
 
     So the server can let a thread make it. A request that looks slow is first tried with the cache
-    alone: its errors, and answers that are cached, do not wait.
+    alone: its errors, and answers that are cached, do not wait. `usual_limit` is the number of
+    records in the answer to a request without a `limit`.
     """
 
+    def __init__(self, usual_limit: int, middleware: list[Any]) -> None:
+        super().__init__(middleware=middleware)
+        self.usual_limit = usual_limit
+
     def __call__(self, env: "WSGIEnvironment", start_response: "StartResponse") -> Iterable[bytes]:
-        if not looks_slow(env):
+        if not looks_slow(env, self.usual_limit):
             return super().__call__(env, start_response)
         started: list[Any] = []
         env[ONLY_CACHED] = True
@@ -84,15 +91,16 @@ class App(falcon.App[falcon.Request, falcon.Response]):
         yield from super().__call__(env, start_response)
 
 
-def looks_slow(env: "WSGIEnvironment") -> bool:
-    """Whether the answer probably takes long: a calendar, or more records than the default.
+def looks_slow(env: "WSGIEnvironment", usual_limit: int) -> bool:
+    """Whether the answer probably takes long: a calendar, or many records.
 
     A page of 2,000 records takes as long as a hundred usual answers, and a calendar of all races as
     long as a thousand. This is a guess from the address alone. The answer is the same even if the
     guess is wrong.
     """
     limit = re.search("limit=0*([0-9]{1,9})", falcon.uri.decode(env["QUERY_STRING"]))
-    return env["PATH_INFO"].lower().endswith(ICS) or bool(limit and int(limit[1]) > DEFAULT_LIMIT)
+    records = int(limit[1]) if limit else usual_limit
+    return env["PATH_INFO"].lower().endswith(ICS) or records > MANY
 
 
 def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | None = None) -> App:
@@ -109,7 +117,8 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
         limits = RateLimits(limit_store, settings.trusted_proxies, settings.base_address)
     # The rate limits come before the parser: requests that it refuses count too.
     one_slash = OneSlash(settings.base_address)
-    app = App(middleware=[one_slash, *([limits] if limits else []), Cors(), parser])
+    middleware = [one_slash, *([limits] if limits else []), Cors(), parser]
+    app = App(settings.usual_limit, middleware)
 
     answers = CachedAnswers(validators, cache)
     endpoints = [endpoint(data, catalogue, settings, answers) for endpoint in ENDPOINTS]

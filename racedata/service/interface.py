@@ -123,7 +123,7 @@ def html(
         next="{}/{}".format(*catalogue.season_and_round("current", "next")),
         endpoints="\n".join(endpoint_sections(settings, endpoints, values)),
         filters="\n".join(filter_lists(values)),
-        default_limit=settings.default_limit,
+        default_limit=settings.usual_limit,
         max_limit=settings.max_limit,
         limits=limits_in_words(settings),
     )

@@ -67,7 +67,7 @@ def document(
     }
     limit = content["components"]["parameters"]["limit"]
     limit["description"] = limit["description"].replace("{max_limit}", str(settings.max_limit))
-    limit["schema"]["default"] = settings.default_limit
+    limit["schema"]["default"] = settings.usual_limit
     return orjson.dumps(content, option=orjson.OPT_INDENT_2).decode()
 
 

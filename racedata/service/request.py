@@ -134,7 +134,7 @@ class RequestParser:
         """The number of records that the client may get. Raises HTTPBadRequest."""
         largest = self.settings.max_limit
         # Calendar clients never fetch a second page.
-        default = largest if ending == ICS else self.settings.default_limit
+        default = largest if ending == ICS else self.settings.usual_limit
         return min(page_parameter(parameters, "limit", default), largest)  # D3
 
     def base_url(self, scheme: str, host: str) -> str:

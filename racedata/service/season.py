@@ -212,7 +212,7 @@ for a calendar app.</p>"""
     def links(self, address: str, total: int) -> str:
         """Links to the records at an address, in each format. `total` counts them."""
         most = self.settings.max_limit
-        query = f"?limit={most}" if total > self.settings.default_limit else ""
+        query = f"?limit={most}" if total > self.settings.usual_limit else ""
         link = escape(self.settings.base_link + address)
         links = (
             f'<a href="{link}.{format}{query}">{format.upper()}</a>' for format in ("json", "csv")

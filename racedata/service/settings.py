@@ -17,8 +17,6 @@ from racedata.database import default_path
 from racedata.service.ratelimit.bucket import WINDOWS, Limit
 from racedata.service.ratelimit.clients import TrustedProxies
 
-DEFAULT_LIMIT = 100  # records
-
 # The exit status of a process that cannot start. It tells gunicorn that no other worker can start
 # either, so gunicorn stops.
 CANNOT_START = 3
@@ -201,6 +199,14 @@ class Settings:
         help="the largest limit that a request can have; larger values are capped",
         affects="every answer",
     )
+    default_limit: int = setting(
+        "RACEDATA_DEFAULT_LIMIT",
+        whole_number(1, 100000),
+        default="100",
+        metavar="RECORDS",
+        help="the limit of a request that names none, at most the largest limit",
+        affects="every answer",
+    )
     max_age: int = setting(
         "RACEDATA_MAX_AGE",
         whole_number(0, 31_536_000),
@@ -299,9 +305,9 @@ class Settings:
         ]
 
     @property
-    def default_limit(self) -> int:
+    def usual_limit(self) -> int:
         """The `limit` of a request that names none, in records."""
-        return min(DEFAULT_LIMIT, self.max_limit)
+        return min(self.default_limit, self.max_limit)
 
     @property
     def health_url(self) -> str:
@@ -333,7 +339,17 @@ class Settings:
                 values[each.name] = value_of(each, option(each.name), options[each.name])
             elif variable in environ:
                 values[each.name] = value_of(each, variable, environ[variable])
-        return cls(**values)
+        settings = cls(**values)
+        # The default is lowered, because containers are given it even if only the other is set.
+        if settings.default_limit > max(settings.max_limit, cls.default_limit):
+            name = option("default_limit")
+            if "default_limit" not in options:
+                name = "RACEDATA_DEFAULT_LIMIT"
+            raise SettingError(
+                f"{name}='{settings.default_limit}': expected at most {settings.max_limit}, "
+                "as RACEDATA_MAX_LIMIT says"
+            )
+        return settings
 
 
 def option(name: str) -> str:

@@ -146,3 +146,13 @@ def test_a_slow_answer_is_made_only_when_the_server_iterates_it(sample_database,
         assert started and isinstance(answer, list)
     assert b"".join(answer)
     assert len(started) == 1
+
+
+def test_an_answer_without_a_limit_is_slow_if_the_default_limit_is_high(sample_database):
+    data, started = Counted.read(sample_database), []
+    app = create_app(Settings(default_limit=2000), data)
+    environ = webtest.TestRequest.blank("/ergast/f1/2023/18/laps").environ
+    data.queries = 0
+    answer = app(environ, lambda *arguments: started.append(arguments))
+    assert (started, data.queries) == ([], 0)
+    assert b"".join(answer)

@@ -137,7 +137,7 @@ SHAPING = [
     {"base_url": "https://example.org/f1"},
     {"finish_times": "gap"},
 ]
-SHAPING += [{"max_limit": 50}]
+SHAPING += [{"max_limit": 50}, {"default_limit": 30}]
 ON_THE_PAGE = [{"burst_limit": "off"}, {"sustained_limit": "off"}]
 
 

@@ -163,7 +163,8 @@ def test_health_is_as_described(several_sources, described):
 
 
 @pytest.mark.parametrize(
-    ("settings", "limit"), [({}, 100), ({"max_limit": 50}, 50), ({"max_limit": 500}, 100)]
+    ("settings", "limit"),
+    [({}, 100), ({"max_limit": 50}, 50), ({"max_limit": 500}, 100), ({"default_limit": 30}, 30)],
 )
 def test_the_default_and_the_largest_limit_are_as_described(sample_database, settings, limit):
     app = client(sample_database, **settings)

@@ -34,6 +34,7 @@ TAKEN = {
     "RACEDATA_BASE_URL": ["https://example.org:8443/x/f1"],
     "RACEDATA_FINISH_TIMES": ["gap"],
     "RACEDATA_MAX_LIMIT": [1, 30, 100_000],
+    "RACEDATA_DEFAULT_LIMIT": [1, 30, 2000],
     "RACEDATA_LIMIT_STORE": ["redis://:secret@10.0.0.1:6379/2"],
 }
 WRONG = {
@@ -46,6 +47,7 @@ WRONG = {
     "RACEDATA_BASE_URL": ["example.org", "ftp://example.org", "https://example.org/"],
     "RACEDATA_FINISH_TIMES": ["Total"],
     "RACEDATA_MAX_LIMIT": ["0", "-1", "1e3"],
+    "RACEDATA_DEFAULT_LIMIT": ["0", "2001", "1e2"],
     "RACEDATA_BURST_LIMIT": ["0/second", "4"],
     "RACEDATA_SUSTAINED_LIMIT": ["5/fortnight"],
     "RACEDATA_LIMIT_STORE": ["memcached://x"],
@@ -88,6 +90,21 @@ def test_a_wrong_value_is_refused_in_one_line_with_the_variable_the_value_and_wh
     said = str(refused.value)
     assert said.startswith(f"{variable}={value!r}: expected ")
     assert "\n" not in said
+
+
+def test_a_default_limit_may_be_the_largest_limit_and_is_refused_above_it():
+    limits = {"RACEDATA_MAX_LIMIT": "500", "RACEDATA_DEFAULT_LIMIT": "500"}
+    assert Settings.read(limits).usual_limit == 500
+    with pytest.raises(SettingError) as refused:
+        Settings.read(limits, {"default_limit": "501"})
+    assert str(refused.value) == (
+        "--default-limit='501': expected at most 500, as RACEDATA_MAX_LIMIT says"
+    )
+
+
+@pytest.mark.parametrize("given", [{}, {"RACEDATA_DEFAULT_LIMIT": "100"}])
+def test_a_largest_limit_below_100_lowers_the_default(given):
+    assert Settings.read({"RACEDATA_MAX_LIMIT": "50", **given}).usual_limit == 50
 
 
 def test_a_misspelt_setting_is_refused_with_the_known_names():
