@@ -63,12 +63,18 @@ def test_an_api_without_practice_and_sprint_qualifying_is_asked_for_them_once(
     assert lacking == {"practice", "row_counts"}
 
 
-def test_other_words_for_a_status_bring_no_details(complete, finished, tmp_path):
-    """Jolpica-F1 says `Lapped` where a dump of Ergast says `+1 Lap`."""
+@pytest.mark.parametrize(
+    ("table", "column", "theirs", "ours"),
+    [("status", "status", "+1 Lap", "One lap behind"), ("results", "positionText", "R", "W")],
+)
+def test_other_words_for_a_status_bring_no_details(
+    complete, finished, tmp_path, table, column, theirs, ours
+):
+    """Jolpica-F1 says `Lapped` where a dump of Ergast says `+1 Lap`, and `R` where it says `W`."""
     words = edited(
         finished,
         tmp_path / "words",
-        status=lambda row: row | {"status": row["status"].replace("+1 Lap", "One lap behind")},
+        **{table: lambda row: row | {column: row[column].replace(theirs, ours)}},
     )
     before = built(words, tmp_path / "racedata.db")
     with served(answers_of(client(complete, max_limit=100))) as server:

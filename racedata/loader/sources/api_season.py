@@ -175,11 +175,15 @@ class SeasonFetch:
     def is_reclassified(self, race: FetchedRace) -> bool:
         """Whether places, points or drivers of a race differ from the stored ones.
 
-        Other words for a status, or a corrected time, change no standings, stops or laps.
+        Other words for a status, or a corrected time, change no standings, stops or laps. Nor do
+        the letters of drivers without a place: sources differ about `R` and `W`.
         """
 
+        def place(row: dict[str, Value]) -> Value:
+            return row["positionText"] if str(row["positionText"]).isdigit() else None
+
         def classification(rows: Sequence[dict[str, Value]]) -> Counter[tuple[Value, ...]]:
-            return Counter((row["driverId"], row["positionText"], row["points"]) for row in rows)
+            return Counter((row["driverId"], place(row), row["points"]) for row in rows)
 
         return any(
             classification(self.rows(race, endpoint))
