@@ -21,6 +21,7 @@ from racedata.loader.follow import CheckLoop, FollowedSource
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import FIRST_CHECK, Expected, expected_records
 from racedata.loader.sources import Pace, Source
+from racedata.loader.sources.api_client import JOLPICA_LIMITS
 from racedata.loader.tables import RECORDS
 from support.apis import Answer
 
@@ -299,13 +300,16 @@ class Answered(NamedTuple):
 
 
 class LimitedApi:
-    """An API with Jolpica-F1's limits or others. `answer` is for `served`, `published` its data."""
+    """An API with Jolpica-F1's limits or others. `answer` is for `served`, `published` its data.
+
+    Like Jolpica-F1's, its refusals do not say how long to wait.
+    """
 
     def __init__(
         self,
         time: SimulatedTime,
         published: Callable[[str], Answer],
-        limits: Collection[tuple[int, int]] = ((4, 1), (500, 3600)),
+        limits: Collection[tuple[int, int]] = JOLPICA_LIMITS,
     ) -> None:
         self.time, self.published, self.limits = time, published, limits
         self.answered: list[Answered] = []
@@ -320,7 +324,8 @@ class LimitedApi:
         served = [each.time for each in self.answered if each.status == 200]
         for count, seconds in self.limits:
             if len(served) >= count and served[-count] > self.time.now - timedelta(seconds=seconds):
-                return 429, {"Retry-After": str(seconds)}, b""
+                body = b'{"detail":"Request was throttled."}'
+                return 429, {"Content-Type": "application/json"}, body
         return None
 
 
