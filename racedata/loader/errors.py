@@ -14,7 +14,14 @@ class LoadError(Exception):
 
 
 class NotYet(LoadError):
-    """A source refuses for now, without having failed. A follower soon asks it again."""
+    """A source refuses for now, without having failed. A follower soon asks it again.
+
+    Until `seconds` have passed, it would refuse again.
+    """
+
+    def __init__(self, text: str, seconds: float = 0) -> None:
+        super().__init__(text)
+        self.seconds = seconds
 
 
 # exceptions that a load or a refresh may meet

@@ -158,14 +158,17 @@ class ExistingDatabase:
         missing = {year for year in listed if year > min(years) or self.is_sample} - years
         return min([int(latest), *self.unfinished(), *missing])
 
-    def races_to_fetch(self, season: int) -> int:
-        """The maximum number of races of a season that are fetched with their details."""
-        races, run = self.db.execute(
-            """SELECT count(*), count(raceId IN (SELECT raceId FROM results) OR NULL)
+    def races_to_fetch(self, season: int, today: str) -> int:
+        """About how many races of a season are fetched with their details: those without results
+        up to a day, YYYY-MM-DD, and the latest. If the calendar is missing, all races of a season.
+        """
+        races, to_fetch = self.db.execute(
+            """SELECT count(*), count(CASE WHEN date <= ? AND raceId NOT IN (
+                   SELECT raceId FROM results) THEN 1 END)
                FROM races WHERE year = ?""",
-            (season,),
+            (today, season),
         ).fetchone()
-        return max(races - run, 1) if races else RACES
+        return max(to_fetch, 1) if races else RACES
 
     def races_with_results(self, season: int) -> list[tuple[int, int, str]]:
         """The `(raceId, round, name)` of races of a season, by round."""

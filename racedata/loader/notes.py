@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,12 @@ from racedata.database import read_refreshes, refreshes_path
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import checksum_at_end
 from racedata.loader.replacement import copy_attributes, locked
-from racedata.loader.values import fetch_time, utc_now
+from racedata.loader.values import fetch_time, timestamp, utc_now
 
 # facts about a source that stay when a refresh notes others
 KEPT = ("refreshedAt", "followedSince")
+# the longest time for which a refusal is believed
+LONGEST_REFUSAL = timedelta(days=1)
 
 
 def facts_noted(database: Path, name: str) -> Mapping[str, Any] | None:
@@ -79,6 +82,23 @@ def note_asked(database: Path, name: str) -> None:
         noted = read_refreshes(database)
         noted.setdefault(name, {})["refreshedAt"] = utc_now()
         write_notes(database, noted)
+
+
+def note_refused(database: Path, name: str, now: datetime, seconds: float) -> None:
+    """Notes for how many seconds from now a source refuses requests."""
+    until = timestamp(now + min(timedelta(seconds=seconds), LONGEST_REFUSAL))
+    with suppress(OSError), locked(Path(os.path.realpath(database)).parent, wait=True):
+        noted = read_refreshes(database)
+        noted.setdefault(name, {})["refusedUntil"] = until
+        write_notes(database, noted)
+
+
+def refused_until(database: Path, name: str, now: datetime) -> str:
+    """Until when a source refuses requests, at most a day from now; empty if it does not."""
+    until = read_refreshes(database).get(name, {}).get("refusedUntil")
+    if not (isinstance(until, str) and fetch_time.fullmatch(until)):
+        return ""
+    return until if timestamp(now) < until <= timestamp(now + LONGEST_REFUSAL) else ""
 
 
 def note_followed(database: Path, names: Collection[str]) -> bool:

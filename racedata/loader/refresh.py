@@ -6,8 +6,8 @@ one stays. This module decides the order of the sources; sources/ decides what t
 and rules.py which record wins.
 """
 
-from collections.abc import Callable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
@@ -20,7 +20,14 @@ from racedata.loader.errors import FAULTS, LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase, checksum_at_end
 from racedata.loader.follow import FollowedSource
 from racedata.loader.load import load_or_rebuild
-from racedata.loader.notes import lacked_races, note_asked, note_copied, note_facts
+from racedata.loader.notes import (
+    lacked_races,
+    note_asked,
+    note_copied,
+    note_facts,
+    note_refused,
+    refused_until,
+)
 from racedata.loader.program import fault_text
 from racedata.loader.replacement import replacement
 from racedata.loader.rules import by_preference, is_preferred
@@ -106,14 +113,28 @@ class Refresh:
     def ask(self, source: Source) -> int:
         """Fetches the records of a source. Returns how many changes were stored."""
         of_source = SourceRefresh(self, source)
-        where = source.bring(of_source.task())
+        with self.refusals_noted(source):
+            where = source.bring(of_source.task())
         note_asked(self.path, source.name)
         self.say(f"{self.path}: {'new data' if of_source.changes else 'nothing new'}{where}")
         return of_source.changes
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
-        return source.has_news(expected, self.history_of(source), self.progress)
+        with self.refusals_noted(source):
+            return source.has_news(expected, self.history_of(source), self.progress)
+
+    @contextmanager
+    def refusals_noted(self, source: Source) -> Iterator[None]:
+        """Raises NotYet without a request as long as the source refuses, even after a restart."""
+        if until := refused_until(self.path, source.name, self.now()):
+            raise NotYet(f"{source.address}: refuses requests until {until}; try again then")
+        try:
+            yield
+        except NotYet as error:
+            if error.seconds:
+                note_refused(self.path, source.name, self.now(), error.seconds)
+            raise
 
     def history_of(self, source: Source) -> History:
         return History(self.path, source.name)

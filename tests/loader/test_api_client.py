@@ -16,8 +16,8 @@ from support.limits import Clock
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.sources import api_client
 from racedata.loader.sources.api import ApiSource
-from racedata.loader.sources.api_client import JOLPICA, Api
-from racedata.loader.sources.pace import Pace
+from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api
+from racedata.loader.sources.pace import PACE, Pace
 
 
 def envelope(records, total=None, limit=100, offset=0, table="SeasonTable", name="Seasons", **echo):
@@ -325,7 +325,6 @@ def test_a_slow_api_needs_no_pauses():
     [
         ("7", 7),
         ("0", 0),
-        (None, 30),
         ("600", 600),
         (formatdate(1100, usegmt=True), 100),
         (formatdate(100, usegmt=True), 0),
@@ -369,16 +368,37 @@ def test_a_wait_that_is_too_long_is_left_to_the_caller():
     assert time.slept == []
 
 
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(("limits", "seconds"), [(((4, 1),), 30), (((30, 60),), 60)])
+def test_without_retry_after_it_waits_as_long_as_the_limit_lasts(status, limits, seconds):
+    time = Time()
+    answers = chain([(status, {}, b"")], [(200, {}, envelope(SEASONS))])
+    with served(lambda path: next(answers)) as server:
+        api = time.api(server.url)
+        api.pace.limits = limits
+        api.records("seasons")
+    assert sum(time.slept) == seconds
+
+
 def test_at_its_limit_an_api_has_not_failed():
     with pytest.raises(NotYet, match="try again later"):
         refused_with(always(b"", 429))
+    with pytest.raises(NotYet, match="try again in 4,000 seconds") as caught:
+        refused_with(always(b"", 429, **{"Retry-After": "4000"}))
+    assert caught.value.seconds == 4000
+
+
+def test_at_jolpicas_limit_there_is_no_second_try():
+    """Its 429 has no Retry-After."""
     with pytest.raises(NotYet, match="try again in 3,600 seconds"):
-        refused_with(always(b"", 429, **{"Retry-After": "3600"}))
+        refused_with(always(b"", 429), JOLPICA_LIMITS)
 
 
-def refused_with(answer):
+def refused_with(answer, limits=PACE):
     with served(answer) as server:
-        Time().api(server.url).records("seasons")
+        api = Time().api(server.url)
+        api.pace.limits = limits
+        api.records("seasons")
 
 
 def test_an_api_that_always_says_later_is_given_up():

@@ -3,9 +3,11 @@ that lack races.
 """
 
 import json
+import re
 import shutil
 import subprocess
 import sys
+import time
 from datetime import UTC, datetime
 
 import pytest
@@ -440,6 +442,20 @@ def test_a_source_that_fails_does_not_keep_the_others_from_being_used(api, behin
     ):
         refreshed(behind, "http://127.0.0.1:1/ergast/f1", api.url)
     assert rows_of(behind) == rows_of(complete)
+
+
+def test_a_source_at_its_limit_is_asked_only_once(behind, complete):
+    """The exit status is that of a temporary failure: 75."""
+    answer = answers_of(client(complete))
+    with served(lambda path: (429, {"Retry-After": "3600"}, b"")) as server:
+        first, second = (run_refresh(behind, server.url) for _ in range(2))
+        assert len(server.paths) == 1
+        assert re.fullmatch(r"\S+: status 429: try again in 3,600 seconds\n", first.stdout)
+        assert re.fullmatch(r"\S+: refuses requests until \S+Z; try again then\n", second.stdout)
+        assert {(run.returncode, run.stderr) for run in (first, second)} == {(75, "")}
+        server.answer = answer
+        in_an_hour = time.time() + 3601
+        assert "new data" in refreshed(behind, server.url, now=in_an_hour)[0][-1]
 
 
 def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(

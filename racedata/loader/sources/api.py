@@ -5,6 +5,7 @@ ask for.
 import math
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, closing
+from datetime import UTC, datetime
 from typing import Self
 from urllib.parse import urlsplit
 
@@ -129,7 +130,8 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
         # The calendar and new statuses; results, qualifying and sprints of all races.
         lists = 2 + 3 * math.ceil(RACES * 22 / api.limit)
         filled_in = [year for year, _ in old.without_laps(also_from_apis=False).values()]
-        races = {year: old.races_to_fetch(year) + filled_in.count(year) for year in years}
+        today = datetime.fromtimestamp(api.pace.now(), UTC).strftime("%Y-%m-%d")
+        races = {year: old.races_to_fetch(year, today) + filled_in.count(year) for year in years}
         requests = sum(lists + of_race * count for count in races.values())
     quota, seconds = api.pace.limits[-1]
     hint = ""

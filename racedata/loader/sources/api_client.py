@@ -17,7 +17,7 @@ from racedata import __version__
 from racedata.loader.errors import LoadError, NotYet, Progress, counted
 from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
 from racedata.loader.sources.api_rows import Json
-from racedata.loader.sources.pace import PACE, Pace, retry_after
+from racedata.loader.sources.pace import PACE, Pace
 from racedata.loader.tables import API_ENDPOINTS
 from racedata.loader.values import whole_number
 
@@ -117,22 +117,23 @@ class Client:
                     raise WrongStatus(url, status) from None
             finally:
                 self.pace.end()
-            seconds = retry_after(header, self.pace.now())
+            seconds = self.pace.retry_after(header)
             if seconds is None:
                 what = (
                     f"status {status} with Retry-After {str(header)[:80]!r}; "
                     "expected seconds or a date"
                 )
                 raise LoadError(f"{url}: {what}")
-            # 429 is a limit, which is not a failure
-            refusal = NotYet if status == 429 else LoadError
             if seconds > MAX_WAIT_SECONDS:
-                raise refusal(f"{url}: status {status}: try again in {seconds:,.0f} seconds")
+                what = f"{url}: status {status}: try again in {seconds:,.0f} seconds"
+                # 429 is a limit, which is not a failure
+                raise NotYet(what, seconds) if status == 429 else LoadError(what)
             if attempt == TRIES:
                 break
             self.progress(f"status {status}: waiting for {counted(round(seconds), 'second')}")
             self.pace.sleep(seconds)
-        raise refusal(f"{url}: status {status} on each of {TRIES} attempts; try again later")
+        what = f"{url}: status {status} on each of {TRIES} attempts; try again later"
+        raise NotYet(what) if status == 429 else LoadError(what)
 
     def request(self, url: str) -> bytes:
         with self.opener.open(

@@ -26,7 +26,7 @@ from racedata.loader.files.download import (
 )
 from racedata.loader.foreign import EXPECTED, Refused, check_foreign
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.pace import Pace, retry_after
+from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import History, Source, Task
 from racedata.loader.stage import Fill
 from racedata.loader.temporary import temporary_folder
@@ -213,7 +213,7 @@ class Conditional(urllib.request.BaseHandler):
         headers: HTTPMessage,
     ) -> None:
         pace = self.source.pace
-        seconds = retry_after(headers.get("Retry-After"), pace.now())
+        seconds = pace.retry_after(headers.get("Retry-After"))
         if seconds is not None:
             response.close()
             self.source.not_before = pace.clock() + seconds

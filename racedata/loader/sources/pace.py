@@ -10,7 +10,7 @@ from racedata.loader.values import whole_number
 
 # How many requests, in how many seconds. A source may set its own limits.
 PACE = ((4, 1),)
-WAIT_SECONDS = 30  # after a refusal without Retry-After
+WAIT_SECONDS = 30  # after a refusal without Retry-After, at least
 
 
 class Pace:
@@ -52,21 +52,22 @@ class Pace:
             self.sleep(wait)
         self.requests += 1
 
+    def retry_after(self, header: str | None) -> float | None:
+        """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
+        None if it has neither. Without a header, a limit may refuse for as long as it counts.
+        """
+        if header is None:
+            return max(WAIT_SECONDS, *(seconds for _, seconds in self.limits))
+        if whole_number.fullmatch(header.strip()):
+            return int(header)
+        try:
+            date = parsedate_to_datetime(header)
+        except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
+            return None
+        return max(
+            0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.now()
+        )
+
     def end(self) -> None:
         self.ends.append(self.clock())
         del self.ends[: -max(count for count, _ in self.limits)]
-
-
-def retry_after(value: str | None, now: float) -> float | None:
-    """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
-    None if it has neither.
-    """
-    if value is None:
-        return WAIT_SECONDS
-    if whole_number.fullmatch(value.strip()):
-        return int(value)
-    try:
-        date = parsedate_to_datetime(value)
-    except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
-        return None
-    return max(0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - now)

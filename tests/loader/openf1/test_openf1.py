@@ -127,7 +127,7 @@ def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
     Refresh(
         str(lacking), [url], 2023, None, lambda text: None, lambda line: None, lambda: pace
     ).run()
-    assert slept.count(7 if header else 30) >= 2
+    assert slept.count(7 if header else 60) >= 2
     assert rounds_with(lacking, "results") == {9, 18}
 
 
