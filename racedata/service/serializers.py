@@ -21,6 +21,16 @@ Objects = Mapping[int, Json]  # JSON objects by their id in the database
 SESSION_BY_KEY = {session.key: session for session in SESSIONS}  # by its key in a race
 
 
+class Texts(dict[int, str]):
+    """Whole numbers as text. To find a small one takes less time than to make it."""
+
+    def __missing__(self, number: int) -> str:
+        return str(number)
+
+
+TEXTS = Texts({number: str(number) for number in range(256)})
+
+
 class Shared(dict[str, Any]):
     """An object that many answers repeat, such as a driver, with its JSON: it is written only once.
 
@@ -193,8 +203,8 @@ def result(
         milliseconds, rank, lap, lap_time, speed,
     ) = row
     # fmt: on
-    record: Json = {} if number is None else {"number": str(number)}
-    record["position"] = str(position)  # D26
+    record: Json = {} if number is None else {"number": TEXTS[number]}
+    record["position"] = TEXTS[position]  # D26
     if text is not None:
         record["positionText"] = text
     if points is not None:
@@ -202,9 +212,9 @@ def result(
     record["Driver"] = drivers[driver]
     record["Constructor"] = constructors[constructor]
     if grid is not None:
-        record["grid"] = str(grid)
+        record["grid"] = TEXTS[grid]
     if laps is not None:
-        record["laps"] = str(laps)
+        record["laps"] = TEXTS[laps]
     if status is not None:
         record["status"] = statuses[status]
     if milliseconds is not None:
@@ -216,9 +226,9 @@ def result(
 
 def fastest_lap(rank: int | None, lap: int | None, time: str | None, speed: str | None) -> Json:
     """The object `FastestLap`; a result has it if its lap or its time is known."""
-    record: Json = {} if rank is None else {"rank": str(rank)}
+    record: Json = {} if rank is None else {"rank": TEXTS[rank]}
     if lap is not None:
-        record["lap"] = str(lap)
+        record["lap"] = TEXTS[lap]
     if time is not None:
         record["Time"] = {"time": time}
     if speed is not None:
@@ -229,9 +239,9 @@ def fastest_lap(rank: int | None, lap: int | None, time: str | None, speed: str 
 def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a qualifying, or of a sprint qualifying."""
     _, number, position, driver, constructor, q1, q2, q3 = row
-    record: Json = {} if number is None else {"number": str(number)}
+    record: Json = {} if number is None else {"number": TEXTS[number]}
     if position is not None:
-        record["position"] = str(position)
+        record["position"] = TEXTS[position]
     record["Driver"] = drivers[driver]
     record["Constructor"] = constructors[constructor]
     if q1 is not None:
@@ -246,15 +256,15 @@ def qualifying_result(row: Row, drivers: Objects, constructors: Objects) -> Json
 def practice_result(row: Row, drivers: Objects, constructors: Objects) -> Json:
     """A row of the classification of a practice; `Time` is the time of the best lap."""
     _, session, number, position, driver, constructor, laps, milliseconds = row
-    record: Json = {"session": str(session)}
+    record: Json = {"session": TEXTS[session]}
     if number is not None:
-        record["number"] = str(number)
+        record["number"] = TEXTS[number]
     if position is not None:
-        record["position"] = str(position)
+        record["position"] = TEXTS[position]
     record["Driver"] = drivers[driver]
     record["Constructor"] = constructors[constructor]
     if laps is not None:
-        record["laps"] = str(laps)
+        record["laps"] = TEXTS[laps]
     if milliseconds is not None:
         record["Time"] = {"millis": str(milliseconds), "time": lap_time(milliseconds)}
     return record
@@ -267,7 +277,7 @@ def laps(rows: Iterable[Row], drivers: Objects) -> list[Json]:
     """
     return [
         {
-            "number": str(lap),
+            "number": TEXTS[lap],
             "Timings": [
                 timing(drivers[id]["driverId"], position, time)
                 for _, id, position, time, _ in timings
@@ -282,7 +292,7 @@ def timing(driver: str, position: int | None, time: str | None) -> Json:
     if position is None or time is None:
         return json_object(driverId=driver, position=position, time=time)
     # Most records are timings, so the usual one takes no call.
-    return {"driverId": driver, "position": str(position), "time": time}
+    return {"driverId": driver, "position": TEXTS[position], "time": time}
 
 
 def pit_stop(row: Row, drivers: Objects) -> Json:
@@ -290,8 +300,8 @@ def pit_stop(row: Row, drivers: Objects) -> Json:
     _, driver, lap, stop, time, milliseconds = row
     record: Json = {"driverId": drivers[driver]["driverId"]}
     if lap is not None:
-        record["lap"] = str(lap)
-    record["stop"] = str(stop)
+        record["lap"] = TEXTS[lap]
+    record["stop"] = TEXTS[stop]
     if time is not None:
         record["time"] = time
     if milliseconds is not None:
@@ -302,13 +312,13 @@ def pit_stop(row: Row, drivers: Objects) -> Json:
 def standing(row: Row, **entrant: Any) -> Json:
     """A row of a championship; `entrant` is `Driver` and `Constructors`, or `Constructor`."""
     position, text, points, wins = row["position"], row["positionText"], row["points"], row["wins"]
-    record: Json = {} if position is None else {"position": str(position)}
+    record: Json = {} if position is None else {"position": TEXTS[position]}
     if text is not None:
         record["positionText"] = text
     if points is not None:
         record["points"] = points
     if wins is not None:
-        record["wins"] = str(wins)
+        record["wins"] = TEXTS[wins]
     return record | entrant
 
 

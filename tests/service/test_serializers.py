@@ -189,6 +189,12 @@ def test_a_record_has_what_is_known(table, given, keys, others):
         assert sorted(record) == sorted([*keys, key])
 
 
+@pytest.mark.parametrize("number", [0, 255, 256, 1000])
+def test_a_number_of_any_size_is_written_as_text(number):
+    record = record_of(queries.RESULTS, {"positionOrder": 5, "number": number})
+    assert record["number"] == str(number)
+
+
 def test_the_rank_of_a_fastest_lap_alone_is_no_fastest_lap():
     record = record_of(
         queries.RESULTS, {"positionOrder": 5, "rank": 3, "fastestLapSpeed": "231.97"}
