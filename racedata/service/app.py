@@ -10,6 +10,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import falcon
@@ -148,12 +149,15 @@ def create_app(settings: Settings, data: Snapshot, limit_store: LimitStore | Non
     html_answers = CachedAnswers(html_validators({}), cache)
     pages = season.SeasonPages(catalogue, settings, ask, html_answers)
 
-    app.add_sink(parser.not_found)
+    app.add_sink(pages.not_found)
     # This sink comes last, because Falcon tries the newest one first.
     app.add_sink(pages.respond, pages.prefix)
     app.add_sink(pages.redirect, pages.current)
     if not settings.download:
-        app.add_sink(download.not_offered, f"{re.escape(download.PATH)}$")
+        not_offered = partial(
+            pages.send_not_found, fault=download.NOT_OFFERED, detail=download.HOW_TO_OFFER
+        )
+        app.add_sink(not_offered, f"{re.escape(download.PATH)}$")
 
     app.set_error_serializer(errors.write_problem)
     app.add_error_handler(Exception, errors.unexpected)

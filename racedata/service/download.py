@@ -22,19 +22,11 @@ from racedata.service.snapshot import Snapshot
 PATH = "/racedata.db"
 CONTENT_TYPE = "application/vnd.sqlite3"
 BYTES_PER_TOKEN = 1 << 18  # the rate limits count this much as one request
+NOT_OFFERED = "This service does not offer its database for download"
+HOW_TO_OFFER = f"{NOT_OFFERED}. Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
 IN_NGINX = "/racedata-download"  # a location in deploy/nginx.conf
 
 Bounds = tuple[int, int]  # the first byte of a range, and the one after its last
-
-
-def not_offered(req: falcon.Request, resp: falcon.Response, **params: object) -> None:
-    """The sink for `/racedata.db` if the service does not offer it."""
-    raise falcon.HTTPNotFound(
-        description=(
-            "This service does not offer its database for download. "
-            "Its operator can enable downloads with RACEDATA_DOWNLOAD=on."
-        )
-    )
 
 
 class Download:

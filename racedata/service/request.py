@@ -140,12 +140,6 @@ class RequestParser:
     def base_url(self, scheme: str, host: str) -> str:
         return self.settings.base_url or f"{scheme}://{host}{self.settings.base_address}"
 
-    def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
-        """The sink for every address outside the base address that has no route."""
-        raise falcon.HTTPNotFound(
-            description=str(self.grammar.unknown("There is nothing at this address"))
-        )
-
 
 def page_parameter(parameters: Parameters, name: str, default: int) -> int:
     """A query parameter as a whole number, 0 or more. Raises HTTPBadRequest."""

@@ -1,5 +1,6 @@
 """The HTML pages of a season, `/2023`, and of a race, `/2023/18`: winners, champions, results.
-`/current`, `/current/last` and `/current/next` lead to them.
+`/current`, `/current/last` and `/current/next` lead to them. Also what browsers get at an address
+without anything.
 
 They are outside the base address and work without scripts. Their facts are answers of the endpoints
 (ask.py).
@@ -8,6 +9,7 @@ They are outside the base address and work without scripts. Their facts are answ
 import re
 from functools import partial
 from html import escape
+from urllib.parse import quote
 
 import falcon
 
@@ -57,6 +59,7 @@ class SeasonPages:
         self.settings = settings
         self.ask = ask
         self.answers = answers
+        self.depth = settings.season_pages.count("/")
         self.prefix = re.compile(
             f"/{settings.season_pages}(?P<season>[1-9][0-9]{{3}})(?:/(?P<round>[1-9][0-9]{{0,17}}))?\\Z"
         )
@@ -68,7 +71,7 @@ class SeasonPages:
     def respond(self, req: falcon.Request, resp: falcon.Response, **numbers: str | None) -> None:
         year, number = int(numbers["season"] or 0), int(numbers["round"] or 0)
         if fault := self.fault(year, number):
-            self.send_not_found(req, resp, fault, season=year, round=number)
+            self.send_not_found(req, resp, fault, season=year)
             return
         if req.method == "OPTIONS":
             return
@@ -86,7 +89,7 @@ class SeasonPages:
         which = words["which"] or ""
         races = self.ask(f"/current{which}", 1)
         if not races:
-            self.send_not_found(req, resp, "No later race is loaded", season=0, round=1)
+            self.send_not_found(req, resp, "No later race is loaded")
             return
         (race,) = races
         resp.status = falcon.HTTP_302
@@ -104,20 +107,44 @@ class SeasonPages:
             return f"Season {season} has no round {round}"
         return ""
 
+    def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
+        """The sink for every address outside the base address that has no route.
+
+        A slash at its end is as good as none: leads to the address without it.
+        """
+        path = req.path.rstrip("/")
+        if slashes := len(req.path) - len(path):
+            raise falcon.HTTPMovedPermanently("../" * slashes + quote(path.rpartition("/")[2]))
+        self.send_not_found(req, resp, "There is nothing at this address")
+
     def send_not_found(
-        self, req: falcon.Request, resp: falcon.Response, fault: str, season: int, round: int
+        self,
+        req: falcon.Request,
+        resp: falcon.Response,
+        fault: str,
+        detail: str | None = None,
+        season: int = 0,
     ) -> None:
-        """Sends browsers a page, and raises HTTPNotFound for programs."""
+        """Sends browsers a page, and raises HTTPNotFound for programs.
+
+        Programs get `detail` or, without it, the form of addresses. `season` is the one to offer.
+        """
         resp.append_header("Vary", "Accept")
-        if "text/html" not in req.accept:
-            raise falcon.HTTPNotFound(description=str(self.ask.grammar.unknown(fault)))
+        if "text/html" not in req.get_header("Accept", default=""):
+            raise falcon.HTTPNotFound(description=detail or str(self.ask.grammar.unknown(fault)))
         resp.status = falcon.HTTP_404
         resp.set_headers(HEADERS)
         resp.content_type = CONTENT_TYPE
-        way_back = ""
-        if season in self.rounds:
-            way_back = f'<p><a href="../{season}">Season {season}</a></p>'
-        resp.text = self.page(int(round > 0), "Not found", f"<p>{fault}.</p>\n{way_back}")
+        root = up(req.path.count("/") - 1)
+        offered = season if season in self.rounds else max(self.rounds)
+        resp.text = self.page(
+            root,
+            "Not found",
+            f"""<p>{fault}.</p>
+<p>There are pages of <a href="{root}">the latest race and all seasons</a>, of each season, such as
+<a href="{root}{self.settings.season_pages}{offered}">{offered}</a>, and of
+<a href="{root}docs">the interface for programs</a>.</p>""",
+        )
 
     def season_page(self, season: int) -> str:
         front = f"/{season}"
@@ -132,7 +159,7 @@ class SeasonPages:
             for race in self.ask(front, ALL)
         )
         return self.page(
-            0,
+            up(self.depth),
             f"Season {season}",
             f"""<nav aria-label="Seasons">
 {link(before, f"← {before}", "prev")}{link(after, f"{after} →", "next")}</nav>
@@ -162,7 +189,7 @@ for a calendar app.</p>
 <p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the race</a>
 for a calendar app.</p>"""
         return self.page(
-            1,
+            up(self.depth + 1),
             f"{race['raceName']} {season}",
             f"""<p>Round {round} of {season}. {escape(place_of(race["Circuit"]))}. {start}.</p>
 <nav aria-label="Races">
@@ -219,9 +246,8 @@ for a calendar app.</p>"""
         )
         return " ".join(links) + (f" (the first {most:,})" if total > most else "")
 
-    def page(self, depth: int, title: str, body: str) -> str:
-        """A whole page. `depth` counts the slashes in its address after the path of these pages."""
-        root = "../" * (self.settings.season_pages.count("/") + depth) or "./"
+    def page(self, root: str, title: str, body: str) -> str:
+        """A whole page. `root` leads to the home page."""
         return document(
             f"{title} - racedata",
             f'<p><a href="{root}">racedata</a></p>\n<h1>{escape(title)}</h1>\n{body}',
@@ -291,6 +317,11 @@ def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]
     before = numbers[index - 1] if index else None
     after = numbers[index + 1] if index + 1 < len(numbers) else None
     return before, after
+
+
+def up(folders: int) -> str:
+    """A link from a page to the folder that many folders above its own."""
+    return "../" * folders or "./"
 
 
 def link(target: int | None, text: str, rel: str) -> str:

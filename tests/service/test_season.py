@@ -2,6 +2,7 @@
 
 import re
 from posixpath import join, normpath
+from urllib.parse import urljoin
 
 import pytest
 import webtest
@@ -163,20 +164,45 @@ def test_a_season_or_race_that_is_not_loaded_is_404_even_with_a_current_tag(samp
         assert answer.json["detail"].startswith(said)
 
 
+@pytest.mark.parametrize("settings", [{}, {"base_path": "", "series": "2023"}])
 @pytest.mark.parametrize(
-    ("address", "said", "link"),
+    ("address", "said"),
     [
-        ("/2024", "Season 2024 is not loaded.", "./"),
-        ("/2023/99", "Season 2023 has no round 99.", "../2023"),
+        ("/seasons/2024", "Season 2024 is not loaded."),
+        ("/seasons/2021/99", "Season 2021 has no round 99."),
+        ("/foo", "There is nothing at this address."),
+        ("/0000", "There is nothing at this address."),
+        ("/seasons/2021/last", "There is nothing at this address."),
+        ("/foo//<b>", "There is nothing at this address."),
+        ("/racedata.db", "This service does not offer its database for download."),
     ],
 )
-def test_a_browser_gets_a_page_for_a_season_or_race_that_is_not_loaded(sample, address, said, link):
-    answer = sample.get(address, headers={"Accept": "text/html,*/*;q=0.8"}, status=404)
+def test_a_browser_gets_a_page_with_links_at_an_address_without_anything(
+    sample_database, settings, address, said
+):
+    app = client(sample_database, **settings)
+    if not settings:
+        address = address.removeprefix("/seasons")
+    answer = app.get(address, headers={"Accept": "text/html,*/*;q=0.8"}, status=404)
     assert (answer.content_type, answer.headers["Vary"]) == ("text/html", "Accept")
     assert answer.headers["Content-Security-Policy"]
     assert said in words_of(answer.text)
-    assert link in links_of(answer.text)
-    assert sample.get(address, status=404).headers["Vary"] == "Accept"
+    links = links_of(answer.text)
+    assert len(links) == 4  # two to the home page
+    for link in links:
+        assert app.get(urljoin(f"http://localhost{address}", link)).content_type == "text/html"
+    problem = app.get(address, status=404)
+    assert (problem.content_type, problem.headers["Vary"]) == ("application/problem+json", "Accept")
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["/2023/", "/2023/18/", "/current/last/", "/docs/", "/docs//", "//healthz/", "/f%C3%B6/"],
+)
+def test_a_slash_at_the_end_redirects_to_the_address_without_it(sample, address):
+    answer = sample.get(address, status=301)
+    place = urljoin(f"http://localhost{address}", answer.location)
+    assert place == f"http://localhost/{address.strip('/')}"
 
 
 @pytest.mark.parametrize(

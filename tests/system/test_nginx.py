@@ -264,6 +264,15 @@ def test_errors_of_nginx_itself_are_problem_json_too(site, name):
     assert (b"\r\nAllow: GET, HEAD, OPTIONS\r\n" in head) == (status == 405)
 
 
+def test_a_browser_gets_a_page_at_an_address_without_anything(site):
+    for accepted, content_type in [
+        ("text/html", "text/html; charset=utf-8"),
+        ("*/*", "application/problem+json"),
+    ]:
+        response, _ = get(site, "/none", Accept=accepted)
+        assert (response.status, response.headers["Content-Type"]) == (404, content_type)
+
+
 def test_http_1_0_needs_no_host(site):
     head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
     assert statuses(head) == [200]
