@@ -98,7 +98,7 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
     body = Template(BODY).substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
         checked=LAST_CHECK,
-        next_race=latest.next_race(ask, settings.season_pages),
+        next_race=latest.next_race(ask, settings.base_link, settings.season_pages),
         last_race=latest.last_race(ask, settings.base_link, settings.season_pages),
         championships="\n".join(latest.championships(ask, settings.base_link)),
         seasons="\n".join(season_links(catalogue, settings.season_pages)),

@@ -184,7 +184,7 @@ for a calendar app.</p>
             note = provisional_note(self.ask.provisional_source(race))
             outcome = note + results_table("Result", results[0]["Results"])
         else:
-            outcome = f"""<p>No results are loaded.</p>
+            outcome = f"""<p>No result of the race is loaded.</p>
 {sessions_table(race)}
 <p><a href="{escape(self.settings.base_link + front)}.ics">Calendar of the race</a>
 for a calendar app.</p>"""

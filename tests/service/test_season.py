@@ -106,10 +106,33 @@ def test_a_link_to_only_some_of_the_records_says_so(sample_database):
 def test_the_page_of_a_race_without_results_has_its_sessions(sample):
     text = words_of(sample.get("/2023/19").text)
     assert (
-        "No results are loaded. Sessions, in UTC Session Start Practice 1 Fri 27 Oct 2023, 18:30"
-        in text
+        "No result of the race is loaded. Sessions, in UTC Session Start Practice 1 Fri 27" in text
     )
     assert "All records" not in text
+
+
+def test_the_pages_show_the_sessions_before_a_race_that_are_known(database):
+    kinds = ("qualifying", "sprint_results", "sprint_qualifying")
+    app = client(
+        changed(
+            database, *(f"UPDATE {kind} SET RACE(2023/19) WHERE RACE(2023/18)" for kind in kinds)
+        )
+    )
+    assert "No result of the race is loaded. Sessions, " in (
+        page := words_of(app.get("/2023/19").text)
+    )
+    assert "Qualifying Pos Driver Q1 Q2 Q3 1 Charles Leclerc Ferrari 1:36.061 1:35.004" in page
+    home, _, rest = words_of(app.get("/").text).partition(" Subscribe ")
+    assert (
+        "Qualifying (all: JSON , CSV ) Pos Driver Time 1 Charles Leclerc Ferrari 1:34.723" in home
+    )
+    assert "11 Yuki Tsunoda AlphaTauri 1:36" not in home
+    assert (
+        "Sprint (all: JSON , CSV ) Pos Driver Time Points 1 Max Verstappen Red Bull 31:30.849 8"
+        in home
+    )
+    assert "Sprint qualifying (all: JSON , CSV ) Pos Driver Time 1 Max Verstappen Red Bull" in home
+    assert "Qualifying (all" not in rest
 
 
 @pytest.mark.parametrize(
