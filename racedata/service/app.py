@@ -190,7 +190,7 @@ def application(settings: Settings) -> ReloadingApp:
     return_large_blocks()
     limit_store = store_for(settings)
     app = ReloadingApp(settings.database, lambda data: create_app(settings, data, limit_store))
-    if notice := app.data.sample_notice():
+    if notice := app.data.sample_notice(settings.follows):
         log.warning(notice)
     # gunicorn forks its workers from this process. It checks for a new file before each fork, so a
     # new worker has the newest good data, and shares its memory.

@@ -12,7 +12,7 @@ from racedata.service import download
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
-from racedata.service.sources import RefreshNotes, public_name, public_url
+from racedata.service.sources import COPIED, RefreshNotes, is_database, public_name, public_url
 
 
 class Health:
@@ -51,7 +51,7 @@ class Health:
         }
         if self.settings.download:
             health["download"] = self.settings.root_link.rstrip("/") + download.PATH
-        if notice := self.data.sample_notice():
+        if notice := self.data.sample_notice(self.settings.follows):
             health["sample"] = notice
         if self.data.rejection:
             health["refused"] = f"The database file {self.data.rejection}."
@@ -67,4 +67,4 @@ class Health:
                 source["provisional"] = True
             yield source
         for name, of_source in times.items():
-            yield {"name": public_name(name), **of_source}
+            yield {"name": COPIED if is_database(name) else public_name(name), **of_source}

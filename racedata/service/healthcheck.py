@@ -38,7 +38,7 @@ def health_line(arguments: Sequence[str]) -> str:
         type=days,
         metavar="DAYS",
         help="also fail if a followed source has not been refreshed for this long or, if no source "
-        "is followed, if the database is older than this",
+        "is followed, if the database is older than this; and if only the sample is loaded",
     )
     parsed = parser.parse_args(arguments)
     url = parsed.url
@@ -104,8 +104,10 @@ def described(health: Any) -> str:
 def staleness(health: Any, stale_after: timedelta) -> str | None:
     """What has not been refreshed for longer than `stale_after`; None if all is fresh.
 
-    Only sources that are followed count or, without one, the database.
+    Only sources that are followed count or, without one, the database. The sample never is fresh.
     """
+    if "sample" in health:
+        return f"{health['sample']}"
     refreshed = [
         # a source that was followed again may have been refreshed long ago
         (max(source["followedSince"], source.get("refreshedAt", "")), source["name"])

@@ -30,7 +30,7 @@ from racedata.service.html import (
 )
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
-from racedata.service.sources import RefreshNotes, public_name, public_url
+from racedata.service.sources import COPIED, RefreshNotes, is_database, public_name, public_url
 
 # Names that begin with a dollar sign are filled in.
 BODY = files(__package__).joinpath("home.html").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ class HomePage:
 
 def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> str:
     """The page, as HTML. `HomePage` replaces LAST_CHECK and SOURCES."""
-    notice = data.sample_notice()
+    notice = data.sample_notice(settings.follows)
     body = Template(BODY).substitute(
         banner=f'<p id="sample">{escape(notice)}</p>' if notice else "",
         checked=LAST_CHECK,
@@ -173,6 +173,9 @@ def source_items(
         yield f"""<div><dt>{with_link(name, url)}</dt>
 <dd><p>{fresh}</p><p>Licence: {escape(licence)}.</p><p>Records: {escape(records)}.</p></dd></div>"""
     for name, at in other_times.items():
+        if is_database(name):  # then all of the above was copied from there
+            yield f"<div><dt>{COPIED}</dt><dd><p>{freshness('', at)}</p></dd></div>"
+            continue
         link = with_link(public_name(name), public_url(name))
         yield f"<div><dt>{link}</dt><dd><p>{freshness('', at)}</p><p>Records: none.</p></dd></div>"
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields
 from ipaddress import ip_address
-from typing import Any, Literal, NamedTuple, Never
+from typing import Any, ClassVar, Literal, NamedTuple, Never
 
 from racedata.database import default_path
 from racedata.service.ratelimit.bucket import WINDOWS, Limit
@@ -267,6 +267,9 @@ class Settings:
         affects="the description",
     )
 
+    # whether this service also loads and follows its sources: an option, but no setting
+    follows: ClassVar[bool] = False
+
     @property
     def base_address(self) -> str:
         """The path in front of all endpoints."""
@@ -300,7 +303,8 @@ class Settings:
 
     def values_that_affect(self, *answers: Answers) -> list[Any]:
         """The values of the settings that affect one of these."""
-        return [
+        follows = [self.follows] if "the HTML pages" in answers else []
+        return follows + [
             getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in answers
         ]
 
@@ -350,6 +354,12 @@ class Settings:
                 "as RACEDATA_MAX_LIMIT says"
             )
         return settings
+
+
+class FollowingSettings(Settings):
+    """The settings of `racedata serve --follow`."""
+
+    follows = True
 
 
 def option(name: str) -> str:
@@ -402,7 +412,8 @@ def parse_arguments(arguments: Sequence[str]) -> Arguments:
     follow = values.pop("follow")
     options = {name: text for name, text in values.items() if text is not None}
     try:
-        return Arguments(Settings.read(os.environ, options), follow, arguments[end + 1 :])
+        settings = (FollowingSettings if follow else Settings).read(os.environ, options)
+        return Arguments(settings, follow, arguments[end + 1 :])
     except SettingError as error:
         stop(error)
 

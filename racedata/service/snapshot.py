@@ -76,14 +76,20 @@ class Snapshot:
         """Rows per table: `{name: rows}`."""
         return {name: rows for name, rows in self.rows("SELECT name, rows FROM row_counts")}
 
-    def sample_notice(self) -> str | None:
-        """A notice for users if this is only the sample; None if it is not."""
+    def sample_notice(self, follows: bool) -> str | None:
+        """A notice for users if this is only the sample; None if it is not.
+
+        `follows` says whether the service loads its sources itself.
+        """
         if not self.build()["isSample"]:
             return None
         (latest,) = self.row(
             "SELECT max(date) FROM races WHERE raceId IN (SELECT raceId FROM results)"
         )
+        notice = f"Only a sample, with results up to {latest}."
+        if follows:
+            return f"{notice} This service is loading its sources; if it cannot, its log says why."
         command = f"{hints.IN_CHECKOUT} load tracinginsights f1db"
         if os.path.realpath(self.path) != os.path.realpath(database.default_path(os.environ)):
             command += " --database FILE"  # without its path, because pages show this
-        return f"Only a sample, with results up to {latest}. If no load is running, run: {command}"
+        return f"{notice} If no load is running, run: {command}"

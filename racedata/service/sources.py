@@ -9,6 +9,9 @@ from datetime import datetime
 
 from racedata import database
 
+# The public name of a database that is copied whole: its address may be private.
+COPIED = "the database of another racedata"
+
 Notes = Mapping[str, Mapping[str, str]]  # by the name of a source, its times by their key
 
 
@@ -58,6 +61,11 @@ def is_time(text: object) -> bool:
 def public_name(name: str) -> str:
     """The name of a source for clients: a public URL, or a path without its private folder."""
     return public_url(name) or re.split(r"[\\/]", name.rstrip("\\/"))[-1]
+
+
+def is_database(name: str) -> bool:
+    """Whether a source is a database to copy whole, which never is in the table `sources`."""
+    return re.split("[?#]", name)[0].endswith(".db")
 
 
 def public_url(address: str) -> str | None:

@@ -111,6 +111,13 @@ def test_stale_after_fails_if_a_followed_source_has_not_been_refreshed_for_that_
     assert (f"{stale} has not been refreshed since 2" in checked.stderr) == (stale is not None)
 
 
+def test_stale_after_fails_for_the_sample_even_if_it_is_new(running):
+    checked = run_racedata("healthcheck", "--stale-after", "2", PORT=str(running.address[1]))
+    assert (checked.returncode, checked.stdout) == (1, "")
+    assert ": Only a sample, with results up to 2023-10-22. " in checked.stderr
+    assert checked.stderr.count("\n") == 1
+
+
 @pytest.mark.parametrize("days", ["0", "1000", "two", "-1", "nan"])
 def test_stale_after_is_a_whole_number_of_days(days):
     checked = run_racedata("healthcheck", f"--stale-after={days}")

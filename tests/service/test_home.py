@@ -15,7 +15,7 @@ from racedata.database import refreshes_path
 from racedata.kinds import KINDS
 from racedata.service import home
 from racedata.service.app import create_app
-from racedata.service.settings import Settings
+from racedata.service.settings import Settings, parse_arguments
 from racedata.service.snapshot import Snapshot
 
 BASE = Settings().base_address
@@ -148,6 +148,32 @@ def test_the_page_says_when_a_refresh_last_asked_each_source(several_sources):
     )
     assert later in text
     assert "key=1" not in html
+
+
+def test_the_page_and_healthz_do_not_show_the_address_of_a_database_that_is_copied(database):
+    noted = {"http://10.0.0.5/racedata.db?key=1": {"refreshedAt": "2101-01-02T05:06:07Z"}}
+    refreshes_path(database).write_text(json.dumps(noted))
+    app = client(database)
+    text = words_of(app.get("/").text)
+    asked = "the database of another racedata Checked for new data Sun 2 Jan 2101, 05:06 UTC . Rec"
+    assert asked in text
+    assert "Records: none" not in text
+    assert app.get("/healthz").json["sources"][1:] == [
+        {"name": "the database of another racedata", "refreshedAt": "2101-01-02T05:06:07Z"}
+    ]
+    assert "10.0.0.5" not in app.get("/").text
+
+
+@pytest.mark.parametrize("follows", [False, True])
+def test_nobody_is_told_to_load_what_the_service_is_loading(sample_database, follows):
+    settings = parse_arguments(["--follow"] if follows else []).settings
+    app = webtest.TestApp(create_app(settings, Snapshot.read(str(sample_database))))
+    notice = app.get("/healthz").json["sample"]
+    assert notice in words_of(app.get("/").text)
+    assert ("This service is loading its sources" in notice) == follows
+    assert (" load tracinginsights f1db" in notice) != follows
+    tags = {app.get("/").headers["ETag"], client(sample_database).get("/").headers["ETag"]}
+    assert len(tags) == 1 + follows
 
 
 def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later(several_sources):

@@ -56,6 +56,9 @@ def test_the_notice_of_the_sample_names_a_file_only_if_it_is_not_the_default_one
     sample_database, monkeypatch
 ):
     data = Snapshot.read(str(sample_database))
-    assert data.sample_notice().endswith(" load tracinginsights f1db --database FILE")
+    assert data.sample_notice(follows=False).endswith(" f1db --database FILE")
     monkeypatch.setattr(database, "default_path", lambda environ: data.path)
-    assert data.sample_notice().endswith(" load tracinginsights f1db")
+    assert data.sample_notice(follows=False).endswith(" load tracinginsights f1db")
+    assert data.sample_notice(follows=True).endswith(
+        "loading its sources; if it cannot, its log says why."
+    )
