@@ -71,6 +71,35 @@ def test_each_page_fits_the_width_of_the_screen(browser, site, width, address, s
     assert float(body.value_of_css_property("font-size").removesuffix("px")) >= 16
 
 
+# The words in tables that are on two lines.
+BROKEN = """
+const broken = []
+for (const cell of document.querySelectorAll("th, td")) {
+  const texts = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT)
+  while (texts.nextNode()) {
+    for (const word of texts.currentNode.data.matchAll(/[^\\s-]+/g)) {
+      const range = document.createRange()
+      range.setStart(texts.currentNode, word.index)
+      range.setEnd(texts.currentNode, word.index + word[0].length)
+      if (range.getClientRects().length > 1) broken.push(word[0])
+    }
+  }
+}
+return broken
+"""
+
+
+@pytest.mark.parametrize("address", ["", "1957", "2023", "2023/18", "2023/9", "2021/10"])
+@pytest.mark.parametrize("width", [320, 390])
+def test_no_word_in_a_table_is_broken_on_a_narrow_phone(browser, site, width, address):
+    emulate(browser, width)
+    browser.get(site + address)
+    for summary in browser.find_elements(By.TAG_NAME, "summary"):
+        summary.click()
+    assert browser.execute_script(BROKEN) == []
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+
+
 @pytest.mark.parametrize(
     ("address", "selector"),
     [
