@@ -243,6 +243,10 @@ REFUSED_BY_NGINX = {
         for name in ("two Hosts", "7,000 bytes above 127", "TLS", "HTTP/2")
     },
     "the address of these answers": (404, request("/problem")),
+    **{
+        f"the method {method}": (405, request(ADDRESS, method=method))
+        for method in ("POST", "BREW", "_", "G" * 40, "A_B")
+    },
     "TRACE": (405, request(method="TRACE")),
     "a long body": (413, request(ADDRESS, "Content-Length: 5000", method="POST", body=b"x" * 5000)),
     **{name: (414, MALFORMED[name]) for name in ("a path of 1 MB", "a query of 1 MB")},
