@@ -20,7 +20,7 @@ endif
 # .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data export-data serve python test test-system test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data refresh check-data export-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -65,6 +65,9 @@ test: .venv/installed-test  ## run the tests that need only Python
 test-system: .venv/installed-test .venv/installed-system  ## run the tests that need nginx, Redis, systemd and Chromium, and longer tests with real traffic
 	@SERVICE_SECONDS=5 .venv/bin/pytest -n 4 --dist loadfile --no-loadscope-reorder -p no:schemathesis -p no:anyio \
 		--ignore tests/system/test_image.py tests/system
+
+test-real: .venv/installed-test .venv/installed-real  ## run the tests with programs of others that read the data: Datasette; f1dataR if F1DATAR is set
+	@.venv/bin/pytest tests/real
 
 # A copy of the checkout without the package, so that the tests import the wheel. test_makefile.py is about the checkout
 # itself.
@@ -134,7 +137,7 @@ build/lock/bin/uv: | python
 COMPILE = build/lock/bin/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
 	--custom-compile-command "make lock" setup.cfg
 LOCK = $(COMPILE) --extra redis --generate-hashes build/lock/build.in --output-file
-LOCK_TESTS = $(COMPILE) --extra test --extra system --extra image --output-file
+LOCK_TESTS = $(COMPILE) --extra test --extra system --extra real --extra image --output-file
 
 build/lock/build.in: pyproject.toml build/lock/bin/uv
 	@build/lock/bin/python -c 'import tomllib; \
