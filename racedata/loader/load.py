@@ -1,9 +1,9 @@
 """Builds the database from its sources: `racedata load`.
 
-The first source is the base; the others fill its gaps. What refreshes have added to the old
-database stays, unless the base is newer. Without an argument, the sources are those of the old
-database. If they fail, and an earlier version of racedata built it, it is built from its own
-tables.
+The first source is the base; the others fill its gaps, and add the seasons that it lacks. What
+refreshes have added to the old database stays, unless the base is newer. Without an argument, the
+sources are those of the old database. If they fail, and an earlier version of racedata built it, it
+is built from its own tables.
 """
 
 import argparse
@@ -70,7 +70,7 @@ def load(
                 lines.append(f"{error}; the records of this source in the database are kept")
                 additions.append(Addition(partial(existing.fill_with, source)))
             else:
-                additions.append(Addition(fill))
+                additions.append(Addition(fill, has_calendars=True))
         if existing and existing.was_refreshed:
             refreshed = partial(existing.fill_with, None)
             additions.append(Addition(refreshed, is_fresher, has_calendars=True))

@@ -201,12 +201,25 @@ def test_a_release_under_another_name_is_the_same_source(api, behind, tmp_path):
     ] * 2
 
 
-def test_a_season_that_a_load_left_out_comes_with_the_next_refresh(release, tmp_path):
-    """The calendars of a load are its first source's: the sample's, which end in 2023."""
+def test_a_season_that_the_first_source_of_a_load_lacks_comes_from_the_next(release, tmp_path):
+    """The sample ends in 2023."""
     address = f"{release.url}/f1db-csv.zip"
     database = built([SAMPLE, address], tmp_path / "racedata.db")
     races = "SELECT round FROM races WHERE year = 2025 ORDER BY round"
-    assert select(database, races) == []
-    refreshed(database, address)
     assert select(database, races) == [(20,), (22,)]
+    assert origins_of(database, 9)["races"] == "sample"
+
+
+def test_a_release_that_only_a_load_has_read_is_news(release, tmp_path):
+    """A load keeps the calendars of its first source, even if they have become old."""
+    address = f"{release.url}/f1db-csv.zip"
+    database = built([SAMPLE, address], tmp_path / "racedata.db")
+    asked = len(release.paths)
+    assert "no later release" not in refreshed(database, address)[0][-1]
     assert "no later release" in refreshed(database, address)[0][-1]
+    assert [path.rpartition("/")[2] for path in release.paths[asked:]] == [
+        "checksums_sha256.txt",
+        "checksums_sha256.txt",
+        "f1db-csv.zip",
+        "checksums_sha256.txt",
+    ]
