@@ -136,6 +136,7 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
                 self.handle_events()
             self.stop()
         finally:
+            self.close_listeners()
             # No client waits for them any more.
             self.slow_answers.shutdown(wait=False, cancel_futures=True)
 
@@ -146,12 +147,18 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
             while len(self.connections) < self.worker_connections and self.accept(listener):
                 pass
         self.accept_if(False)
+        self.close_listeners()
         begin = time.monotonic()
         while self.connections and time.monotonic() < begin + self.cfg.graceful_timeout:
             for connection in self.connections:
                 if not connection.output and not connection.file_part:
                     connection.deadline = min(connection.deadline, begin + LINGER_SECONDS)
             self.handle_events()
+
+    def close_listeners(self) -> None:
+        """Closes this worker's sockets, so that nobody connects to a service that is ending."""
+        for listener in self.sockets:
+            listener.close()
 
     def accept_if(self, is_accepting: bool) -> None:
         """Begins or ceases to accept connections."""
