@@ -13,7 +13,7 @@ MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in PACKAGE.rglob("*.py")
 }
-SHARED = {"racedata", "racedata.database", "racedata.hints", "racedata.kinds"}
+SHARED = {"racedata", "racedata.database", "racedata.hints", "racedata.kinds", "racedata.licences"}
 COMMAND = {"racedata.cli", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
 ONLINE = {name for name in MODULES if name.startswith("racedata.service")}

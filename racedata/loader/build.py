@@ -26,6 +26,7 @@ from racedata.loader.merge import merge
 from racedata.loader.report import (
     contribution,
     contributions,
+    licence,
     seasons_of,
     table_of_rows,
     unknown_values,
@@ -95,7 +96,13 @@ def build(
         store_all(stage, progress)
         describe(db, is_sample)
         check_required(db)
-        lines = [*table_of_rows(stage), *lines, *contributions(db), *unknown_values(db)]
+        lines = [
+            *table_of_rows(stage),
+            *lines,
+            *contributions(db),
+            licence(db),
+            *unknown_values(db),
+        ]
         report = Report(lines, merged, seasons_of(db))
         db.execute("COMMIT")
         db.execute("DETACH stage")

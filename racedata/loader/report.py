@@ -4,6 +4,7 @@ import sqlite3
 from collections.abc import Iterator
 
 from racedata.kinds import KINDS
+from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.errors import counted
 from racedata.loader.stage import Stage
 from racedata.loader.tables import TABLES
@@ -33,6 +34,11 @@ def contributions(db: sqlite3.Connection) -> Iterator[str]:
     rows = db.execute("SELECT name, gave FROM sources ORDER BY sourceId").fetchall()
     for name, records in rows if len(rows) > 1 else ():
         yield f"{name}: {records or 'nothing'}"
+
+
+def licence(db: sqlite3.Connection) -> str:
+    """A line that says the licence of the database."""
+    return f"licence of the whole: {licence_of_file(db.execute(SOURCES))}"
 
 
 def table_of_rows(stage: Stage) -> Iterator[str]:

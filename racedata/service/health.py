@@ -45,6 +45,7 @@ class Health:
             "status": "ok",
             "schemaVersion": build["schemaVersion"],
             "builtAt": build["builtAt"],
+            "licence": self.data.licence(),
             "sources": list(self.sources()),
             "coverage": self.data.coverage(),
             "rows": self.data.row_counts(),

@@ -109,6 +109,7 @@ def html(settings: Settings, data: Snapshot, catalogue: Catalogue, ask: Ask) -> 
         ),
         coverage="\n".join(coverage_rows(data.coverage())),
         sources=SOURCES,
+        licence=escape(data.licence()),
         download=download_block(settings, data),
     )
     return document("racedata: Formula One data", body)

@@ -9,7 +9,9 @@ import sqlite3
 import threading
 from typing import Any
 
-from racedata import database, hints
+from racedata import database, hints, licences
+from racedata.licences import licence_of_file
+from racedata.service.sources import public_name
 
 
 class Snapshot:
@@ -63,6 +65,12 @@ class Snapshot:
         return self.rows(
             "SELECT name, address, licence, checksum, readAt, gave, isProvisional FROM sources "
             "ORDER BY sourceId"
+        )
+
+    def licence(self) -> str:
+        """The licence of the whole file."""
+        return licence_of_file(
+            (public_name(row["name"]), row["licence"]) for row in self.rows(licences.SOURCES)
         )
 
     def coverage(self) -> dict[str, dict[str, int]]:

@@ -210,8 +210,9 @@ def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(tmp_
     )
     folder = exported(database, tmp_path / "dump")
     text = (folder / "licence.txt").read_text(encoding="utf-8")
-    ours = (SAMPLE / "licence.txt").read_text(encoding="utf-8").splitlines()[0]
-    assert text.splitlines()[0] == f"{ours} (sample); CC BY 4.0 (f1db)"
+    assert text.splitlines()[0] == (
+        "CC BY-NC-SA 4.0; name sample, f1db, and say that it was changed"
+    )
     for row in select(database, "SELECT licence, substr(readAt, 1, 10), gave FROM sources"):
         for said in row:
             assert said in text

@@ -413,6 +413,7 @@ def test_the_report_lists_tables_rows_and_seasons(source, tmp_path):
     assert lines[0].split() == ["table", "in", "the", "base", "stored"]
     assert ["lap_times", "1,034", "1,034"] in [line.split() for line in lines]
     assert lines[18:] == [
+        f"licence of the whole: CC BY-NC-SA 4.0; name {source}, and say that it was changed",
         f"{tmp_path / 'x.db'}: 1957 to 2023 (5 seasons, 88 races) from {source}",
     ]
 

@@ -176,6 +176,20 @@ def test_nobody_is_told_to_load_what_the_service_is_loading(sample_database, fol
     assert len(tags) == 1 + follows
 
 
+def test_the_page_and_healthz_say_the_licence_of_the_whole(several_sources):
+    for statement, licence in [
+        # at first, the other sources have no records
+        ("SELECT 1", "CC BY-NC-SA 4.0; name sample, and say that it was changed"),
+        (
+            "UPDATE origins SET sourceId = 3 WHERE RACE(2023/18)",
+            "not stated, because of https://example.org/f1",
+        ),
+    ]:
+        app = client(changed(several_sources, statement))
+        assert f"Licence of the whole: {licence}. Each" in words_of(app.get("/").text)
+        assert app.get("/healthz").json["licence"] == licence
+
+
 def test_the_page_changes_when_a_source_is_asked_even_if_another_was_asked_later(several_sources):
     app, refreshes = client(several_sources), refreshes_path(several_sources)
     noted = {"f1db": {"refreshedAt": "2101-01-02T00:00:00Z"}}

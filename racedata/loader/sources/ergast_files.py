@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.errors import Progress, plural
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.files.download import HTTP, without_query
@@ -248,13 +249,13 @@ def licences(db: sqlite3.Connection) -> str:
         """SELECT name, address, licence, substr(readAt, 1, 10), gave FROM sources
            WHERE sourceId = 1 OR gave <> '' ORDER BY sourceId"""
     ).fetchall()
-    each = [f"{licence or 'not stated'} ({public(name)})" for name, _, licence, *_ in sources]
     paragraphs = [
         f"{public(name)}\n  address: {public(address)}\n  licence: {licence or 'not stated'}\n"
         f"  read: {day}\n  records: {gave or 'none'}\n"
         for name, address, licence, day, gave in sources
     ]
-    first = (sources[0][2] or "") if len(sources) == 1 else "; ".join(each)
+    whole = licence_of_file((public(name), licence) for name, licence in db.execute(SOURCES))
+    first = "" if len(sources) == 1 and not sources[0][2] else whole
     return LICENCE.format(first=first, sources="\n".join(paragraphs))
 
 
