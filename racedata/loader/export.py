@@ -6,10 +6,9 @@ sources/ makes the files of the dump.
 
 import argparse
 import os
-import sqlite3
 import zipfile
-from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, closing, suppress
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO
@@ -20,7 +19,7 @@ from racedata.loader.files.archives import unzipped
 from racedata.loader.files.csvfile import AnyPath
 from racedata.loader.program import add_database_argument, path_of_file, run
 from racedata.loader.replacement import copy_attributes
-from racedata.loader.sources import EXPORT_FILES, EXPORT_LAYOUT, EXPORT_TITLE, write_dump
+from racedata.loader.sources import EXPORT_FILES, EXPORT_LAYOUT, EXPORT_TITLES, Add, write_dump
 from racedata.loader.temporary import temporary_folder
 
 SUFFIXES = (".zip", ".db")  # a target with another suffix is a folder
@@ -32,7 +31,7 @@ def is_export(folder: AnyPath) -> bool:
     if not file.is_file():
         return False
     with file.open("rb") as lines:
-        return lines.readline(200).strip() == EXPORT_TITLE.encode()
+        return lines.readline(200).decode("utf-8", "replace").strip() in EXPORT_TITLES
 
 
 def is_our_zip(path: Path) -> bool:
@@ -56,8 +55,9 @@ def is_our_folder(path: Path) -> bool:
     return not names or (names <= EXPORT_FILES and is_export(path))
 
 
-def export_zip(db: sqlite3.Connection, new: Path, progress: Progress) -> list[str]:
-    """Writes a zip, the same for the same database."""
+@contextmanager
+def adding_to_zip(new: Path) -> Iterator[Add]:
+    """Writes a zip, the same for the same files."""
     with new.open("wb") as file:
         with zipfile.ZipFile(file, "w") as archive:
 
@@ -68,12 +68,12 @@ def export_zip(db: sqlite3.Connection, new: Path, progress: Progress) -> list[st
                     for part in parts:
                         member.write(part.encode())
 
-            lines = write_dump(db, add, progress)
+            yield add
         sync(file)
-    return lines
 
 
-def export_folder(db: sqlite3.Connection, new: Path, progress: Progress) -> list[str]:
+@contextmanager
+def adding_to_folder(new: Path) -> Iterator[Add]:
     """Writes the files into a folder."""
 
     def add(name: str, parts: Iterable[str]) -> None:
@@ -81,11 +81,10 @@ def export_folder(db: sqlite3.Connection, new: Path, progress: Progress) -> list
             file.writelines(parts)
             sync(file)
 
-    lines = write_dump(db, add, progress)
+    yield add
     umask = os.umask(0)
     os.umask(umask)
     new.chmod(0o777 & ~umask)  # a temporary folder is private
-    return lines
 
 
 def sync(file: IO[str] | IO[bytes]) -> None:
@@ -94,44 +93,78 @@ def sync(file: IO[str] | IO[bytes]) -> None:
     os.fsync(file.fileno())
 
 
-def export_database(content: database.FileContent, new: Path) -> list[str]:
+def export_database(content: database.FileContent, new: Path) -> None:
     """Writes a copy of the database."""
     with new.open("wb") as file:
         file.write(content.database)
         file.write(content.checksum)
         sync(file)
-    return []
 
 
-def export(path: str, target: str, progress: Progress) -> list[str]:
-    """Writes the database at `path` to a file or folder, whole or not at all. Returns a report.
+class Target:
+    """A place where an export writes: nothing is replaced before the export is complete."""
+
+    def __init__(self, name: str, source: Path) -> None:
+        """Raises LoadError if nothing can be written there, or if something else would be lost."""
+        self.name, self.old = name, Path(os.path.realpath(name))
+        self.suffix = next((each for each in SUFFIXES if name.lower().endswith(each)), "")
+        check_target(self.old, self.suffix, source)
+
+    @contextmanager
+    def naming_full_disk(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            error.filename = error.filename or self.name  # writing to a full disk names no file
+            raise
+
+    def new_in(self, folder: Path) -> Path:
+        return folder / self.old.name if self.suffix else folder
+
+    def adding(self, new: Path) -> AbstractContextManager[Add]:
+        return adding_to_zip(new) if self.suffix == ".zip" else adding_to_folder(new)
+
+    def replace_with(self, new: Path) -> str:
+        """Puts the new file or folder in place. Returns a line for the report."""
+        if self.old.exists():
+            copy_attributes(self.old, new)
+        put_in_place(new, self.old)
+        return f"{self.name}: {size_of(self.old):,} bytes"
+
+
+def export(path: str, target: str, progress: Progress, more: str | None = None) -> list[str]:
+    """Writes the database at `path` to a file or folder, whole or not at all; and what such a
+    dump cannot have to `more`. Returns a report.
 
     Raises LoadError, sqlite3.Error or OSError.
     """
-    old = Path(os.path.realpath(target))
-    suffix = next((suffix for suffix in SUFFIXES if target.lower().endswith(suffix)), "")
-    check_target(old, suffix, Path(path))
+    first = Target(target, Path(path))
+    rest = Target(more, Path(path)) if more else None
+    if rest and ".db" in (first.suffix, rest.suffix):
+        raise LoadError("--more: expected two zips or folders; a copy of the database is whole")
+    if rest and rest.old == first.old:
+        raise LoadError(f"--more {more}: is FILE itself; expected another file")
     try:
         content = database.read(path)
     except database.DatabaseError as error:
         raise LoadError(str(error)) from None
     # Not with `replacement`: an export and a load need not wait for each other.
-    with folder_beside(old) as folder:
-        new = folder / old.name if suffix else folder
-        try:
-            if suffix == ".db":
-                lines = export_database(content, new)
-            else:
-                write = export_zip if suffix == ".zip" else export_folder
-                with closing(content.connect()) as db:
-                    lines = write(db, new, progress)
-        except OSError as error:
-            error.filename = error.filename or target  # writing to a full disk names no file
-            raise
-        if old.exists():
-            copy_attributes(old, new)
-        put_in_place(new, old)
-    return [*lines, f"{target}: {size_of(old):,} bytes"]
+    with ExitStack() as stack:
+        new = first.new_in(stack.enter_context(folder_beside(first.old)))
+        if first.suffix == ".db":
+            with first.naming_full_disk():
+                export_database(content, new)
+            return [first.replace_with(new)]
+        new_rest = rest.new_in(stack.enter_context(folder_beside(rest.old))) if rest else None
+        with ExitStack() as writing, closing(content.connect()) as db:
+            writing.enter_context(first.naming_full_disk())
+            add = writing.enter_context(first.adding(new))
+            add_more = writing.enter_context(rest.adding(new_rest)) if rest and new_rest else None
+            lines = write_dump(db, add, add_more, progress)
+        lines.append(first.replace_with(new))
+        if rest and new_rest:
+            lines.append(rest.replace_with(new_rest))
+    return lines
 
 
 def check_target(old: Path, suffix: str, source: Path) -> None:
@@ -197,6 +230,14 @@ def main(arguments: Sequence[str]) -> None:
             ".db a copy of the database, and any other name a folder with the files of the dump"
         ),
     )
+    parser.add_argument(
+        "--more",
+        metavar="MORE",
+        type=path_of_file,
+        help="another zip or folder, for what such a dump cannot have: practice, sprint "
+        "qualifying, corrections, and rows that lack a value that its tables require; "
+        "`racedata load FILE MORE` loads the whole",
+    )
     add_database_argument(parser)
     parsed = parser.parse_args(arguments)
-    run("export", parsed.file, partial(export, parsed.database, parsed.file))
+    run("export", parsed.file, partial(export, parsed.database, parsed.file, more=parsed.more))

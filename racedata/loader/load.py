@@ -34,6 +34,7 @@ from racedata.loader.replacement import copy_attributes, replaced_file, replacem
 from racedata.loader.report import seasons_of
 from racedata.loader.rules import is_fresher
 from racedata.loader.sources import PUBLISHED, Source, addresses_in, source_at, whole_database
+from racedata.loader.stage import Fill
 from racedata.loader.temporary import temporary_folder
 
 SAMPLE = str(Path(__file__).resolve().parent.parent / "sample")
@@ -60,8 +61,11 @@ def load(
         if existing:
             stack.enter_context(closing(existing))
         sources = sources or recorded_sources(existing)
-        fill_base = stack.enter_context(source_at(sources[0]).opened(progress))
+        fills = [stack.enter_context(source_at(sources[0]).opened(progress))]
         for source in sources[1:]:
+            if source_at(source).is_rest:
+                fills.append(stack.enter_context(source_at(source).opened(progress)))
+                continue
             try:
                 fill = stack.enter_context(source_at(source).opened(progress))
             except LoadError as error:
@@ -76,10 +80,15 @@ def load(
             additions.append(Addition(refreshed, is_fresher, has_calendars=True))
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
         report = build(
-            new, fill_base, additions, corrections, is_sample=is_sample, progress=progress
+            new, in_turn(fills), additions, corrections, is_sample=is_sample, progress=progress
         )
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*lines, *report.lines, *report.merged, last]
+
+
+def in_turn(fills: Sequence[Fill]) -> Fill:
+    """Fills one stage from several sources."""
+    return lambda stage: [line for fill in fills for line in fill(stage)]
 
 
 def load_whole(source: Source, database: str, progress: Progress, replace: bool) -> list[str]:

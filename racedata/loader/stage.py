@@ -92,9 +92,13 @@ class Stage:
         self.db.execute(sql.replace(f"CREATE TABLE {name}", f"CREATE TABLE stage.{name}", 1))
 
     def name_source(self, facts: SourceFacts, read_at: str, is_loaded: bool = True) -> None:
-        """Says that all rows are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ."""
+        """Says that all rows are from one source, read at a time: UTC, YYYY-MM-DDTHH:MM:SSZ.
+
+        If rows have a source already, it is the source of the others.
+        """
+        (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
         row = (
-            1,
+            id,
             printable(facts.name),
             printable(facts.address),
             facts.licence,
@@ -107,9 +111,9 @@ class Stage:
         self.db.execute(insertion("stage.sources", len(row)), row)
         for kind in ("races", *KINDS):
             self.db.execute(
-                f"""INSERT INTO stage.origins
-                    SELECT DISTINCT raceId, ?, 1, ? FROM {of_kind(kind, "stage")}""",
-                (kind, None if is_loaded else read_at),
+                f"""INSERT OR IGNORE INTO stage.origins
+                    SELECT DISTINCT raceId, ?, ?, ? FROM {of_kind(kind, "stage")}""",
+                (kind, id, None if is_loaded else read_at),
             )
 
     def check_calendars(self) -> None:

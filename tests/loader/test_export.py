@@ -11,10 +11,11 @@ import zipfile
 from collections import Counter
 from pathlib import Path
 
+import pandas
 import pytest
 from support import EXPECTED, ROOT, SAMPLE
 from support.answers import client
-from support.loads import built, changed, csv_rows, facts_of, rows_of, run_loader, select
+from support.loads import built, changed, csv_rows, facts_of, run_loader, select
 
 from racedata.database import CHECKSUM_BYTES
 from racedata.loader.corrections import CORRECTIONS, HEADER
@@ -22,17 +23,23 @@ from racedata.loader.errors import LoadError
 from racedata.loader.export import export
 from racedata.loader.load import load
 from racedata.loader.replacement import replacement
-from racedata.loader.sources.ergast_files import ERGAST, OTHERS, TITLE
+from racedata.loader.sources.ergast_files import ERGAST, OTHERS, REST_TITLE, TITLE
 
 F1DB = EXPECTED / "f1db"
 EXPORT = [sys.executable, "-m", "racedata", "export"]
 ANSWERS = ("2023/18/results", "2023/qualifying", "2023", "2023/9/driverstandings", "circuits")
 
 
-def exported(database, target):
+def exported(database, target, more=None):
     """The path of what an export has written."""
-    export(str(database), str(target), lambda text: None)
+    export(str(database), str(target), lambda text: None, more and str(more))
     return target
+
+
+def exported_whole(database, folder):
+    """The paths of a dump and of the rest."""
+    dump, rest = folder / "dump", folder / "more"
+    return [exported(database, dump, rest), rest]
 
 
 def tables_of(database):
@@ -45,15 +52,19 @@ def tables_of(database):
     }
 
 
+def answers_of(database):
+    """The answers to a few addresses that need only what Ergast's dump has."""
+    return [client(database).get(f"/ergast/f1/{address}.json").body for address in ANSWERS]
+
+
 def assert_comes_back(database, folder):
     """Asserts that an export, loaded, is the same database and gives the same answers."""
-    again = built(exported(database, folder / "dump.zip"), folder / "again.db", None)
+    dump, rest = folder / "dump.zip", folder / "more.zip"
+    again = built([exported(database, dump, rest), rest], folder / "again.db", None)
     before, after = tables_of(database), tables_of(again)
     assert before.keys() == after.keys()
     assert [name for name in before if before[name] != after[name]] == []
-    for address in ANSWERS:
-        old, new = (client(path).get(f"/ergast/f1/{address}.json") for path in (database, again))
-        assert old.body == new.body
+    assert answers_of(again) == answers_of(database)
 
 
 @pytest.mark.parametrize("sources", [[SAMPLE], [SAMPLE, F1DB], [F1DB]])
@@ -64,7 +75,7 @@ def test_an_export_loads_as_the_same_database(sources, tmp_path):
 def test_corrected_values_come_back_and_are_not_corrected_twice(full_database, tmp_path):
     again = tmp_path / "again.db"
     lines = load(
-        [str(exported(full_database, tmp_path / "dump"))],
+        [str(path) for path in exported_whole(full_database, tmp_path)],
         str(again),
         CORRECTIONS,
         lambda text: None,
@@ -75,15 +86,15 @@ def test_corrected_values_come_back_and_are_not_corrected_twice(full_database, t
 
 
 def test_a_value_that_is_no_longer_the_right_one_counts_as_not_corrected(sample_database, tmp_path):
-    folder = exported(sample_database, tmp_path / "dump")
-    (folder / "corrections.csv").write_text(
+    paths = exported_whole(sample_database, tmp_path)
+    (paths[1] / "corrections.csv").write_text(
         f"{HEADER}\n"
         "drivers,alonso,code,ALX,ALO,witnesses\n"
         "drivers,hamilton,code,HAX,HAZ,witnesses\n"
         "drivers,nobody,code,NOX,NOB,witnesses\n"
     )
     sql = "SELECT key, sourceValue, value FROM corrections"
-    assert select(built(folder, tmp_path / "x.db"), sql) == [("alonso", "ALX", "ALO")]
+    assert select(built(paths, tmp_path / "x.db"), sql) == [("alonso", "ALX", "ALO")]
 
 
 def test_entries_and_sessions_that_ergast_has_no_columns_for_come_back(sample_database, tmp_path):
@@ -191,16 +202,16 @@ def test_the_same_database_gives_the_same_zip_and_a_folder_with_its_files(
         assert {name.removesuffix(".csv") for name in archive.namelist()} == {
             *("README.txt", "licence.txt"),
             *ERGAST,
-            *(set(OTHERS) - {"entries"}),  # the sample has none without a result
         }
 
 
 def test_a_further_file_without_rows_is_left_out(tmp_path):
     source = shutil.copytree(SAMPLE, tmp_path / "source")
     (source / "practice.csv").unlink()
-    folder = exported(built(source, tmp_path / "racedata.db"), tmp_path / "dump")
-    assert not (folder / "practice.csv").exists()
-    assert "practice.csv" not in (folder / "README.txt").read_text(encoding="utf-8")
+    _, rest = exported_whole(built(source, tmp_path / "racedata.db"), tmp_path)
+    assert (rest / "sessions.csv").exists()
+    assert not (rest / "practice.csv").exists()
+    assert "practice.csv" not in (rest / "README.txt").read_text(encoding="utf-8")
 
 
 def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(tmp_path):
@@ -227,7 +238,7 @@ def test_an_export_replaces_an_earlier_one(sample_database, other_database, tmp_
     target = exported(sample_database, tmp_path / name)
     target.chmod(0o750)
     exported(other_database, target)
-    assert rows_of(built(target, tmp_path / "x.db")) == rows_of(other_database)
+    assert answers_of(built(target, tmp_path / "x.db")) == answers_of(other_database)
     assert target.stat().st_mode & 0o777 == 0o750
     assert {path.name for path in tmp_path.iterdir()} == {name, "x.db"}
 
@@ -237,6 +248,84 @@ def test_a_database_is_copied_byte_for_byte(sample_database, other_database, tmp
         copy = exported(database, tmp_path / "copy.db")
         assert copy.read_bytes() == database.read_bytes()
     assert list(tmp_path.iterdir()) == [copy]
+
+
+def test_rows_that_ergasts_tables_cannot_have_and_rows_that_name_them_are_only_in_the_rest(
+    sample_database, tmp_path
+):
+    driver = "(SELECT driverId FROM drivers WHERE driverRef = 'alonso')"
+    ((id,),) = select(sample_database, f"SELECT {driver}")
+    (first, second) = select(
+        sample_database,
+        f"SELECT raceId, record FROM pit_stops WHERE driverId <> {driver} LIMIT 2",
+    )
+    database = changed(
+        Path(shutil.copy(sample_database, tmp_path / "racedata.db")),
+        f"UPDATE drivers SET url = NULL WHERE driverId = {driver}",
+        "UPDATE pit_stops SET time = NULL WHERE raceId = {} AND record = {}".format(*first),
+        "UPDATE pit_stops SET milliseconds = NULL WHERE raceId = {} AND record = {}".format(
+            *second
+        ),
+    )
+    dump, rest = tmp_path / "dump", tmp_path / "more"
+    lines = export(str(database), str(dump), lambda text: None, str(rest))
+    for name in ("drivers", "results", "qualifying", "lap_times", "driver_standings"):
+        assert not any(row["driverId"] == str(id) for row in csv_rows(dump, name))
+        assert {row["driverId"] for row in csv_rows(rest, name)} == {str(id)}
+        assert csv_rows(rest, name)[0].keys() == csv_rows(dump, name)[0].keys()
+    stops = csv_rows(dump, "pit_stops")
+    assert stops and not any(r"\N" in (row["time"], row["milliseconds"]) for row in stops)
+    own = select(database, f"SELECT count(*) FROM pit_stops WHERE driverId = {driver}")[0][0]
+    assert len(csv_rows(rest, "pit_stops")) == own + 2
+    (said,) = [line for line in lines if line.startswith("left out: ")]
+    assert "1 of drivers" in said and f"{own + 2} of pit_stops" in said
+    assert "--more" not in said
+    (alone,) = [
+        line
+        for line in export(str(database), str(dump), lambda text: None)
+        if line.startswith("left out: ")
+    ]
+    assert alone == f"{said}; --more MORE writes them"
+    again = built([dump, rest], tmp_path / "again.db", None)  # a stop without a time comes last
+    assert select(again, "SELECT * FROM row_counts") == select(database, "SELECT * FROM row_counts")
+    assert_comes_back(again.rename(tmp_path / "numbered.db"), tmp_path)
+
+
+def test_of_two_drivers_with_one_address_the_second_is_only_in_the_rest(sample_database, tmp_path):
+    url = "(SELECT url FROM drivers WHERE driverRef = 'alonso')"
+    database = changed(
+        Path(shutil.copy(sample_database, tmp_path / "racedata.db")),
+        f"UPDATE drivers SET url = {url} WHERE driverRef = 'hamilton'",
+    )
+    dump, rest = exported_whole(database, tmp_path)
+    (left_out,) = csv_rows(rest, "drivers")
+    assert left_out["driverRef"] in ("alonso", "hamilton")
+    urls = [row["url"] for row in csv_rows(dump, "drivers")]
+    assert len(urls) == len(set(urls))
+
+
+@pytest.mark.parametrize(
+    ("name", "more", "fault"),
+    [
+        ("copy.db", "more.zip", "--more: expected two zips or folders; a copy of the database is"),
+        ("dump.zip", "more.db", "--more: expected two zips or folders; a copy of the database is"),
+        ("dump.zip", "dump.zip", "dump.zip: is FILE itself; expected another file"),
+    ],
+)
+def test_the_rest_needs_a_place_of_its_own(sample_database, tmp_path, name, more, fault):
+    with pytest.raises(LoadError) as refused:
+        exported(sample_database, tmp_path / name, tmp_path / more)
+    assert fault in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_rest_of_an_export_does_not_load_without_its_dump(sample_database, tmp_path):
+    _, rest = exported_whole(sample_database, tmp_path)
+    done = run_loader(rest, tmp_path / "x.db")
+    assert done.stderr == (
+        f"racedata load: {rest}: is the rest of an export; expected its dump before it: "
+        "racedata load FILE MORE; nothing was changed\n"
+    )
 
 
 def text_file(path):
@@ -304,7 +393,7 @@ def test_an_empty_file_or_folder_is_replaced(sample_database, tmp_path, name):
     target = tmp_path / name
     target.touch() if target.suffix else target.mkdir()
     exported(sample_database, target)
-    assert rows_of(built(target, tmp_path / "x.db")) == rows_of(sample_database)
+    assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
 
 
 @pytest.mark.parametrize("name", [".zip", "DUMP.ZIP"])
@@ -386,7 +475,7 @@ main([{str(target)!r}, "--database", {str(other_database)!r}])
     if name == "copy.db":
         assert target.read_bytes() == sample_database.read_bytes()
     else:
-        assert rows_of(built(target, tmp_path / "x.db")) == rows_of(sample_database)
+        assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
 
 
 @pytest.mark.parametrize("name", ["dump.zip", "dump"])
@@ -403,7 +492,7 @@ export({str(other_database)!r}, {str(target)!r}, end)
     done = subprocess.run([sys.executable, "-c", killed], capture_output=True)
     assert done.returncode == -signal.SIGKILL
     assert len(list(tmp_path.iterdir())) == 2
-    assert rows_of(built(target, tmp_path / "x.db")) == rows_of(sample_database)
+    assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
     exported(other_database, target)
     assert {path.name for path in tmp_path.iterdir()} == {name, "x.db"}
 
@@ -414,10 +503,10 @@ def test_an_export_is_written_while_a_load_has_locked_the_folder(database, tmp_p
 
 
 def test_a_load_refuses_an_export_with_a_session_without_a_race(sample_database, tmp_path):
-    folder = exported(sample_database, tmp_path / "dump")
-    with (folder / "sessions.csv").open("a", encoding="utf-8") as file:
+    dump, rest = exported_whole(sample_database, tmp_path)
+    with (rest / "sessions.csv").open("a", encoding="utf-8") as file:
         file.write('999999,"fp1","2023-05-06",\\N\n')
-    done = run_loader(folder, tmp_path / "x.db")
+    done = run_loader(rest, tmp_path / "x.db", dump)
     assert "sessions.csv" in done.stderr
     assert "column raceId: '999999'; expected a raceId of races.csv" in done.stderr
 
@@ -454,6 +543,18 @@ def test_a_full_dump_comes_back_field_by_field(dump, dump_database, tmp_path):
     assert different == DIFFERENT
 
 
+def test_each_column_of_a_full_export_has_the_type_that_pandas_finds_in_ergasts_dump(
+    dump, full_database, tmp_path
+):
+    folder = exported(full_database, tmp_path / "dump")
+    for name in ERGAST:
+        old, new = (
+            pandas.read_csv(path / f"{name}.csv", low_memory=False).dtypes
+            for path in (dump, folder)
+        )
+        assert new.to_dict() == old.to_dict()
+
+
 def keyed(table, rows):
     """The rows of a file, by the columns that name one."""
     key = {
@@ -477,9 +578,10 @@ def test_jolpicas_dump_loads_again_as_the_same_database(jolpica, tmp_path):
 
 
 def test_the_readme_of_an_export_begins_with_its_title(sample_database, tmp_path):
-    folder = exported(sample_database, tmp_path / "dump")
-    assert (folder / "README.txt").read_text(encoding="utf-8").startswith(f"{TITLE}\n")
-    assert facts_of(built(folder, tmp_path / "x.db")) == facts_of(sample_database)
+    dump, rest = exported_whole(sample_database, tmp_path)
+    assert (dump / "README.txt").read_text(encoding="utf-8").startswith(f"{TITLE}\n")
+    assert (rest / "README.txt").read_text(encoding="utf-8").startswith(f"{REST_TITLE}\n")
+    assert facts_of(built([dump, rest], tmp_path / "x.db")) == facts_of(sample_database)
 
 
 def test_make_export_data_passes_its_variables(sample_database, tmp_path):
@@ -488,11 +590,12 @@ def test_make_export_data_passes_its_variables(sample_database, tmp_path):
     command = ["make", "--silent", "export-data", *variables]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
-    assert rows_of(built(target, tmp_path / "x.db")) == rows_of(sample_database)
+    assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
 
 
 def test_the_progress_names_each_file_of_the_dump(sample_database, tmp_path):
     said: list[str] = []
-    export(str(sample_database), str(tmp_path / "dump.zip"), said.append)
+    target, more = (str(tmp_path / name) for name in ("dump.zip", "more.zip"))
+    export(str(sample_database), target, said.append, more)
     assert {text.partition(".csv: ")[0] for text in said} == {*ERGAST, *OTHERS} - {"entries"}
     assert said[-1].endswith(" rows")

@@ -11,8 +11,8 @@ from racedata.loader.sources.database import DatabaseSource
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
 from racedata.loader.sources.ergast_files import FILES as EXPORT_FILES
 from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
-from racedata.loader.sources.ergast_files import TITLE as EXPORT_TITLE
-from racedata.loader.sources.ergast_files import write_dump
+from racedata.loader.sources.ergast_files import TITLES as EXPORT_TITLES
+from racedata.loader.sources.ergast_files import Add, write_dump
 from racedata.loader.sources.f1db_release import F1dbRelease
 from racedata.loader.sources.jolpica_download import JolpicaDump
 from racedata.loader.sources.openf1 import NAME as OPENF1
@@ -23,10 +23,11 @@ from racedata.loader.sources.source import Delivery, History, Source, Task
 __all__ = [
     "EXPORT_FILES",
     "EXPORT_LAYOUT",
-    "EXPORT_TITLE",
+    "EXPORT_TITLES",
     "FROM",
     "FROM_DEFAULT",
     "PUBLISHED",
+    "Add",
     "Delivery",
     "History",
     "Pace",

@@ -62,6 +62,14 @@ class DumpSource(Source):
                 return next((layout.name for layout in found_in(dump) if layout.name), self.address)
         return self.address
 
+    @property
+    def is_rest(self) -> bool:
+        if HTTP.match(self.address):
+            return False
+        with suppress(LoadError, OSError), self.dump(lambda text: None) as dump:
+            return ergast.is_rest(dump)
+        return False
+
     def dump(self, progress: Progress) -> AbstractContextManager[Dump]:
         """Opens it. Raises LoadError."""
         return opened(self.address, RECOGNISED_BY, PUBLISHED, progress)

@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from racedata.kinds import WEEKEND
 from racedata.loader.corrections import CORRECTIONS, note_corrections
+from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
+from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
 from racedata.loader.stage import SourceFacts, Stage, ids_of
 from racedata.loader.tables import BY_NAME, TABLES, Table
 from racedata.loader.values import Value, id_in
@@ -42,16 +44,40 @@ NO_FASTEST_LAP = """
 TRACINGINSIGHTS = "https://github.com/TracingInsights/RaceData/"
 
 
+def is_rest(dump: Dump) -> bool:
+    """Whether these are the files of `racedata export --more`."""
+    return title_of(dump) == REST_TITLE
+
+
+def title_of(dump: Dump) -> str:
+    """The first line of `README.txt` in a dump; empty if it has none."""
+    file = dump.folder / "README.txt"
+    if not file.is_file():
+        return ""
+    with file.open("rb") as lines:
+        return lines.readline(200).decode("utf-8", "replace").strip()
+
+
 def read(dump: Dump, stage: Stage) -> SourceFacts:
-    """Fills the stage from the CSV files of a dump. Raises LoadError."""
+    """Fills the stage from the CSV files of a dump. Raises LoadError.
+
+    The rest of an export is read into the stage that has the rows of its dump.
+    """
+    is_addition, is_export = is_rest(dump), title_of(dump) in TITLES
+    if is_addition and not stage.rows:
+        raise LoadError(
+            "is the rest of an export; expected its dump before it: racedata load FILE MORE"
+        )
     files = files_of(
         {table.name: dump.folder / f"{table.name}.csv" for table in TABLES},
-        [table.name for table in TABLES if table.required],
+        [table.name for table in TABLES if table.required and not is_addition],
     )
     # Only what `racedata export` has written has this file, with all sessions.
     has_sessions = "sessions" in files
     corrections = dump.folder / CORRECTIONS.name
     remarks = []
+    if is_addition and has_sessions:
+        stage.db.execute("DELETE FROM stage.sessions")  # these are all
     for name, path in files.items():
         table = BY_NAME[name]
         fields = [
@@ -59,10 +85,13 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
             *(SESSION_FIELDS if name == "races" and not has_sessions else []),
         ]
         file = CsvFile(path, fields, stage.progress)
-        insert(stage, table, file)
+        # all rows of a table may be in the rest of an export; a build checks the whole
+        insert(stage, table, file, table.required and not is_export)
         remarks += file.remarks(RARE)
-    if not has_sessions:
-        make_uniform(stage)
+    if not has_sessions and not is_addition:
+        stage.db.execute(SPRINT_GRID)
+        if not is_export:
+            drop_rank_zero(stage)
     elif corrections.is_file():
         note_corrections(stage, corrections)
     is_published = dump.address.startswith(TRACINGINSIGHTS)
@@ -77,9 +106,8 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     )
 
 
-def make_uniform(stage: Stage) -> None:
-    """Converts values that only this layout writes to the form that the database has."""
-    stage.db.execute(SPRINT_GRID)
+def drop_rank_zero(stage: Stage) -> None:
+    """Makes the columns of the fastest lap unknown where Ergast says that no lap counts."""
     stage.db.execute(NO_FASTEST_LAP.format("results", "fastestLapSpeed = NULL,"))
     stage.db.execute(NO_FASTEST_LAP.format("sprint_results", ""))
 
@@ -103,7 +131,7 @@ def fields_of(stage: Stage, table: Table) -> Iterator[Field]:
         yield Field(column.name, parse, column.required)
 
 
-def insert(stage: Stage, table: Table, file: CsvFile) -> None:
+def insert(stage: Stage, table: Table, file: CsvFile, is_required: bool) -> None:
     """Inserts the rows of a file. Raises LoadError for a duplicate."""
     names = table.names
 
@@ -113,7 +141,7 @@ def insert(stage: Stage, table: Table, file: CsvFile) -> None:
             insert_sessions(stage, batch[0], batch[len(names) :])
 
     stage.insert(table.name, names, [])
-    file.insert_into(stage.db, f"stage.{table.name}", table.required, insert)
+    file.insert_into(stage.db, f"stage.{table.name}", is_required, insert)
 
 
 def insert_sessions(

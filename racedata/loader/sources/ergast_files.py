@@ -4,7 +4,7 @@ It maps the tables of the database to files and columns. ergast.py reads them ba
 """
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from racedata.licences import SOURCES, licence_of_file
@@ -15,6 +15,8 @@ from racedata.loader.sql import add_milliseconds
 
 LAYOUT = "a dump in Ergast's CSV layout"  # for the help
 TITLE = "Formula One data in the CSV layout of Ergast, exported by racedata"
+REST_TITLE = "The rest of Formula One data in the CSV layout of Ergast, exported by racedata"
+TITLES = (TITLE, REST_TITLE)  # the first lines of README.txt
 README = f"""{TITLE}
 
 {{seasons}}
@@ -39,19 +41,33 @@ columns, so they are computed:
   these rows are numbers from 1. status is D if the constructor was excluded from the championship.
 
 In results.csv, rank is \\N for a driver without a fastest lap; in some seasons, Ergast has 0 there.
-Some sources lack what Ergast always had, such as the addresses of pages (url) or the time of a pit
-stop.
 
-Ergast's dump has no counterpart to the following files. Programs that do not know them can ignore
-them.
+Ergast's tables require some values that other sources lack, such as the address of a driver's page
+(url) or the time of a pit stop. Rows without them are left out, and so are rows that name such a
+row: {{left_out}}.
+`racedata export FILE --more MORE` writes them, and what Ergast never had, to another file.
+
+To build a database: racedata load FILE, with the name of the zip or folder; or racedata load FILE
+MORE, for the whole.
+"""
+REST_README = f"""{REST_TITLE}
+
+Use these files only together with the dump of the same export: racedata load FILE MORE.
+
+licence.txt says which source each record is from, and under which licence.
+
+A missing value is \\N. Files with a name of Ergast's have the rows that Ergast's tables cannot
+have, because they lack a required value, or name a row that does:
+
+{{left_out}}
+
+Ergast's dump has no counterpart to the other files:
 
 {{others}}
 
 sessions.csv has the dates and times of all sessions except the race. races.csv has them too, but
 not every session has columns there: since 2023, the fp2 columns of a weekend with a sprint have the
 session that sets the sprint's grid (sq).
-
-To build the database again: racedata load FILE, with the name of the zip or folder.
 """
 LICENCE = """{first}
 
@@ -130,6 +146,30 @@ ERGAST = {
         FROM {TIMED.format("sprint_results")} ORDER BY resultId""",
     "status": "SELECT statusId, status FROM status",
 }
+# The columns that Ergast's tables declare NOT NULL, or that are known in each row of its dump.
+REQUIRED = {
+    "circuits": ("circuitRef", "name", "url"),
+    "constructor_standings": ("points", "wins"),
+    "constructors": ("constructorRef", "name", "url"),
+    "driver_standings": ("points", "wins"),
+    "drivers": ("driverRef", "forename", "surname", "url"),
+    "pit_stops": ("lap", "time", "milliseconds"),
+    "qualifying": ("number", "position"),
+    "results": ("grid", "positionText", "positionOrder", "points", "laps", "statusId"),
+    "seasons": ("url",),
+    "sprint_results": (
+        *("number", "grid", "positionText", "positionOrder", "points", "laps", "statusId"),
+    ),
+}
+# The tables that others refer to, by a column of the same name; and the column, if any, in which no
+# two rows may have the same value. In Ergast's schema, races do not refer to seasons.
+PARENTS = {
+    "circuits": ("circuitId", "url"),
+    "constructors": ("constructorId", "name"),
+    "drivers": ("driverId", "url"),
+    "status": ("statusId", ""),
+    "races": ("raceId", "url"),
+}
 # The others, which are written only if they have rows. Their columns are those of the database, or
 # of the project's own corrections.csv.
 OTHERS = {
@@ -161,6 +201,7 @@ OTHERS = {
 
 FILES = frozenset(["README.txt", "licence.txt", *(f"{name}.csv" for name in (*ERGAST, *OTHERS))])
 
+Row = tuple[object, ...]
 Add = Callable[[str, Iterable[str]], None]  # adds a file: its name, and its text in parts
 
 
@@ -187,13 +228,51 @@ def finish_time(own: int | None, first: int | None) -> str | None:
     return clock(own) if own == first else f"{sign}{clock(abs(own - first))}"
 
 
-def lines_of(db: sqlite3.Connection, sql: str) -> Iterator[str]:
-    """The lines of a CSV file with the rows of a query, the header first, several at a time."""
+class Strict:
+    """Tells the rows that Ergast's tables can have from the others."""
+
+    def __init__(self, db: sqlite3.Connection) -> None:
+        self.ids: dict[str, set[object]] = {}  # by column, of the rows that its tables can have
+        for name, (id, unique) in PARENTS.items():
+            found = db.execute(ERGAST[name])
+            names = [column for column, *_ in found.description]
+            at, is_kept = names.index(id), self.rule(name, names)
+            seen: set[object] = set()
+            ids = set()
+            for row in found:
+                value = row[names.index(unique)] if unique else None
+                if is_kept(row) and (value is None or value not in seen):
+                    seen.add(value)
+                    ids.add(row[at])
+            self.ids[id] = ids
+
+    def rule(self, name: str, names: Sequence[str]) -> Callable[[Row], bool]:
+        """Says of each row of a file whether Ergast's table can have it."""
+        required = [names.index(column) for column in REQUIRED.get(name, ())]
+        references = [
+            (at, self.ids[column]) for at, column in enumerate(names) if column in self.ids
+        ]
+        return lambda row: (
+            all(row[at] is not None for at in required)
+            and all(row[at] is None or row[at] in ids for at, ids in references)
+        )
+
+
+def lines_of(
+    db: sqlite3.Connection, name: str, sql: str, strict: Strict | None, is_rest: bool
+) -> Iterator[str]:
+    """The lines of a CSV file with the rows of a query, the header first, several at a time.
+
+    With `strict`, only the rows that Ergast's table can have; or the others, if `is_rest`.
+    """
     found = db.execute(sql)
     names = [name for name, *_ in found.description]
     yield ",".join(names) + "\n"
     are_numbers = [name in NUMBERS for name in names]
+    is_kept = strict.rule(name, names) if strict else None
     while rows := found.fetchmany(BATCH):
+        if is_kept:
+            rows = [row for row in rows if is_kept(row) != is_rest]
         yield "".join(",".join(map(field, row, are_numbers)) + "\n" for row in rows)
 
 
@@ -204,42 +283,91 @@ def field(value: object, is_number: bool) -> str:
     return text if is_number or isinstance(value, int) else '"{}"'.format(text.replace('"', '""'))
 
 
-def write_dump(db: sqlite3.Connection, add: Add, progress: Progress) -> list[str]:
-    """Adds all files of a dump. Returns a line for the report for each."""
+def left_out_of(db: sqlite3.Connection, strict: Strict) -> dict[str, int]:
+    """How many rows of each file Ergast's tables cannot have; only files with such rows."""
+    counts = {}
+    for name, sql in ERGAST.items():
+        found = db.execute(sql)
+        is_kept = strict.rule(name, [column for column, *_ in found.description])
+        counts[name] = sum(not is_kept(row) for row in found)
+    return {name: count for name, count in counts.items() if count}
+
+
+def write_dump(
+    db: sqlite3.Connection, add: Add, add_more: Add | None, progress: Progress
+) -> list[str]:
+    """Adds all files of a dump; with `add_more`, also all files with the rest. Returns a report."""
     db.create_function("clock", 1, clock, deterministic=True)
     db.create_function("finish_time", 2, finish_time, deterministic=True)
     add_milliseconds(db)
+    strict = Strict(db)
+    counts = left_out_of(db, strict)
+    left_out = ", ".join(f"{count:,} of {name}" for name, count in counts.items())
+    add("README.txt", [readme(db, left_out)])
+    add("licence.txt", [licences(db)])
+    lines = [
+        written(add, f"{name}.csv", lines_of(db, name, sql, strict, False), progress)
+        for name, sql in ERGAST.items()
+    ]
+    if left_out:
+        what = "they lack a value that Ergast's tables require, or name a row that does"
+        where = "" if add_more else "; --more MORE writes them"
+        lines.append(f"left out: {left_out}: {what}{where}")
+    if add_more:
+        lines.append("more:")
+        lines += write_rest(db, add_more, strict, counts, progress)
+    return lines
+
+
+def write_rest(
+    db: sqlite3.Connection, add: Add, strict: Strict, left_out: dict[str, int], progress: Progress
+) -> list[str]:
+    """Adds all files with what the dump does not have. Returns a line for the report for each."""
     others = {
         name: (what, sql)
         for name, (what, sql) in OTHERS.items()
         if db.execute(f"SELECT 1 FROM ({sql})").fetchone()
     }
-    add("README.txt", [readme(db, {name: what for name, (what, _) in others.items()})])
+    text = REST_README.format(
+        left_out="\n".join(f"- {name}.csv" for name in left_out) or "(none)",
+        others="\n".join(f"- {name}.csv: {what}" for name, (what, _) in others.items()) or "(none)",
+    )
+    add("README.txt", [text])
     add("licence.txt", [licences(db)])
-    queries = {**ERGAST, **{name: sql for name, (_, sql) in others.items()}}
-    lines = []
-    for name, sql in queries.items():
-        rows = 0
-
-        def counted(parts: Iterator[str], file: str) -> Iterator[str]:
-            nonlocal rows
-            yield next(parts)
-            for part in parts:
-                rows += part.count("\n")
-                progress(f"{file}: {rows:,} rows")
-                yield part
-
-        add(f"{name}.csv", counted(lines_of(db, sql), f"{name}.csv"))
-        lines.append(f"{name:<22}{rows:>12,} {plural('row', rows)}")
-    return lines
+    return [
+        *(
+            written(add, f"{name}.csv", lines_of(db, name, ERGAST[name], strict, True), progress)
+            for name in left_out
+        ),
+        *(
+            written(add, f"{name}.csv", lines_of(db, name, sql, None, False), progress)
+            for name, (_, sql) in others.items()
+        ),
+    ]
 
 
-def readme(db: sqlite3.Connection, others: dict[str, str]) -> str:
+def written(add: Add, file: str, parts: Iterator[str], progress: Progress) -> str:
+    """Adds a file. Returns a line for the report."""
+    rows = 0
+
+    def counted() -> Iterator[str]:
+        nonlocal rows
+        yield next(parts)
+        for part in parts:
+            rows += part.count("\n")
+            progress(f"{file}: {rows:,} rows")
+            yield part
+
+    add(file, counted())
+    return f"{file.removesuffix('.csv'):<22}{rows:>12,} {plural('row', rows)}"
+
+
+def readme(db: sqlite3.Connection, left_out: str) -> str:
     first, last, races = db.execute("SELECT min(year), max(year), count(*) FROM races").fetchone()
     return README.format(
         seasons=f"Seasons: {first} to {last}. Races: {races:,}.",
         ergast="\n".join(f"- {name}.csv" for name in ERGAST),
-        others="\n".join(f"- {name}.csv: {what}" for name, what in others.items()) or "(none)",
+        left_out=left_out or "here none",
     )
 
 

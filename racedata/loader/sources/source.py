@@ -89,6 +89,11 @@ class Source:
         """Its name in the table `sources`, as far as the address shows."""
         return self.address
 
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is the rest of an export, whose rows have the ids of the base."""
+        return False
+
     def opened(self, progress: Progress) -> AbstractContextManager[Fill]:
         """Opens the source to be read whole: gives the function that fills a Stage."""
         raise NotImplementedError
