@@ -8,7 +8,7 @@ import shutil
 import pytest
 from support import SAMPLE
 from support.answers import client
-from support.loads import csv_rows, race_ids, run_loader, select
+from support.loads import built, csv_rows, race_ids, rows_of, run_loader, select
 
 
 class Dump:
@@ -208,3 +208,16 @@ def test_the_licence_is_the_first_line_of_a_file_in_the_dump(dump, text, licence
     (source,) = app.get("/healthz").json["sources"]
     assert (source["name"], source["licence"]) == ("source", licence)
     assert (licence or "not stated") in app.get("/").text
+
+
+def test_files_with_kaggles_names_are_read(tmp_path):
+    source = shutil.copytree(SAMPLE, tmp_path / "source")
+    for old, new in (
+        ("driver_standings", "driverStandings"),
+        ("constructor_standings", "constructorStandings"),
+        ("lap_times", "lapTimes"),
+        ("pit_stops", "pitStops"),
+        ("sprint_results", "sprintResults"),
+    ):
+        (source / f"{old}.csv").rename(source / f"{new}.csv")
+    assert rows_of(built(source, tmp_path / "x.db")) == rows_of(built(SAMPLE, tmp_path / "y.db"))

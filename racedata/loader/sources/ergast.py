@@ -49,6 +49,14 @@ def is_rest(dump: Dump) -> bool:
     return title_of(dump) == REST_TITLE
 
 
+def file_of(folder: AnyPath, table: str) -> AnyPath:
+    """The file of a table: `lap_times.csv`, or as Kaggle's old copies call it, `lapTimes.csv`."""
+    file = folder / f"{table}.csv"
+    first, *words = table.split("_")
+    other = folder / f"{first}{''.join(map(str.capitalize, words))}.csv"
+    return other if words and other.exists() and not file.exists() else file
+
+
 def title_of(dump: Dump) -> str:
     """The first line of `README.txt` in a dump; empty if it has none."""
     file = dump.folder / "README.txt"
@@ -69,7 +77,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
             "is the rest of an export; expected its dump before it: racedata load FILE MORE"
         )
     files = files_of(
-        {table.name: dump.folder / f"{table.name}.csv" for table in TABLES},
+        {table.name: file_of(dump.folder, table.name) for table in TABLES},
         [table.name for table in TABLES if table.required and not is_addition],
     )
     # Only what `racedata export` has written has this file, with all sessions.
