@@ -241,6 +241,8 @@ def test_duckdb_finds_the_types_of_ergasts_columns_in_an_export(files):
         db.execute(f"CREATE TABLE {name} AS FROM read_csv('{path}', nullstr = '\\N')")
         types = db.execute(f"SELECT column_name, column_type FROM (DESCRIBE {name})").fetchall()
         for column, type in types:
+            if run(f"SELECT count({column}) FROM {name}") == [["0"]]:
+                continue  # the sample has no altitudes
             if column in INTEGERS:
                 assert type == "BIGINT", (name, column)
             elif column in FLOATS:
