@@ -3,6 +3,7 @@ URL.
 """
 
 import functools
+import gzip
 import http.server
 import io
 import re
@@ -248,3 +249,10 @@ def test_a_download_has_a_limit_of_size_and_of_time(server):
     download.download(f"{address}/large", file, shown.append)
     assert file.getvalue() == bytes(100_000)
     assert shown[-1] == "downloading: 100,000 bytes"
+
+
+def test_a_tar_gz_is_called_what_it_is(tmp_path):
+    path = tmp_path / "data.tar.gz"
+    path.write_bytes(gzip.compress(b"races.csv"))
+    with refused(f"{path}: a gzip file, such as a .tar.gz; expected a folder of CSV files or a"):
+        contents(path)

@@ -114,6 +114,10 @@ def checksum_of(file: IO[bytes]) -> str:
 @contextmanager
 def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[Dump]:
     """The dump in a zip."""
+    file.seek(0)
+    if file.read(2) == b"\x1f\x8b":
+        what = "a gzip file, such as a .tar.gz"
+        raise LoadError(f"{source}: {what}; expected a folder of CSV files or a zip of them")
     try:
         check_directory(file, source)
         with zipfile.ZipFile(file) as archive:
