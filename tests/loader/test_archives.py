@@ -43,8 +43,8 @@ def refused(*said):
     return pytest.raises(LoadError, match="(?s)" + ".*".join(map(re.escape, said)))
 
 
-@pytest.mark.parametrize("inside", ["", "RaceData-main/"])
-def test_a_zip_may_have_the_files_at_its_root_or_one_folder_down(tmp_path, inside):
+@pytest.mark.parametrize("inside", ["", "RaceData-main/", "repo-main/data/raw/"])
+def test_a_zip_may_have_the_files_at_its_root_or_in_a_folder(tmp_path, inside):
     assert contents(zipped(tmp_path / "data.zip", inside)) == contents(SAMPLE)
 
 

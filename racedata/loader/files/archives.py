@@ -19,6 +19,7 @@ from racedata.loader.files.download import HTTP, download, without_query
 # Limits of memory, far above what any dump needs.
 UNPACKED_BYTES = 2_000_000_000
 DIRECTORY_BYTES = 1_000_000  # maximum size of a zip's list of files
+DEPTH = 4  # how many folders deeper a dump may be in a zip
 
 
 class Dump(NamedTuple):
@@ -167,14 +168,21 @@ def check_directory(file: IO[bytes], source: str) -> None:
 
 
 def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
-    """The folder with a file that identifies a layout: a folder in `root`, or `root` itself."""
+    """The folder with a file that identifies a layout: a folder in `root`, or `root` itself; in a
+    zip, such as that of a repository, also a folder further down.
+    """
 
     def has_dump(folder: AnyPath) -> bool:
         return any((folder / name).exists() for name in recognised_by)
 
     if has_dump(root):
         return root
-    folders = [path for path in root.iterdir() if path.is_dir() and has_dump(path)]
+    below = [path for path in root.iterdir() if path.is_dir()]
+    folders = [path for path in below if has_dump(path)]
+    for _ in range(DEPTH if isinstance(root, zipfile.Path) and not folders else 0):
+        below = [path for folder in below for path in folder.iterdir() if path.is_dir()]
+        if folders := [path for path in below if has_dump(path)]:
+            break
     if len(folders) > 1:
         names = ", ".join(sorted(folder.name for folder in folders))
         raise LoadError(f"{source}: has several dumps, in {names[:200]}; expected one")
