@@ -275,19 +275,26 @@ def is_disqualified(row: Json) -> bool:
     return bool(row.get("dsq")) or (row.get("position") is None and finished)
 
 
+def cars_of(numbers: Sequence[int]) -> str:
+    """`car 1`, or `cars 1, 4`."""
+    return f"{plural('car', len(numbers))} {', '.join(map(str, numbers))}"
+
+
 def entrants_of(
-    rows: Sequence[Json], entries: Mapping[int, Entry], place: str
+    rows: Sequence[Json], entries: Mapping[int, Entry], place: str, unknown: Collection[int] = ()
 ) -> Iterator[tuple[int, Json, dict[str, Value]]]:
-    """Each row of a classification, and how its row in a Stage begins: `(n, row, facts)`."""
+    """Each row of a classification, and how its row in a Stage begins: `(n, row, facts)`.
+
+    Omits the `unknown` cars, but checks their rows too. Raises Undecided for any other car without
+    an entry.
+    """
     numbers = Counter(needed(row, "driver_number", place) for row in rows)
-    unknown = sorted(number for number in numbers if number not in entries)
-    if unknown:
-        cars = ", ".join(map(str, unknown))
-        raise Undecided(f"no driver for {plural('car', len(unknown))} {cars}")
-    drivers = {entries[number].driver for number in numbers}
-    if len(drivers) < len(rows):
+    if others := sorted(numbers.keys() - entries.keys() - {*unknown}):
+        raise Undecided(f"no driver for {cars_of(others)}")
+    drivers = {entries[number].driver for number in numbers if number in entries}
+    if len(drivers) + len(unknown) < len(rows):
         raise Undecided("a driver appears twice")
-    teams = Counter(entries[number].constructor for number in numbers)
+    teams = Counter(entries[number].constructor for number in numbers if number in entries)
     if max(teams.values(), default=0) > CARS:
         raise Undecided(f"{max(teams.values())} drivers of one team")
     places = [row["position"] for row in rows if whole(row, "position", place)]
@@ -295,6 +302,8 @@ def entrants_of(
         raise Undecided(f"inconsistent places {', '.join(map(str, sorted(places)))[:60]}")
     for n, row in enumerate(in_order(rows, place), 1):
         number = row["driver_number"]
+        if number in unknown:
+            continue
         entry = entries[number]
         facts = {"driverId": entry.driver, "constructorId": entry.constructor, "number": number}
         yield n, row, facts
@@ -302,7 +311,15 @@ def entrants_of(
 
 def practice_rows(
     rows: Sequence[Json], entries: Mapping[int, Entry], place: str
-) -> list[dict[str, Value]]:
+) -> tuple[list[dict[str, Value]], str]:
+    """The rows of a practice session, and a remark on the omitted ones.
+
+    In half of all first sessions, a test driver drives, whom the database may not have.
+    """
+    numbers = {needed(row, "driver_number", place) for row in rows}
+    unknown = sorted(numbers - entries.keys())
+    if 2 * len(unknown) >= len(rows):  # another series
+        unknown = []
     found: list[dict[str, Value]] = [
         {
             **facts,
@@ -310,12 +327,13 @@ def practice_rows(
             "laps": whole(row, "number_of_laps", place),
             "milliseconds": thousandths(row.get("duration"), f"{place}, duration"),
         }
-        for _, row, facts in entrants_of(rows, entries, place)
+        for _, row, facts in entrants_of(rows, entries, place, unknown)
     ]
-    times = [int(str(row["milliseconds"])) for row in found if row["milliseconds"] is not None]
+    durations = [row.get("duration") for row in in_order(rows, place)]
+    times = [time for each in durations if (time := thousandths(each, f"{place}, duration"))]
     if times != sorted(times):
         raise Undecided("times that contradict the places")
-    return found
+    return found, f"{cars_of(unknown)}: no driver is known" if unknown else ""
 
 
 def qualifying_rows(

@@ -151,8 +151,9 @@ class Weekend:
         """Adds the rows of a session's result. Returns the omitted values."""
         place = self.place("session_result", name)
         if kind == "practice":
-            rows = practice_rows(results, entries, place)
+            rows, remark = practice_rows(results, entries, place)
             self.add(kind, [{"session": int(name[-1]), **row} for row in rows])
+            return remark
         elif kind in ("qualifying", "sprint_qualifying"):
             self.add(kind, qualifying_rows(results, entries, kind == "sprint_qualifying", place))
         else:

@@ -207,6 +207,30 @@ def test_a_session_with_drivers_of_another_series_has_only_the_drivers_of_the_we
     assert [row[:2] + row[3:] for row in new] == [row[:2] + row[3:] for row in old]
 
 
+def test_practice_with_an_unknown_driver_is_stored_without_that_row_and_with_a_line(
+    openf1, rows, lacking, sample_database
+):
+    """As a test driver, who has a number of his own."""
+    practice = [row for row in in_austin(rows, "session_result") if row["session_key"] == 9206]
+    (third,) = (row for row in practice if row["position"] == 3)
+    known = third["driver_number"]
+    for row in (*practice, *in_austin(rows, "drivers")):
+        if row["session_key"] == 9206 and row["driver_number"] == known:
+            row["driver_number"] = 97
+            if "name_acronym" in row:
+                row |= {"name_acronym": "ARO", "full_name": "Paul ARON"}
+    said = refresh(lacking, openf1)
+    line = "practice (fp1) without car 97: no driver is known"
+    assert f"openf1: 2023/18 United States Grand Prix, {line}" in said
+    columns = "session, classified.number, position, laps"
+    new, old = (facts(each, "practice", columns, 18) for each in (lacking, sample_database))
+    left_out = [row for row in old if row not in new]
+    assert len(new) == len(old) - 1 and [known] == [row[2] for row in left_out]
+    third["position"] = 30  # his place is checked like those of the others
+    said = refresh(lacking, openf1)
+    assert "practice (fp1) left out: inconsistent places" in "\n".join(said)
+
+
 def test_a_weekend_with_the_drivers_of_another_series_is_left_out(openf1, rows, lacking):
     for row in in_austin(rows, "drivers"):
         row |= {"name_acronym": "ARO", "full_name": "Paul ARON"}
