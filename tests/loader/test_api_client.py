@@ -5,6 +5,7 @@ API's limits obeyed.
 import json
 import re
 import threading
+import tracemalloc
 from email.utils import formatdate
 from itertools import chain
 
@@ -16,7 +17,7 @@ from support.limits import Clock
 from racedata.loader.errors import LoadError, NotYet
 from racedata.loader.sources import api_client
 from racedata.loader.sources.api import ApiSource
-from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api
+from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api, parsed_json
 from racedata.loader.sources.pace import PACE, Pace
 
 
@@ -420,3 +421,14 @@ def test_each_piece_of_work_has_its_own_time_limit_and_all_share_one_pace():
             Api(server.url, lambda text: None, pace).records("seasons")
     assert pace.requests == len(server.paths) == 16
     assert sum(time.slept) == 1
+
+
+def test_an_answer_of_many_tiny_values_is_refused_before_it_takes_much_memory():
+    body = b"[" + b"{}," * 1_000_000 + b"{}]"
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="more than 500,000 values; expected the answer of an"):
+            parsed_json(body)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()

@@ -34,6 +34,9 @@ ANSWER_SECONDS = 60
 TOTAL_SECONDS = 7200
 TOTAL_BYTES = 20_000_000
 MAX_RECORDS = 100_000
+# In one answer: ten times what the laps of a race in OpenF1 have. Each takes up to 150 bytes of
+# memory, however few bytes it has in the answer.
+MAX_VALUES = 500_000
 PAGE_LIMIT = 2000  # more records than any race has; an API lowers it to its own maximum
 
 # For an endpoint that it does not have, Jolpica-F1 answers 400 ("Endpoint does not support final
@@ -270,12 +273,19 @@ def read_page(path: str, offset: int, body: bytes) -> AnswerPage:
     return AnswerPage(limit, total, [parents[1:] for parents in records])
 
 
+def parsed_json(body: bytes) -> object:
+    """The value in the JSON of an answer. Raises ValueError."""
+    if sum(map(body.count, (b",", b"[", b"{"))) > MAX_VALUES:
+        raise ValueError(f"more than {MAX_VALUES:,} values; expected the answer of an API")
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        raise ValueError(f"{body[:40]!r}; expected JSON") from None
+
+
 def read_envelope(body: bytes) -> Json:
     """The object MRData of an answer."""
-    try:
-        answer = json.loads(body)
-    except ValueError:
-        raise ValueError(f"{body[:40]!r}; expected JSON") from None
+    answer = parsed_json(body)
     envelope = answer.get("MRData") if isinstance(answer, dict) else None
     if not isinstance(envelope, dict):
         raise ValueError("no object MRData; expected an answer in Ergast's format")

@@ -14,7 +14,7 @@ from typing import Self
 from racedata.loader.errors import LoadError, NotYet, Progress, counted
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.schedule import Expected
-from racedata.loader.sources.api_client import Client, WrongStatus
+from racedata.loader.sources.api_client import Client, WrongStatus, parsed_json
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
     Entrants,
@@ -106,9 +106,9 @@ class OpenF1(Source):
                 return []
             raise
         try:
-            found = json.loads(body)
-        except (ValueError, RecursionError):
-            raise LoadError(f"{url}: {body[:40]!r}; expected JSON") from None
+            found = parsed_json(body)
+        except ValueError as error:
+            raise LoadError(f"{url}: {error}") from None
         if not (isinstance(found, list) and all(isinstance(row, dict) for row in found)):
             raise LoadError(f"{url}: {body[:40]!r}; expected a list of objects")
         return found
