@@ -325,7 +325,9 @@ class OpenF1(Source):
                 stage.db.execute("DELETE FROM stage.origins WHERE kind = 'races'")
                 return []
 
-            task.store(Delivery(fill, notes={"asked": last_asked}))
+            # An old day says no more than none. Kinds that are finished are not asked for again.
+            recent = {key: day for key, day in last_asked.items() if not self.is_long_ago(day)}
+            task.store(Delivery(fill, notes={"asked": recent}))
 
     def of_race(self, client: Client, race: Race, entrants: Entrants, remarks: list[str]) -> Rows:
         """The rows of a race, by table. Omitted records become remarks with the reason."""
