@@ -91,8 +91,9 @@ def test_records_from_the_same_source_are_not_compared(copy, merged):
     found, remarks = compared(copy(other_points, of_source), merged)
     assert found == {}
     assert remarks == [
-        f"compared with {merged}: fastest laps of 2 races, qualifying of 2 races",
-        "compared lists: drivers (148), constructors (27), circuits (38)",
+        f"compared with {merged}: 2 races, fastest laps of 2 races, qualifying of 2 races, "
+        "practice of 1 race",
+        "compared lists: drivers (161), constructors (28), circuits (38)",
     ]
 
 
