@@ -58,7 +58,8 @@ def tables(database: Path) -> Iterator[str]:
     with closing(sqlite3.connect(database)) as db:
         keys = {column: dict(db.execute(sql).fetchall()) for column, sql in NATURAL_KEYS.items()}
         names = db.execute("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
-        for (table,) in names.fetchall():
+        # SQLite's own tables, such as its statistics for queries, have no facts
+        for table in [name for (name,) in names if not name.startswith("sqlite_")]:
             rows = db.execute(f"SELECT * FROM {table}")
             columns = [name for name, *_ in rows.description]
             named = sorted(

@@ -42,5 +42,10 @@ def test_a_changed_value_changes_the_hashes_of_its_table_and_its_addresses(datab
     assert all("pit" in name or name.startswith("/2023") for name in altered)
 
 
+def test_tables_of_sqlite_itself_have_no_hash(database):
+    changed(database, "ANALYZE")  # this writes SQLite's statistics into tables
+    assert not any(line.startswith("table sqlite_") for line in freeze.tables(database))
+
+
 def all_lines(database):
     return [*freeze.tables(database), *freeze.answers(database)]
