@@ -72,7 +72,8 @@ def load(
                 if not existing or source not in recorded_sources(existing):
                     raise
                 lines.append(f"{error}; the records of this source in the database are kept")
-                additions.append(Addition(partial(existing.fill_with, source)))
+                kept = partial(existing.fill_with, source)
+                additions.append(Addition(kept, has_calendars=True))
             else:
                 additions.append(Addition(fill, has_calendars=True))
         if existing and existing.was_refreshed:

@@ -210,6 +210,18 @@ def test_a_season_that_the_first_source_of_a_load_lacks_comes_from_the_next(rele
     assert origins_of(database, 9)["races"] == "sample"
 
 
+def test_a_season_that_only_the_next_source_has_stays_if_that_source_fails(release, tmp_path):
+    address = f"{release.url}/f1db-csv.zip"
+    database = built([SAMPLE, address], tmp_path / "racedata.db")
+    origins = """SELECT round, kind, sourceId FROM races JOIN origins USING (raceId)
+        WHERE year = 2025 ORDER BY round, kind"""
+    before = select(database, origins)
+    assert {round for round, *_ in before} == {20, 22}
+    release.answer = lambda path: (500, {}, b"")
+    built([SAMPLE, address], database)
+    assert select(database, origins) == before
+
+
 def test_a_release_that_only_a_load_has_read_is_news(release, tmp_path):
     """A load keeps the calendars of its first source, even if they have become old."""
     address = f"{release.url}/f1db-csv.zip"
