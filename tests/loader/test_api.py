@@ -23,6 +23,7 @@ from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
+from racedata.loader.sources.api_client import JOLPICA_LIMITS
 
 
 @pytest.fixture(scope="module")
@@ -210,7 +211,15 @@ def test_the_estimate_of_requests_is_not_too_low(finished, tmp_path, limit):
     dump = edited(finished, tmp_path / "run", **only(run, "races", *RECORDS))
     first = edited(dump, tmp_path / "first", **only(race_ids(SAMPLE, 1957).values(), *RECORDS))
     before, complete = built(first, tmp_path / "racedata.db"), built(dump, tmp_path / "complete.db")
+    said, pace = [], hurried()
+    pace.limits = JOLPICA_LIMITS
     with served(answers_of(client(complete, max_limit=limit))) as server:
-        said, requests = refreshed(before, server.url)
+        Refresh(
+            *(str(before), [server.url], None, CORRECTIONS),
+            *(lambda text: None, said.append, lambda: pace),
+        ).run()
     about = int(re.search(r"about ([0-9,]+) requests", said[0])[1].replace(",", ""))
-    assert requests <= about
+    assert pace.requests <= about
+    assert (", at most 200 in 60 minutes; loading a dump first is quicker" in said[0]) == (
+        about > 199
+    )

@@ -135,6 +135,7 @@ def announce(api: Api, years: Sequence[int], task: Task) -> None:
         requests = sum(lists + of_race * count for count in races.values())
     quota, seconds = api.pace.limits[-1]
     hint = ""
+    # Without a limit for a longer time, a season takes minutes.
     if seconds > 1 and api.requests + requests > quota:
         hint = (
             f", at most {quota} in {seconds // 60} minutes; "
