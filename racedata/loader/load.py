@@ -61,13 +61,14 @@ def load(
         if existing:
             stack.enter_context(closing(existing))
         sources = sources or recorded_sources(existing)
-        fills = [stack.enter_context(source_at(sources[0]).opened(progress))]
+        base = [stack.enter_context(source_at(sources[0]).opened(progress))]
         for source in sources[1:]:
-            if source_at(source).is_rest:
-                fills.append(stack.enter_context(source_at(source).opened(progress)))
+            additional = source_at(source)
+            if additional.is_rest:
+                base.append(stack.enter_context(additional.opened(progress)))
                 continue
             try:
-                fill = stack.enter_context(source_at(source).opened(progress))
+                fill = stack.enter_context(additional.opened(progress))
             except LoadError as error:
                 if not existing or source not in recorded_sources(existing):
                     raise
@@ -81,14 +82,14 @@ def load(
             additions.append(Addition(refreshed, is_fresher, has_calendars=True))
         is_sample = os.path.realpath(sources[0]) == os.path.realpath(SAMPLE)
         report = build(
-            new, in_turn(fills), additions, corrections, is_sample=is_sample, progress=progress
+            new, in_turn(base), additions, corrections, is_sample=is_sample, progress=progress
         )
     last = f"{database}: {report.seasons} from {' and '.join(sources)}"
     return [*lines, *report.lines, *report.merged, last]
 
 
 def in_turn(fills: Sequence[Fill]) -> Fill:
-    """Fills one stage from several sources."""
+    """What fills one stage with an export and its rest: both have the same ids."""
     return lambda stage: [line for fill in fills for line in fill(stage)]
 
 
@@ -205,9 +206,10 @@ def main(arguments: Sequence[str]) -> None:
         nargs="*",
         metavar="SOURCE",
         help="a folder of CSV files, a zip of them, the http(s) URL of such a zip, or a name: "
-        f"{', '.join(PUBLISHED)}. The first source is the base; the others fill its gaps. A file "
-        "or URL that ends with .db is a database, which is copied unchanged. By default, load "
-        "reads the sources of the existing database again, or else the sample",
+        f"{', '.join(PUBLISHED)}. The first source is the base; the others fill its gaps, and add "
+        "the seasons that it lacks. A file or URL that ends with .db is a database, which is "
+        "copied unchanged. By default, load reads the sources of the existing database again, or "
+        "else the sample",
     )
     parser.add_argument(
         "--if-older",
