@@ -1,6 +1,6 @@
 """The HTML pages of a season, `/2023`, and of a race, `/2023/18`: winners, champions, results.
-`/current`, `/current/last` and `/current/next` lead to them. Also what browsers get at an address
-without anything.
+`/current`, `/current/last` and `/current/next` redirect to them. Also the page that browsers get at
+an unknown address.
 
 They are outside the base address and work without scripts. Their facts are answers of the endpoints
 (ask.py).
@@ -110,7 +110,7 @@ class SeasonPages:
     def not_found(self, req: falcon.Request, resp: falcon.Response, **params: object) -> None:
         """The sink for every address outside the base address that has no route.
 
-        A slash at its end is as good as none: leads to the address without it.
+        If it ends with a slash, redirects to the address without it, which may have a route.
         """
         path = req.path.rstrip("/")
         if slashes := len(req.path) - len(path):
@@ -127,10 +127,11 @@ class SeasonPages:
     ) -> None:
         """Sends browsers a page, and raises HTTPNotFound for programs.
 
-        Programs get `detail` or, without it, the form of addresses. `season` is the one to offer.
+        Programs get `detail` or, without it, the form of addresses. The page links to `season` or,
+        if that is not loaded, to the latest one.
         """
         resp.append_header("Vary", "Accept")
-        if "text/html" not in req.get_header("Accept", default=""):
+        if "text/html" not in req.accept:
             raise falcon.HTTPNotFound(description=detail or str(self.ask.grammar.unknown(fault)))
         resp.status = falcon.HTTP_404
         resp.set_headers(HEADERS)
@@ -320,7 +321,7 @@ def neighbours(numbers: list[int], number: int) -> tuple[int | None, int | None]
 
 
 def up(folders: int) -> str:
-    """A link from a page to the folder that many folders above its own."""
+    """A relative link to the folder that is this many folders above the page's own."""
     return "../" * folders or "./"
 
 

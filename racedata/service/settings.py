@@ -344,11 +344,11 @@ class Settings:
             elif variable in environ:
                 values[each.name] = value_of(each, variable, environ[variable])
         settings = cls(**values)
-        # The default is lowered, because containers are given it even if only the other is set.
+        # compose.yaml passes a default of 100 even if only a lower largest limit is set. So up to
+        # 100, `usual_limit` lowers it instead.
         if settings.default_limit > max(settings.max_limit, cls.default_limit):
-            name = option("default_limit")
-            if "default_limit" not in options:
-                name = "RACEDATA_DEFAULT_LIMIT"
+            is_option = "default_limit" in options
+            name = option("default_limit") if is_option else "RACEDATA_DEFAULT_LIMIT"
             raise SettingError(
                 f"{name}='{settings.default_limit}': expected at most {settings.max_limit}, "
                 "as RACEDATA_MAX_LIMIT says"

@@ -9,8 +9,8 @@ import sqlite3
 import threading
 from typing import Any
 
-from racedata import database, hints, licences
-from racedata.licences import licence_of_file
+from racedata import database, hints
+from racedata.licences import SOURCES, licence_of_file
 from racedata.service.sources import public_name
 
 
@@ -70,7 +70,7 @@ class Snapshot:
     def licence(self) -> str:
         """The licence of the whole file."""
         return licence_of_file(
-            (public_name(row["name"]), row["licence"]) for row in self.rows(licences.SOURCES)
+            (public_name(row["name"]), row["licence"]) for row in self.rows(SOURCES)
         )
 
     def coverage(self) -> dict[str, dict[str, int]]:

@@ -28,7 +28,7 @@ from racedata.service.filepart import FilePart
 
 HEAD_END = b"\r\n\r\n"  # the head is the request line and the headers
 HEAD_BYTES = 32_768  # as in deploy/nginx.conf
-SLOW_ANSWERS = 100  # that may wait for the thread: six seconds' work, if each has 2,000 records
+SLOW_ANSWERS = 100  # that may wait for the thread: a few seconds' work, if each has 2,000 records
 LINGER_SECONDS = 1  # how long a stopping worker keeps clients that are not awaiting an answer
 STOP_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 READ, WRITE = selectors.EVENT_READ, selectors.EVENT_WRITE
