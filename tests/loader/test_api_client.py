@@ -391,8 +391,15 @@ def test_at_its_limit_an_api_has_not_failed():
 
 def test_at_jolpicas_limit_there_is_no_second_try():
     """Its 429 has no Retry-After."""
+    paths = []
+
+    def answer(path):
+        paths.append(path)
+        return 429, {}, b""
+
     with pytest.raises(NotYet, match="try again in 3,600 seconds"):
-        refused_with(always(b"", 429), JOLPICA_LIMITS)
+        refused_with(answer, JOLPICA_LIMITS)
+    assert len(paths) == 1
 
 
 def refused_with(answer, limits=PACE):

@@ -118,9 +118,8 @@ def test_the_pages_show_the_sessions_before_a_race_that_are_known(database):
             database, *(f"UPDATE {kind} SET RACE(2023/19) WHERE RACE(2023/18)" for kind in kinds)
         )
     )
-    assert "No result of the race is loaded. Sessions, " in (
-        page := words_of(app.get("/2023/19").text)
-    )
+    page = words_of(app.get("/2023/19").text)
+    assert "No result of the race is loaded. Sessions, " in page
     assert "Qualifying Pos Driver Q1 Q2 Q3 1 Charles Leclerc Ferrari 1:36.061 1:35.004" in page
     home, _, rest = words_of(app.get("/").text).partition(" Subscribe ")
     assert (

@@ -153,7 +153,7 @@ def test_it_starts_and_answers_if_no_file_can_be_written(one_worker):
     assert not any("Traceback" in line or "[ERROR]" in line for line in lines)
 
 
-def test_whatever_the_system_refuses_at_start_is_one_line(one_worker):
+def test_a_folder_that_takes_no_files_prevents_the_start_in_one_line(one_worker):
     ended = run(SERVE, GUNICORN_CMD_ARGS="--worker-tmp-dir /proc", **one_worker)
     assert (ended.returncode, ended.stdout) == (3, "")
     assert "Traceback" not in ended.stderr
