@@ -118,7 +118,7 @@ def test_a_target_uses_the_database_of_any_name(project, target, printed, by_env
     assert printed in ended.stdout
 
 
-def test_the_lock_and_the_image_are_of_this_version():
+def test_the_lock_and_the_image_have_this_version_and_its_licences():
     lock = (ROOT / "deploy" / "requirements.lock").read_text()
     pinned = dict(re.findall(r"^([\w-]+)==(\S+)", lock, re.M))
     metadata, build = (
@@ -134,7 +134,9 @@ def test_the_lock_and_the_image_are_of_this_version():
             f"{requirement}; run: make lock"
         )
     assert lock.count("--hash=sha256:") > len(pinned)
-    assert f'image.version="{__version__}"' in (ROOT / "deploy" / "Containerfile").read_text()
+    image = (ROOT / "deploy" / "Containerfile").read_text()
+    assert f'image.version="{__version__}"' in image
+    assert f'image.licenses="{metadata["metadata"]["license_expression"]}"' in image
 
 
 def test_bench_measures_the_database_of_any_name(project):
