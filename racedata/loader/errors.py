@@ -16,7 +16,7 @@ class LoadError(Exception):
 class NotYet(LoadError):
     """A source refuses for now, without having failed. A follower soon asks it again.
 
-    Until `seconds` have passed, it would refuse again.
+    For `seconds`, it would refuse every request, so no request is sent: see Refresh.refusals_noted.
     """
 
     def __init__(self, text: str, seconds: float = 0) -> None:

@@ -68,8 +68,8 @@ class App(falcon.App[falcon.Request, falcon.Response]):
     """The WSGI application. It makes a slow answer only when the server iterates over it.
 
     So the server can let a thread make it. A request that looks slow is first tried with the cache
-    alone: its errors, and answers that are cached, do not wait. `usual_limit` is the number of
-    records in the answer to a request without a `limit`.
+    alone, so errors and cached answers do not wait. `usual_limit` is the number of records in the
+    answer to a request without a `limit`.
     """
 
     def __init__(self, usual_limit: int, middleware: list[Any]) -> None:
@@ -198,7 +198,7 @@ def application(settings: Settings) -> ReloadingApp:
     # Objects made at start are never freed, so the garbage collector can skip them, and workers
     # share their memory.
     gc.freeze()
-    # A page of 2,000 records makes some 14,000 objects. By default, the collector would look for
+    # A page of 2,000 records makes about 14,000 objects. By default, the collector would look for
     # cycles in them twenty times, and find none.
     gc.set_threshold(20_000)
     return app

@@ -303,6 +303,7 @@ class Settings:
 
     def values_that_affect(self, *answers: Answers) -> list[Any]:
         """The values of the settings that affect one of these."""
+        # the page at / tells users to load sources only if the service does not
         follows = [self.follows] if "the HTML pages" in answers else []
         return follows + [
             getattr(self, each.name) for each in fields(self) if each.metadata["affects"] in answers

@@ -95,8 +95,8 @@ class Worker(BaseWorker):  # type: ignore[misc]  # gunicorn has no types
     The type of the application's answer says whether it is slow. A list is ready to be sent, and so
     is a part of a file. A thread iterates everything else, one answer after the other, while other
     clients are served. If the setting `threads` is more than 1, that many threads call the
-    application, because the call itself may wait. While SLOW_ANSWERS wait, `racedata.is_busy` in
-    the environment asks the application to refuse more of them.
+    application, because the call itself may wait. While SLOW_ANSWERS are waiting,
+    `racedata.is_busy` in the environment tells the application to refuse further ones.
 
     If a client closes its connection, or only its sending side, while its answer waits for a
     thread, the answer is dropped.

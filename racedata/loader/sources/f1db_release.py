@@ -95,7 +95,7 @@ def wait_after(failures: int) -> timedelta:
 def known_release(history: History) -> str | None:
     """The SHA-256 of the latest release from which this database was refreshed.
 
-    Not of one that a load has read: the load leaves out the seasons that its base lacks.
+    Not of one that a load has read: a load keeps the calendars of its base, which may be older.
     """
     return (history.notes() or {}).get("release")
 
