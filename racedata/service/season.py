@@ -256,7 +256,7 @@ for a calendar app.</p>"""
 
 
 def results_table(caption: str, results: list[Json]) -> str:
-    """The classification of a race or sprint, its fastest lap, and what its letters mean."""
+    """The classification of a race or sprint, its fastest lap, and what letters and grid 0 mean."""
     winner = results[0].get("Time")
     rows = (
         (
@@ -270,8 +270,10 @@ def results_table(caption: str, results: list[Json]) -> str:
     )
     heads = ("Pos", "Driver", "Grid", "Laps", "Time", "Points")
     positions = {each.get("positionText") for each in results}
-    letters = ", ".join(f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions)
-    note = f"<p>{letters}.</p>" if letters else ""
+    notes = [f"{letter}: {LETTERS[letter]}" for letter in LETTERS if letter in positions]
+    if any(each.get("grid") == "0" for each in results):
+        notes.append("grid 0: pit lane or no start")
+    note = f"<p>{', '.join(notes)}.</p>" if notes else ""
     return f'<div class="race">{table(caption, heads, rows)}{fastest_laps(results)}{note}</div>'
 
 

@@ -245,8 +245,10 @@ def test_the_page_of_the_next_race_is_404_if_no_later_race_is_loaded(database):
     assert app.get("/current/next", status=404).json["detail"].startswith("No later race is loaded")
 
 
-def test_the_page_of_a_race_explains_the_letters_that_its_results_have_as_positions(sample):
-    assert "R: retired, D: disqualified. " in words_of(sample.get("/2023/18").text)
+def test_the_page_of_a_race_explains_its_letters_as_positions_and_grid_0(sample):
+    said = "R: retired, D: disqualified, grid 0: pit lane or no start. "
+    assert said in words_of(sample.get("/2023/18").text)
+    assert "grid 0" not in sample.get("/2005/1").text
     assert "retired" not in words_of(sample.get("/2023/19").text)
 
 
