@@ -84,6 +84,13 @@ def test_every_link_of_a_page_works_and_links_to_endpoints_have_data(
             assert answer.json["MRData"]["total"] != "0"
 
 
+def test_the_second_calendar_of_the_page_has_every_session_but_practice(sample):
+    whole, other = re.findall(r'href="([^"]*\.ics[^"]*)"', sample.get("/").text)
+    names = [re.findall("SUMMARY:.*", sample.get(link).text) for link in (whole, other)]
+    assert names[1] == [name for name in names[0] if "Practice" not in name] != names[0]
+    assert any("Sprint Shootout" in name for name in names[1])
+
+
 def test_every_link_of_the_pages_has_data_in_a_full_dump(dump_database):
     app = client(dump_database)
     for link in links_of(app.get("/").text + app.get("/docs").text):
