@@ -180,7 +180,9 @@ def accepted_filters(rules: Rules) -> str:
     if rules.needs_season:
         text = f"Needs a season. {text}"
     for name, others in rules.only_beside.items():
-        text += f" Also {name}, alone or with {', '.join(sorted(others))}."
+        *most, last = sorted(others)
+        combined = f"{', '.join(most)} and {last}" if most else last
+        text += f" Also {name}, which combines only with {combined}."
     return text
 
 

@@ -142,8 +142,8 @@ class SeasonPages:
             root,
             "Not found",
             f"""<p>{fault}.</p>
-<p>There are pages of <a href="{root}">the latest race and all seasons</a>, of each season, such as
-<a href="{root}{self.settings.season_pages}{offered}">{offered}</a>, and of
+<p>Go to <a href="{root}">the latest race and all seasons</a>, to a season, such as
+<a href="{root}{self.settings.season_pages}{offered}">{offered}</a>, or to
 <a href="{root}docs">the interface for programs</a>.</p>""",
         )
 

@@ -32,7 +32,7 @@ def test_the_page_shows_every_endpoint_once_in_its_group_with_its_filters(sample
         assert len(tables) >= 2
         assert all(endpoint.table in table for table in tables)
         filters = re.search(r"Filters: ([^.]*)\.", section)[1].split(", ")
-        listed = {*filters, *re.findall(r" Also (\w+), alone or with ", section)}
+        listed = {*filters, *re.findall(r" Also (\w+), which combines only with ", section)}
         assert listed == endpoint.rules.filters
         assert ("Needs a season." in section) == endpoint.rules.needs_season
 
