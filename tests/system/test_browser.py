@@ -100,6 +100,17 @@ def test_no_word_in_a_table_is_broken_on_a_narrow_phone(browser, site, width, ad
     assert browser.execute_script("return document.documentElement.scrollWidth") <= width
 
 
+def test_the_start_of_each_session_of_a_sprint_weekend_is_on_one_line_of_a_phone(browser, site):
+    emulate(browser, 390)
+    browser.execute_cdp_cmd("Emulation.setLocaleOverride", {"locale": "en-US"})
+    browser.get(site + "2023/20")
+    starts = browser.find_elements(By.CSS_SELECTOR, "td:last-child > time")
+    assert len(starts) == 5
+    assert all(start.text[-2:] in ("AM", "PM") for start in starts)
+    lines = "return [...arguments[0]].map((start) => start.getClientRects().length)"
+    assert browser.execute_script(lines, starts) == [1] * 5
+
+
 @pytest.mark.parametrize(
     ("address", "selector"),
     [
