@@ -449,14 +449,15 @@ def test_ids_newer_than_the_list_of_ids_are_named(release):
     sessions = {f"{name}Date": "" for name in f1db.SESSIONS.values()}
     release.change("f1db-races", release.last("f1db-races"), **sessions, circuitId="nowhere-ring")
     release.add("f1db-circuits", id="nowhere-ring")
-    new = "missing from f1db_ids.csv, so their references come from their f1db ids"
+    new = ", with ids made from f1db's own"
+    teams = "alphatauri, alpine, aston_martin, haas, mclaren, mercedes, red_bull"
     report = [line for line in release.load() if new in line]
     assert report == [
-        f"circuits {new}: nowhere_ring",
-        f"constructors {new}: alphatauri, alpine, aston_martin, haas, mclaren, mercedes, red_bull",
+        f"new circuits{new}: nowhere_ring",
+        f"new constructors{new}: {teams}",
         report[2],
     ]
-    assert report[2].startswith(f"drivers {new}: daniel_ricciardo, george_russell, ")
+    assert report[2].startswith(f"new drivers{new}: daniel_ricciardo, george_russell, ")
 
 
 def test_two_ids_that_would_have_the_same_reference_are_refused(release):

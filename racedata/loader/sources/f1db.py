@@ -584,5 +584,4 @@ def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:
             reference for (reference,) in db.execute(NEW.format(of=of, seen=seen), [KNOWN_UNTIL])
         ]
         if names := ", ".join(reference for reference in new if reference not in listed):
-            what = f"{of}s missing from {IDS.name}, so their references come from their f1db ids"
-            yield f"{what}: {names[:200]}"
+            yield f"new {of}s, with ids made from f1db's own: {names[:200]}"
