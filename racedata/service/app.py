@@ -99,8 +99,9 @@ def looks_slow(env: "WSGIEnvironment", usual_limit: int) -> bool:
     long as a thousand. This is a guess from the address alone. The answer is the same even if the
     guess is wrong.
     """
-    limit = re.search("limit=0*([0-9]{1,9})", falcon.uri.decode(env["QUERY_STRING"]))
-    records = int(limit[1]) if limit else usual_limit
+    parameters = falcon.uri.parse_query_string(env["QUERY_STRING"], keep_blank=True)
+    limit = re.match("0*([0-9]{1,9})", str(parameters.get("limit", usual_limit)))
+    records = int(limit[1]) if limit else 0  # a wrong limit is refused at once
     return env["PATH_INFO"].lower().endswith(ICS) or records > MANY
 
 

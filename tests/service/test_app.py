@@ -122,6 +122,9 @@ SLOW = [
     "/2023/18/laps?limit=101",
     "/2023/18/laps?offset=1&%6cimit=0002000",
     "/2023/18/laps.csv?limit=" + "9" * 4000,
+    "/2023/18/laps?a=limit=1&limit=2000",
+    "/2023/18/laps?xlimit=1&limit=2000",
+    "/2023/18/laps?a=%26limit=1&limit=2000",
 ]
 SLOW += ["/current.ics", "/2023.IC%53?sessions=race"]
 FAST = [
