@@ -59,6 +59,23 @@ def test_a_source_that_cannot_be_reached_is_refused_with_the_reason(tmp_path):
             contents(tmp_path / name)
 
 
+def test_a_zip_of_many_folders_is_read_once(tmp_path, monkeypatch):
+    """Reading the list again for each folder would take hours."""
+    path, reads = zipped(tmp_path / "data.zip", "repo-main/data/raw/"), []
+    with zipfile.ZipFile(path, "a") as archive:
+        for number in range(200):
+            archive.writestr(f"repo-main/{number}/other.csv", b"")
+    usual = zipfile.Path.iterdir
+
+    def counting(folder):
+        reads.append(folder)
+        return usual(folder)
+
+    monkeypatch.setattr(zipfile.Path, "iterdir", counting)
+    assert contents(path) == contents(SAMPLE)
+    assert len(reads) == 1  # by `contents`
+
+
 def test_a_folder_with_several_dumps_is_refused(tmp_path):
     for year in ("2024", "2025"):
         shutil.copytree(SAMPLE, tmp_path / year)
@@ -89,6 +106,7 @@ def test_a_broken_zip_is_refused(tmp_path, spoil, said):
     ("name", "options", "said"),
     [
         ("//races.csv", {}, "the zip has a file without a proper name"),
+        ("a/" * 30_000 + "races.csv", {}, "the zip has a file without a proper name"),
         ("races.csv", {"compress_type": zipfile.ZIP_BZIP2}, "the zip uses an unusual compression"),
     ],
 )

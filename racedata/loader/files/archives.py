@@ -20,6 +20,7 @@ from racedata.loader.files.download import HTTP, download, without_query
 UNPACKED_BYTES = 2_000_000_000
 DIRECTORY_BYTES = 1_000_000  # maximum size of a zip's list of files
 DEPTH = 4  # how many folders deeper a dump may be in a zip
+FOLDERS = 50  # around a file in a zip: zipfile.Path makes a name for each of them
 
 
 class Dump(NamedTuple):
@@ -130,8 +131,11 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
                 for member in members
             ):
                 raise LoadError(f"{source}: the zip uses an unusual compression; expected deflate")
-            # zipfile.Path would loop forever
-            if any("//" in f"/{member.filename}" for member in members):
+            # With two slashes, zipfile.Path would loop forever.
+            if any(
+                "//" in f"/{member.filename}" or member.filename.count("/") > FOLDERS
+                for member in members
+            ):
                 raise LoadError(
                     f"{source}: the zip has a file without a proper name; "
                     "expected a dump of the data"
@@ -171,19 +175,32 @@ def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPa
     """The folder with a file that identifies a layout: a folder in `root`, or `root` itself; in a
     zip, such as that of a repository, also a folder further down.
     """
-
-    def has_dump(folder: AnyPath) -> bool:
-        return any((folder / name).exists() for name in recognised_by)
-
-    if has_dump(root):
+    if any((root / name).exists() for name in recognised_by):
         return root
-    below = [path for path in root.iterdir() if path.is_dir()]
-    folders = [path for path in below if has_dump(path)]
-    for _ in range(DEPTH if isinstance(root, zipfile.Path) and not folders else 0):
-        below = [path for folder in below for path in folder.iterdir() if path.is_dir()]
-        if folders := [path for path in below if has_dump(path)]:
-            break
+    folders = (
+        nearest_in_zip(root, recognised_by)
+        if isinstance(root, zipfile.Path)
+        else [
+            path
+            for path in root.iterdir()
+            if path.is_dir() and any((path / name).exists() for name in recognised_by)
+        ]
+    )
     if len(folders) > 1:
         names = ", ".join(sorted(folder.name for folder in folders))
         raise LoadError(f"{source}: has several dumps, in {names[:200]}; expected one")
     return folders[0] if folders else root
+
+
+def nearest_in_zip(root: zipfile.Path, recognised_by: Collection[str]) -> list[zipfile.Path]:
+    """The folders with such a file that are the fewest folders deep.
+
+    The list of files is read once: zipfile.Path would read it again for each folder.
+    """
+    found: dict[int, set[str]] = {}
+    for member in root.root.namelist():
+        folder, _, name = member.rpartition("/")
+        if name in recognised_by:
+            found.setdefault(folder.count("/"), set()).add(folder)
+    depth = min(found, default=DEPTH + 1)
+    return [root / folder for folder in found[depth]] if depth <= DEPTH else []
