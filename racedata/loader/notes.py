@@ -86,7 +86,8 @@ def note_asked(database: Path, name: str) -> None:
 
 def note_refused(database: Path, name: str, now: datetime, seconds: float) -> None:
     """Notes for how many seconds from now a source refuses requests."""
-    until = timestamp(now + min(timedelta(seconds=seconds), LONGEST_REFUSAL))
+    # 18 digits of seconds are too many for a timedelta
+    until = timestamp(now + timedelta(seconds=min(seconds, LONGEST_REFUSAL.total_seconds())))
     with suppress(OSError), locked(Path(os.path.realpath(database)).parent, wait=True):
         noted = read_refreshes(database)
         noted.setdefault(name, {})["refusedUntil"] = until

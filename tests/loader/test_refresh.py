@@ -3,6 +3,7 @@ that lack races.
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -456,6 +457,17 @@ def test_a_source_at_its_limit_is_asked_only_once(behind, complete):
         server.answer = answer
         in_an_hour = time.time() + 3601
         assert "new data" in refreshed(behind, server.url, now=in_an_hour)[0][-1]
+
+
+@pytest.mark.parametrize("header", ["31536000", "9" * 18, "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_source_that_refuses_for_years_is_asked_again_after_a_day(behind, complete, header):
+    with served(lambda path: (429, {"Retry-After": header}, b"")) as server:
+        assert run_refresh(behind, server.url).returncode == os.EX_TEMPFAIL
+        server.answer = answers_of(client(complete))
+        assert run_refresh(behind, server.url).returncode == os.EX_TEMPFAIL
+        assert len(server.paths) == 1
+        in_a_day = time.time() + 86_401
+        assert "new data" in refreshed(behind, server.url, now=in_a_day)[0][-1]
 
 
 def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(
