@@ -389,4 +389,5 @@ def licences(db: sqlite3.Connection) -> str:
 
 def public(address: str) -> str:
     """The address of a source, for everybody: no key in a URL, no path of this machine."""
-    return without_query(address) if HTTP.match(address) else Path(address).name
+    is_url = HTTP.match(address) or HTTP.match(address.partition(":")[2])  # jolpica:https://…
+    return without_query(address) if is_url else Path(address).name
