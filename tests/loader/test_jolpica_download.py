@@ -11,6 +11,7 @@ import zipfile
 from contextlib import ExitStack
 
 import pytest
+from support import SAMPLE
 from support.apis import served
 from support.loads import run_loader
 
@@ -255,6 +256,22 @@ def test_another_index_is_named_by_its_url(api, storage, tmp_path):
     run = run_loader(f"jolpica:{api.url}/index/", tmp_path / "x.db")
     assert api.requests == [("/index/", None), ("/delayed", None)]
     assert run.stderr.startswith(f"racedata load: jolpica:{api.url}/index/: ")  # not a whole dump
+
+
+def test_an_additional_dump_is_downloaded_once(api, storage, tmp_path):
+    api.index(delayed=entry(f"{storage.url}/dump.zip?signature=1"))
+    run_loader(f"{SAMPLE} jolpica:{api.url}/index/", tmp_path / "x.db")
+    assert len(api.requests) == len(storage.requests) == 1
+
+
+@pytest.mark.parametrize("token", [None, TOKEN])
+@pytest.mark.parametrize("index", ["", "://x", "file:///etc/passwd", "http://[", "ftp://x/"])
+def test_an_index_that_cannot_be_requested_is_refused_in_one_line(index, token):
+    with (
+        pytest.raises(LoadError, match=f"^{re.escape(index)}: not the URL of a source; expected "),
+        published_dump(token, ["races.csv"], lambda text: None, index),
+    ):
+        pass
 
 
 def test_the_loader_does_not_show_the_token(tmp_path):

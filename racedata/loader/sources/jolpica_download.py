@@ -16,7 +16,7 @@ from typing import IO, Self
 
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, downloaded
-from racedata.loader.files.download import HTTP, download
+from racedata.loader.files.download import HTTP, check_address, download
 from racedata.loader.sources.dump import PUBLISHED, RECOGNISED_BY, DumpSource
 from racedata.loader.sources.pace import Pace
 
@@ -35,6 +35,10 @@ class JolpicaDump(DumpSource):
     def name(self) -> str:
         return PUBLISHED["jolpica"]
 
+    @property
+    def is_rest(self) -> bool:
+        return False
+
     @contextmanager
     def dump(self, progress: Progress) -> Iterator[Dump]:
         token, index = os.environ.get("JOLPICA_TOKEN"), self.address.partition(":")[2] or INDEX
@@ -52,6 +56,7 @@ def published_dump(
 
     Raises LoadError, in which the token does not appear.
     """
+    check_address(index, "the URL of a source")
     handlers = []
     if token:
         if not re.fullmatch("[!-~]+", token):  # urllib's message would contain it
