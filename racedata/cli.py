@@ -106,9 +106,13 @@ class Follower:
             sys.exit(f"racedata serve --follow: {error}")
         # nothing is written; all processes of the service keep `own` open
         self.alive, self.own = os.pipe()
-        # as this process was started, and where
-        self.program, self.folder = sys.orig_argv[1 : 1 - len(sys.argv)], os.getcwd()
-        self.start()
+        self.fault = ""  # why it could not be started again
+        try:
+            # as this process was started, and where
+            self.program, self.folder = sys.orig_argv[1 : 1 - len(sys.argv)], os.getcwd()
+            self.start()
+        except OSError as error:
+            sys.exit(f"racedata serve --follow: cannot start the follower: {error}")
 
     def start(self) -> None:
         command = [sys.executable, *self.program, "refresh", *self.arguments]
@@ -126,7 +130,12 @@ class Follower:
         if not is_due or self.process.poll() is None:
             return ""
         ended = self.process.pid
-        self.start()
+        try:
+            self.start()
+        except OSError as error:  # such as a lack of memory, which may end
+            before, self.fault = self.fault, str(error)
+            return f"Cannot start the follower: {error}" if self.fault != before else ""
+        self.fault = ""
         return f"The follower (pid: {ended}) has ended; started another (pid: {self.process.pid})"
 
 

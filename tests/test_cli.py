@@ -302,11 +302,11 @@ def commands_in(session):
 
 
 @contextmanager
-def service_that_follows(database, output=subprocess.DEVNULL, **environ):
+def service_that_follows(database, output=subprocess.DEVNULL, folder=ROOT, **environ):
     """`racedata serve --follow`, and the session of its follower."""
     command = [RACEDATA, "serve", "--follow", "--database", database, "--workers", "1"]
     environ = {"PATH": os.environ["PATH"], **OFF, **environ}
-    with subprocess.Popen(command, cwd=ROOT, env=environ, stderr=output) as process:
+    with subprocess.Popen(command, cwd=folder, env=environ, stderr=output) as process:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
 
         def sessions():
@@ -374,6 +374,22 @@ def test_a_killed_follower_is_started_again_with_one_line(database, tmp_path):
         assert int(ended) == session
         until(lambda: len(commands_in(int(started))) == 2, 60)
     until(lambda: commands_in(int(started)) == {})
+
+
+def test_a_service_goes_on_while_its_killed_follower_cannot_be_started(database, tmp_path):
+    names = {"PORT": str(free_port()), "FROM": f"http://127.0.0.1:{free_port()}/f1"}
+    folder, log = tmp_path / "folder", tmp_path / "log"
+    folder.mkdir()
+    with (
+        log.open("w") as output,
+        service_that_follows(database, output, folder, **names) as (_, session),
+    ):
+        folder.rmdir()
+        os.kill(session, signal.SIGKILL)
+        until(lambda: "Cannot start the follower: " in log.read_text())
+        assert listens(("127.0.0.1", int(names["PORT"])))
+        folder.mkdir()
+        until(lambda: "has ended; started another" in log.read_text())
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
