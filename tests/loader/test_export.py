@@ -237,6 +237,13 @@ def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(tmp_
     assert select(again, "SELECT licence FROM sources") == [(text.splitlines()[0],)]
 
 
+def test_a_rest_that_is_loaded_twice_is_refused_with_the_line(sample_database, tmp_path):
+    dump, rest = tmp_path / "dump", tmp_path / "more"
+    exported(sample_database, dump, rest)
+    with pytest.raises(LoadError, match=r"more: \w+\.csv, line 2, columns? .* appears twice; "):
+        built([dump, rest, rest], tmp_path / "x.db")
+
+
 @pytest.mark.parametrize("name", ["dump.zip", "dump"])
 def test_an_export_replaces_an_earlier_one(sample_database, other_database, tmp_path, name):
     target = exported(sample_database, tmp_path / name)

@@ -190,13 +190,16 @@ class CsvFile:
         """
         statement = insertion(table, len(self.fields))
         insert = insert or (lambda batch: db.executemany(statement, zip(*batch)))
+        count = f"SELECT count(*) FROM {table}"
+        (before,) = db.execute(count).fetchone()  # from another file
         try:
             for batch in self.batches():
                 insert(batch)
         except sqlite3.IntegrityError as error:
             # Such as `UNIQUE constraint failed: races.year, races.round`.
-            (inserted,) = db.execute(f"SELECT count(*) FROM {table}").fetchone()
-            raise self.duplicate(inserted + 1, re.findall(r"\.(\w+)", str(error))) from None
+            (after,) = db.execute(count).fetchone()
+            number, names = after - before + 1, re.findall(r"\.(\w+)", str(error))
+            raise self.duplicate(number, names) from None
         if needs_rows and not self.rows_read:
             raise LoadError(f"{self.path.name}: no rows; expected at least one")
 
