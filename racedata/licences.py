@@ -24,7 +24,8 @@ WITH_NAMES = re.compile("(.*); name (.*), and say that it was changed")
 
 def licence_of_file(sources: Iterable[tuple[str, str | None]]) -> str:
     """The licence of data from these sources: their public names, and their licences."""
-    licences, to_name, unclear = {FREE}, [], []
+    licences, unclear = {FREE}, []
+    to_name: dict[str, None] = {}  # each once, in this order
     for name, licence in sources:
         match = WITH_NAMES.fullmatch(licence or "")
         licence, names = match.groups() if match else (licence, name)
@@ -33,7 +34,7 @@ def licence_of_file(sources: Iterable[tuple[str, str | None]]) -> str:
             continue
         licences.add(KNOWN[licence])
         if licence != FREE:
-            to_name.append(names)
+            to_name |= dict.fromkeys(names.split(", "))
     if unclear:
         return f"not stated, because of {', '.join(unclear)}"
     whole = max(licences, key=STRICTNESS.index)

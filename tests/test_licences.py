@@ -22,6 +22,10 @@ OPENF1 = ("https://api.openf1.org/v1", "not stated by api.openf1.org")
         ),
         ([F1DB, JOLPICA, OPENF1], "not stated, because of https://api.openf1.org/v1"),
         ([("a.zip", None), ("b.zip", "GPL"), F1DB], "not stated, because of a.zip, b.zip"),
+        (  # an export of a database with both, and f1db itself
+            [("dump.zip", "CC BY 4.0; name x, f1db, and say that it was changed"), F1DB],
+            "CC BY 4.0; name x, f1db, and say that it was changed",
+        ),
         (  # an export of a database with f1db
             [("dump.zip", "CC BY 4.0; name f1db, and say that it was changed")],
             "CC BY 4.0; name f1db, and say that it was changed",
