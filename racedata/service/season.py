@@ -35,6 +35,7 @@ from racedata.service.html import (
 from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 
+LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers
 # The letters that a result may have as its position.
 LETTERS = {
     "R": "retired",
@@ -113,8 +114,10 @@ class SeasonPages:
         If it ends with a slash, redirects to the address without it, which may have a route.
         """
         path = req.path.rstrip("/")
-        if slashes := len(req.path) - len(path):
-            raise falcon.HTTPMovedPermanently("../" * slashes + quote(path.rpartition("/")[2]))
+        slashes = len(req.path) - len(path)
+        location = "../" * slashes + quote(path.rpartition("/")[2])
+        if slashes and len(location) < LONGEST:
+            raise falcon.HTTPMovedPermanently(location)
         self.send_not_found(req, resp, "There is nothing at this address")
 
     def send_not_found(

@@ -227,6 +227,14 @@ def test_a_slash_at_the_end_redirects_to_the_address_without_it(sample, address)
     assert place == f"http://localhost/{address.strip('/')}"
 
 
+@pytest.mark.parametrize("address", ["/x" + "/" * 6000, "/" + "<" * 6000 + "/"])
+def test_an_address_that_nothing_can_have_gives_no_long_header(sample, address):
+    """nginx would answer 503 instead."""
+    answer = request(sample, PATH_INFO=address)
+    assert answer.status_int == 404
+    assert all(len(value) < 1000 for value in answer.headers.values())
+
+
 @pytest.mark.parametrize(
     ("settings", "front"), [({}, ""), ({"base_path": "", "series": "2023"}, "/seasons")]
 )
