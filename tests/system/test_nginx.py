@@ -277,6 +277,12 @@ def test_a_browser_gets_a_page_at_an_address_without_anything(site):
         assert (response.status, response.headers["Content-Type"]) == (404, content_type)
 
 
+def test_an_accept_header_that_gunicorn_refuses_harms_nothing(site):
+    for accepted in ("text/html\x01", "\x7f", "x" * 8000):
+        response, _ = get(site, "/healthz", Accept=accepted)
+        assert response.status == 200
+
+
 def test_http_1_0_needs_no_host(site):
     head, _, body = send(site, request(version="HTTP/1.0", host=None)).partition(b"\r\n\r\n")
     assert statuses(head) == [200]
