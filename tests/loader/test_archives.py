@@ -8,6 +8,7 @@ import http.server
 import io
 import re
 import shutil
+import tempfile
 import threading
 import urllib.error
 import urllib.request
@@ -20,6 +21,7 @@ from support import SAMPLE
 
 from racedata.loader.errors import LoadError
 from racedata.loader.files import archives, download
+from racedata.loader.load import load
 
 REDIRECTS = {"/ftp": "ftp://127.0.0.1/", "/file": "file:///", "/broken": "http://[::1/"}
 PORTS = ("port", "0", "65536", "99999999999999999999")
@@ -31,11 +33,18 @@ def contents(source):
         return {file.name: file.read_bytes() for file in folder.iterdir() if file.is_file()}
 
 
-def zipped(path, inside=""):
+def zipped(path, inside="", **names):
+    """A zip of the sample, in which some tables have other file names."""
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for file in sorted(SAMPLE.iterdir()):
-            archive.write(file, inside + file.name)
+            archive.write(file, inside + names.get(file.stem, file.name))
     return path
+
+
+def build(source):
+    """Builds a database from a dump. Returns the report."""
+    with tempfile.TemporaryDirectory() as folder:
+        return load([str(source)], f"{folder}/racedata.db", None, lambda text: None)
 
 
 def refused(*said):
@@ -46,6 +55,56 @@ def refused(*said):
 @pytest.mark.parametrize("inside", ["", "RaceData-main/", "repo-main/data/raw/"])
 def test_a_zip_may_have_the_files_at_its_root_or_in_a_folder(tmp_path, inside):
     assert contents(zipped(tmp_path / "data.zip", inside)) == contents(SAMPLE)
+
+
+@pytest.mark.parametrize("inside", ["", "repo-main/data/raw/"])
+def test_a_file_with_nearly_the_name_of_a_required_one_is_named(tmp_path, inside):
+    path = zipped(tmp_path / "data.zip", inside, races="Races.CSV", drivers="driver.csv")
+    with refused(
+        f"{path}: no ",
+        " in it; expected circuits.csv, constructors.csv, drivers.csv, status.csv, ",
+        f"; not read: {inside}Races.CSV (did you mean races.csv?), "
+        f"{inside}driver.csv (did you mean drivers.csv?)",
+    ):
+        build(path)
+
+
+def test_a_file_with_nearly_the_name_of_an_optional_one_is_in_the_report(tmp_path):
+    path = tmp_path / "dump"
+    shutil.copytree(SAMPLE, path)
+    (path / "lap_times.csv").rename(path / "LapTime.csv")
+    (path / "sessions.txt").write_text("")
+    assert [line for line in build(path) if "not read" in line] == [
+        "not read: LapTime.csv (did you mean lap_times.csv?)"
+    ]
+    assert not any("not read" in line for line in build(SAMPLE))
+
+
+def test_a_source_without_a_dump_is_refused_with_what_it_has(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with refused(f"{tmp_path / 'empty'}: no circuits.csv in it; ", "; it has no files"):
+        build(tmp_path / "empty")
+    for name in ("notes.txt", "a/b.csv", "a/c/d.csv"):
+        (tmp_path / "other" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "other" / name).write_text("")
+    with refused(
+        "no circuits.csv in it; ", "; it and its folders have notes.txt, a/b.csv"
+    ) as error:
+        build(tmp_path / "other")
+    assert "d.csv" not in str(error.value)  # nobody has looked there
+    archive = shutil.make_archive(str(tmp_path / "other"), "zip", tmp_path / "other")
+    with refused("; it and its folders have notes.txt, a/b.csv, a/c/d.csv"):
+        build(archive)
+
+
+def test_an_incomplete_dump_in_a_folder_is_refused_with_the_folder(tmp_path):
+    path = tmp_path / "source"
+    shutil.copytree(SAMPLE, path / "raw")
+    (path / "raw" / "status.csv").unlink()
+    archive = shutil.make_archive(str(tmp_path / "data"), "zip", path)
+    for source in (path, archive):
+        with refused(f"{source}: no status.csv in its folder raw; ", "have circuits.csv, "):
+            build(source)
 
 
 def test_a_source_that_cannot_be_reached_is_refused_with_the_reason(tmp_path):

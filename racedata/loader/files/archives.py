@@ -1,5 +1,6 @@
 """Finds the files of a dump: in a folder, a zip, or a zip at a URL. download.py downloads it."""
 
+import difflib
 import hashlib
 import os
 import re
@@ -8,19 +9,22 @@ import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 from urllib.request import BaseHandler
 
-from racedata.loader.errors import LoadError, Progress
+from racedata.loader.errors import LoadError, Progress, listed
 from racedata.loader.files.csvfile import AnyPath
 from racedata.loader.files.download import HTTP, download, without_query
 
 # Limits of memory, far above what any dump needs.
 UNPACKED_BYTES = 2_000_000_000
 DIRECTORY_BYTES = 1_000_000  # maximum size of a zip's list of files
-DEPTH = 4  # how many folders deeper a dump may be in a zip
 FOLDERS = 50  # around a file in a zip: zipfile.Path makes a name for each of them
+
+# How alike two names are, from 0 to 1, if one is a slip for the other: `driver.csv` for
+# `drivers.csv`, but not `sessions.csv` for `seasons.csv`.
+ALIKE = 0.88
 
 
 class Dump(NamedTuple):
@@ -29,6 +33,15 @@ class Dump(NamedTuple):
     address: str  # folder, zip or URL, as given to the loader
     folder: AnyPath  # has the CSV files; a zipfile.Path is used like a pathlib.Path
     zip_checksum: str | None  # SHA-256, in hexadecimal; None if it is a folder
+
+    @property
+    def place(self) -> str:
+        """Where the files are, for errors: `it`, or `its folder data/raw`."""
+        if isinstance(self.folder, zipfile.Path):
+            below = self.folder.at.rstrip("/")
+        else:
+            below = os.path.relpath(self.folder, self.address).removeprefix(".")
+        return f"its folder {below}" if below else "it"
 
     def checksum(self, files: Iterable[AnyPath]) -> str:
         """SHA-256, in hexadecimal, of the zip; or of the files' joined contents."""
@@ -42,14 +55,20 @@ class Dump(NamedTuple):
         return digest.hexdigest()
 
 
-def files_of(paths: Mapping[str, AnyPath], required: Sequence[str]) -> dict[str, AnyPath]:
+def files_of(
+    dump: Dump, paths: Mapping[str, AnyPath], required: Sequence[str]
+) -> dict[str, AnyPath]:
     """The files of a dump that exist, by table. Raises LoadError if a required file is missing, or
     if one is not a regular file.
     """
     for name in required:
         if not paths[name].exists():
             expected = ", ".join(paths[name].name for name in required)
-            raise LoadError(f"no {paths[name].name} in it; expected {expected}")
+            there = names_below(dump.folder)
+            hint = "; ".join(not_read(dump, paths)) or (
+                f"it and its folders have {listed(there)[:300]}" if there else "it has no files"
+            )
+            raise LoadError(f"no {paths[name].name} in {dump.place}; expected {expected}; {hint}")
     files = {name: path for name, path in paths.items() if path.exists()}
     for path in files.values():
         if not path.is_file():  # a FIFO would block, a device might never end
@@ -172,35 +191,65 @@ def check_directory(file: IO[bytes], source: str) -> None:
 
 
 def dump_in(root: AnyPath, source: str, recognised_by: Collection[str]) -> AnyPath:
-    """The folder with a file that identifies a layout: a folder in `root`, or `root` itself; in a
-    zip, such as that of a repository, also a folder further down.
+    """The folder with a file that identifies a layout: `root` itself, or a folder in it; in a zip,
+    such as that of a repository, also a folder further down. `root` if there is none.
     """
-    if any((root / name).exists() for name in recognised_by):
-        return root
-    folders = (
-        nearest_in_zip(root, recognised_by)
-        if isinstance(root, zipfile.Path)
-        else [
-            path
-            for path in root.iterdir()
-            if path.is_dir() and any((path / name).exists() for name in recognised_by)
-        ]
-    )
+    folders = folders_with(root, recognised_by)
     if len(folders) > 1:
         names = ", ".join(sorted(folder.name for folder in folders))
         raise LoadError(f"{source}: has several dumps, in {names[:200]}; expected one")
     return folders[0] if folders else root
 
 
-def nearest_in_zip(root: zipfile.Path, recognised_by: Collection[str]) -> list[zipfile.Path]:
-    """The folders with such a file that are the fewest folders deep.
+def folders_with(root: AnyPath, names: Collection[str]) -> list[AnyPath]:
+    """The folders that have a file with one of these names; only those nearest to `root`."""
+    if isinstance(root, zipfile.Path):
+        paths = [PurePosixPath(name) for name in root.root.namelist()]
+        places = {path.parent for path in paths if path.name in names}
+        top = min((len(place.parts) for place in places), default=0)
+        return [root.joinpath(*place.parts) for place in places if len(place.parts) == top]
 
-    The list of files is read once: zipfile.Path would read it again for each folder.
-    """
-    found: dict[int, set[str]] = {}
-    for member in root.root.namelist():
-        folder, _, name = member.rpartition("/")
-        if name in recognised_by:
-            found.setdefault(folder.count("/"), set()).add(folder)
-    depth = min(found, default=DEPTH + 1)
-    return [root / folder for folder in found[depth]] if depth <= DEPTH else []
+    def has_one(folder: Path) -> bool:
+        return any((folder / name).exists() for name in names)
+
+    if has_one(root):
+        return [root]
+    return [path for path in root.iterdir() if path.is_dir() and has_one(path)]
+
+
+def names_below(folder: AnyPath) -> list[str]:
+    """The files that `folders_with` sees, those nearest to `folder` first."""
+    if isinstance(folder, zipfile.Path):
+        names = [
+            name.removeprefix(folder.at)
+            for name in folder.root.namelist()
+            if name.startswith(folder.at) and not name.endswith("/")
+        ]
+    else:
+        names = []
+        for place, folders, files in os.walk(folder):
+            below = os.path.relpath(place, folder)
+            names += [os.path.normpath(os.path.join(below, file)) for file in files]
+            if below != ".":
+                folders.clear()
+    # a report is printed as it is
+    names = [name for name in names if name.isprintable()]
+    return sorted(names, key=lambda name: (name.count("/"), name))
+
+
+def not_read(dump: Dump, paths: Mapping[str, AnyPath]) -> list[str]:
+    """A line for the report that lists the files with nearly the name of one that is absent."""
+    names = {path.name for path in paths.values()}
+    absent = {letters_of(path.name): path.name for path in paths.values() if not path.exists()}
+    found = [
+        f"{name[:80]} (did you mean {absent[like[0]]}?)"
+        for name in names_below(dump.folder)
+        if os.path.basename(name) not in names
+        and (like := difflib.get_close_matches(letters_of(name), absent, 1, ALIKE))
+    ]
+    return [f"not read: {listed(found)}"] if found else []
+
+
+def letters_of(name: str) -> str:
+    """A file's name without what is easily mistaken: `laptimescsv` of `old/Lap-Times.CSV`."""
+    return re.sub("[^a-z0-9]", "", os.path.basename(name).lower())

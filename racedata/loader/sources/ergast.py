@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from racedata.kinds import WEEKEND
 from racedata.loader.corrections import CORRECTIONS, note_corrections
 from racedata.loader.errors import LoadError
-from racedata.loader.files.archives import Dump, files_of
+from racedata.loader.files.archives import Dump, files_of, not_read
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
 from racedata.loader.stage import SourceFacts, Stage, ids_of
@@ -83,14 +83,13 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         raise LoadError(
             "is the rest of an export; expected its dump before it: racedata load FILE MORE"
         )
-    files = files_of(
-        {table.name: file_of(dump.folder, table.name) for table in TABLES},
-        [table.name for table in TABLES if table.required and not is_addition],
-    )
+    paths = {table.name: file_of(dump.folder, table.name) for table in TABLES}
+    required = [table.name for table in TABLES if table.required and not is_addition]
+    files = files_of(dump, paths, required)
     # Only what `racedata export` has written has this file, with all sessions.
     has_sessions = "sessions" in files
     corrections = dump.folder / CORRECTIONS.name
-    remarks = []
+    remarks = not_read(dump, paths)
     if is_addition and has_sessions:
         stage.db.execute("DELETE FROM stage.sessions")  # these are all
     for name, path in files.items():

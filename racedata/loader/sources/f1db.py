@@ -408,7 +408,8 @@ SEEN = {
 def read(dump: Dump, stage: Stage) -> SourceFacts:
     """Fills the stage from the files of a release. Raises LoadError."""
     db = stage.db
-    files = files_of({name: dump.folder / file_name(f"f1db_{name}") for name in FILES}, list(FILES))
+    paths = {name: dump.folder / file_name(f"f1db_{name}") for name in FILES}
+    files = files_of(dump, paths, list(FILES))
     for name, columns in FILES.items():
         table = f"f1db_{name}"
         db.execute(f"CREATE TEMP TABLE {table} ({columns})")

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from itertools import compress
 
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.files.archives import Dump, files_of
+from racedata.loader.files.archives import Dump, files_of, not_read
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.sql import insertion
@@ -350,10 +350,11 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
     paths = {
         name: dump.folder / f"formula_one_{name}.csv" for name in REQUIRED_FILES + OPTIONAL_FILES
     }
-    files = files_of(paths, REQUIRED_FILES)
+    files = files_of(dump, paths, REQUIRED_FILES)
     for statement in CREATE_TABLES.split(";"):  # executescript() would commit
         db.execute(statement)
-    remarks = [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
+    remarks = not_read(dump, paths)
+    remarks += [remark for name in REQUIRED_FILES for remark in load(stage, name, files)]
     if without_race := db.execute(WITHOUT_RACE).fetchone():
         year, round = without_race
         what = f"{year}/{round} has sessions with entries, but none of type R; expected a race"
