@@ -57,6 +57,49 @@ def test_a_zip_may_have_the_files_at_its_root_or_in_a_folder(tmp_path, inside):
     assert contents(zipped(tmp_path / "data.zip", inside)) == contents(SAMPLE)
 
 
+def zip_of(path, *files):
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for file in files:
+            archive.write(file, file.name)
+    return path
+
+
+def test_the_zip_in_a_zip_that_has_the_dump_is_read(tmp_path):
+    (tmp_path / "notes.txt").write_text("")
+    inner = zipped(tmp_path / "data.ZIP", "data/")
+    notes = zip_of(tmp_path / "notes.zip", tmp_path / "notes.txt")
+    assert contents(zip_of(tmp_path / "outer.zip", inner, notes)) == contents(SAMPLE)
+    # a dump next to it is nearer
+    edited = zip_of(tmp_path / "edited.zip", inner, SAMPLE / "races.csv")
+    assert contents(edited).keys() == {"data.ZIP", "races.csv"}
+
+
+def test_a_zip_of_several_zips_with_dumps_or_of_none_is_refused(tmp_path):
+    inner = [zipped(tmp_path / f"{year}.zip") for year in (2024, 2025)]
+    outer = zip_of(tmp_path / "outer.zip", *inner)
+    with refused(f"{outer}: has several dumps, in 2024.zip, 2025.zip; expected one"):
+        contents(outer)
+    deeper = zip_of(tmp_path / "deeper.zip", zip_of(tmp_path / "middle.zip", inner[0]))
+    with refused(f"{deeper}: no circuits.csv in it; ", "; it and its folders have middle.zip"):
+        build(deeper)
+
+
+def test_a_zip_in_a_zip_has_the_limits_of_other_zips(tmp_path, monkeypatch):
+    inner = zipped(tmp_path / "data.zip")
+    outer = zip_of(tmp_path / "outer.zip", inner)
+    for limit, value, said in (
+        ("DOWNLOAD_BYTES", 10_000, f"{outer}: data.zip: more than 10,000 bytes; expected the zip"),
+        ("UNPACKED_BYTES", 50_000, f"{outer}: data.zip: unpacks to more than 50,000 bytes"),
+        ("DIRECTORY_BYTES", 500, f"{outer}: data.zip: the zip lists too many files"),
+    ):
+        with monkeypatch.context() as limits, refused(said):
+            limits.setattr(archives, limit, value)
+            contents(outer)
+    inner.write_bytes(b"not a zip")
+    with refused(f"{tmp_path / 'outer.zip'}: data.zip: broken zip (File is not a zip file)"):
+        contents(zip_of(outer, inner))
+
+
 @pytest.mark.parametrize("inside", ["", "repo-main/data/raw/"])
 def test_a_file_with_nearly_the_name_of_a_required_one_is_named(tmp_path, inside):
     path = zipped(tmp_path / "data.zip", inside, races="Races.CSV", drivers="driver.csv")

@@ -1,21 +1,23 @@
 """Finds the files of a dump: in a folder, a zip, or a zip at a URL. download.py downloads it."""
 
 import difflib
+import errno
 import hashlib
 import os
 import re
+import shutil
 import tempfile
 import zipfile
 import zlib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 from urllib.request import BaseHandler
 
-from racedata.loader.errors import LoadError, Progress, listed
+from racedata.loader.errors import LoadError, Progress, listed, no_space_for_temporary_files
 from racedata.loader.files.csvfile import AnyPath
-from racedata.loader.files.download import HTTP, download, without_query
+from racedata.loader.files.download import DOWNLOAD_BYTES, HTTP, download, without_query
 
 # Limits of memory, far above what any dump needs.
 UNPACKED_BYTES = 2_000_000_000
@@ -134,7 +136,46 @@ def checksum_of(file: IO[bytes]) -> str:
 
 @contextmanager
 def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> Iterator[Dump]:
-    """The dump in a zip."""
+    """The dump in a zip, or else in a zip in it."""
+
+    def has_dump(name: str) -> bool:
+        with zip_inside(archive, name, source) as inner:
+            return bool(folders_with(inner, recognised_by))
+
+    with zip_in(file, source) as archive, ExitStack() as stack:
+        root = zipfile.Path(archive)
+        if not folders_with(root, recognised_by):
+            zips = [name for name in names_below(root) if name.lower().endswith(".zip")]
+            zips = list(filter(has_dump, zips))  # one at a time is unpacked
+            if len(zips) > 1:
+                raise LoadError(f"{source}: has several dumps, in {listed(zips)}; expected one")
+            if zips:
+                root = stack.enter_context(zip_inside(archive, zips[0], source))
+        yield Dump(source, dump_in(root, source, recognised_by), checksum_of(file))
+
+
+@contextmanager
+def zip_inside(archive: zipfile.ZipFile, name: str, source: str) -> Iterator[zipfile.Path]:
+    """A zip in a zip. It may be as large as a downloaded one."""
+    if archive.getinfo(name).file_size > DOWNLOAD_BYTES:
+        what = f"more than {DOWNLOAD_BYTES:,} bytes"
+        raise LoadError(f"{source}: {name}: {what}; expected the zip of a dump")
+    with tempfile.TemporaryFile() as file:
+        try:
+            with archive.open(name) as member:
+                shutil.copyfileobj(member, file)
+            file.flush()
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise no_space_for_temporary_files() from None
+            raise
+        with zip_in(file, f"{source}: {name}") as inner:
+            yield zipfile.Path(inner)
+
+
+@contextmanager
+def zip_in(file: IO[bytes], source: str) -> Iterator[zipfile.ZipFile]:
+    """A zip, after checks of what it lists. Turns its errors into a LoadError that names it."""
     file.seek(0)
     if file.read(2) == b"\x1f\x8b":
         what = "a gzip file, such as a .tar.gz"
@@ -164,9 +205,7 @@ def unzipped(file: IO[bytes], source: str, recognised_by: Collection[str]) -> It
                     f"{source}: unpacks to more than {UNPACKED_BYTES:,} bytes; "
                     "expected a dump of the data"
                 )
-            yield Dump(
-                source, dump_in(zipfile.Path(archive), source, recognised_by), checksum_of(file)
-            )
+            yield archive
     except (
         zipfile.BadZipFile,
         zlib.error,
