@@ -12,7 +12,8 @@ from support.loads import (
     race_ids,
     without,
 )
-from support.refreshes import F1DB, answers_of_release
+from support.refreshes import F1DB
+from support.releases import answers_of_release, released
 
 
 @pytest.fixture(scope="session")
@@ -72,6 +73,6 @@ def current(complete, tmp_path):
 
 @pytest.fixture
 def release():
-    """The base address of a server that has a small release of f1db, and the server."""
-    with served(answers_of_release(F1DB)) as server:
-        yield server
+    """A small release of f1db, as GitHub publishes it."""
+    with released(answers_of_release(F1DB)) as found:
+        yield found

@@ -18,6 +18,7 @@ from email.message import Message
 
 import pytest
 from support import SAMPLE
+from support.releases import released
 
 from racedata.loader.errors import LoadError
 from racedata.loader.files import archives, download
@@ -277,6 +278,14 @@ def test_a_url_is_downloaded(server):
     folder, address = server
     zipped(folder / "data.zip")
     assert contents(f"{address}/data.zip") == contents(SAMPLE)
+
+
+def test_a_zip_in_the_latest_release_on_github_is_downloaded(tmp_path):
+    """As TracingInsights publishes its dump."""
+    content = zipped(tmp_path / "data.zip").read_bytes()
+    with released(lambda file: (200, {}, content)) as release:
+        assert contents(f"{release.url}/data.zip") == contents(SAMPLE)
+        assert release.paths == ["data.zip"]
 
 
 def test_a_url_that_returns_no_zip_is_refused(server):

@@ -1,12 +1,11 @@
 """racedata.loader.sources.f1db_release: a release is downloaded once, if it is new, and checked."""
 
-import hashlib
 import shutil
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from support import SAMPLE
-from support.apis import FAULTS, hanging, refreshed, served
+from support.apis import FAULTS, hanging, refreshed
 from support.loads import (
     built,
     select,
@@ -16,11 +15,10 @@ from support.refreshes import (
     F1DB,
     HOUR,
     NOW,
-    answers_of_release,
     origins_of,
     state,
-    zip_of,
 )
+from support.releases import EXPIRED, answers_of_release, file_of_release, released, zip_of
 from support.season import SimulatedTime, follow_source
 
 from racedata.loader.errors import LoadError
@@ -134,6 +132,17 @@ def test_a_release_is_downloaded_once_and_refused_if_its_checksum_is_wrong(api, 
     assert state(behind.parent) == before
 
 
+def test_an_expired_address_of_a_file_is_one_line_without_the_signature(release, behind):
+    for number, file in enumerate(["checksums_sha256.txt", "checksums_sha256.txt", "f1db-csv.zip"]):
+        release.paths.clear()
+        release.faults = {number: lambda body: EXPIRED}
+        with pytest.raises(
+            LoadError, match=rf"^{release.url}/{file}: Forbidden; expected"
+        ) as error:
+            refreshed(behind, f"{release.url}/f1db-csv.zip")
+        assert "sig" not in str(error.value)
+
+
 def test_checksums_that_do_not_come_are_given_up_soon(behind, monkeypatch):
     assert f1db_release.CHECKSUMS_SECONDS == 30
     monkeypatch.setattr(f1db_release, "CHECKSUMS_SECONDS", 0.1)
@@ -154,14 +163,14 @@ def test_a_release_that_cannot_be_used_is_downloaded_a_few_times_a_day_and_a_lat
     later = datetime(2023, 10, 23, 21, 10, tzinfo=UTC)
     content, downloads = zip_of(F1DB), []
 
-    def answer(path):
-        if path.endswith("checksums_sha256.txt"):
-            checksum = hashlib.sha256(content).hexdigest() if time.now >= later else "0" * 64
-            return 200, {}, f"{checksum}  f1db-csv.zip\n".encode()
-        downloads.append(time.now)
-        return 200, {}, content
+    def answer(file):
+        if file == "f1db-csv.zip":
+            downloads.append(time.now)
+        elif time.now < later:
+            return 200, {}, b"0" * 64 + b"  f1db-csv.zip\n"
+        return file_of_release(content, file)
 
-    with served(answer) as server:
+    with released(answer) as server:
         complaints = follow_source(behind, f"{server.url}/f1db-csv.zip", time)
     assert "its SHA-256 is" in complaints[0]
     assert complaints[1].endswith(
@@ -229,7 +238,7 @@ def test_a_release_that_only_a_load_has_read_is_news(release, tmp_path):
     asked = len(release.paths)
     assert "no later release" not in refreshed(database, address)[0][-1]
     assert "no later release" in refreshed(database, address)[0][-1]
-    assert [path.rpartition("/")[2] for path in release.paths[asked:]] == [
+    assert release.paths[asked:] == [
         "checksums_sha256.txt",
         "checksums_sha256.txt",
         "f1db-csv.zip",

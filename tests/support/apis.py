@@ -74,6 +74,13 @@ class Server:
 def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
     """A server on a free port."""
     server = Server(answer)
+    with running(server):
+        yield server
+
+
+@contextmanager
+def running(server: Server) -> Iterator[None]:
+    """Runs a server on a free port."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -88,7 +95,7 @@ def served(answer: Callable[[str], Answer]) -> Iterator[Server]:
         thread = Thread(target=http.serve_forever, args=(0.01,))
         thread.start()
         try:
-            yield server
+            yield
         finally:
             http.shutdown()
             thread.join()

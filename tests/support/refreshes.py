@@ -1,11 +1,8 @@
 """Refreshes: the command, the servers that they ask, and what they leave behind."""
 
-import hashlib
-import io
 import re
 import subprocess
 import sys
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
@@ -83,24 +80,3 @@ def with_a_penalty(source: Path, folder: Path, round: int) -> Path:
 def moved(row: Row, year: int) -> Row:
     """A race in another season."""
     return {name: value.replace(row["year"], str(year)) for name, value in row.items()}
-
-
-def zip_of(folder: Path) -> bytes:
-    """A release of f1db with the files in a folder."""
-    content = io.BytesIO()
-    with zipfile.ZipFile(content, "w") as archive:
-        for path in sorted(folder.iterdir()):
-            archive.write(path, path.name)
-    return content.getvalue()
-
-
-def answers_of_release(folder: Path) -> Callable[[str], Answer]:
-    """What a server that has this release answers."""
-    content = zip_of(folder)
-
-    def answer(path: str) -> Answer:
-        if path.endswith("checksums_sha256.txt"):
-            return 200, {}, f"{hashlib.sha256(content).hexdigest()}  f1db-csv.zip\n".encode()
-        return 200, {}, content
-
-    return answer

@@ -1,6 +1,5 @@
 """racedata.loader.sources.openf1, followed with other sources: a weekend, minute by minute."""
 
-import hashlib
 import io
 import shutil
 import zipfile
@@ -24,6 +23,8 @@ from support.openf1 import (
     repair_laps,
     without_records,
 )
+from support.refreshes import NOT_SERVED_BY_JOLPICA
+from support.releases import file_of_release, released
 from support.season import LimitedApi, SeasonOver, SimulatedTime
 
 from racedata.kinds import KINDS
@@ -95,7 +96,7 @@ class Weekend:
 
     def of_jolpica(self, path):
         if "practice" in path or "sprintqualifying" in path:
-            return 404, {}, b""
+            return NOT_SERVED_BY_JOLPICA
         for name, hours in JOLPICA_AFTER.items():
             session = {"qualifying": "quali", "sprint": "sprint"}.get(name, "race")
             if f"/{name}." in path:
@@ -104,11 +105,8 @@ class Weekend:
         is_out = self.time.now >= START["race"] + timedelta(hours=JOLPICA_AFTER["results"])
         return (self.after if is_out else self.before)(path)
 
-    def of_f1db(self, path):
-        content = self.releases[self.time.now >= START["race"] + F1DB_AFTER]
-        if path.endswith("checksums_sha256.txt"):
-            return 200, {}, f"{hashlib.sha256(content).hexdigest()}  f1db-csv.zip\n".encode()
-        return 200, {}, content
+    def of_f1db(self, file):
+        return file_of_release(self.releases[self.time.now >= START["race"] + F1DB_AFTER], file)
 
     def play(self, *addresses):
         """Follows the sources until the end, as the command does."""
@@ -180,7 +178,7 @@ def test_a_weekend_of_three_sources_is_known_within_half_an_hour_and_ends_with_t
 ):
     with (
         served(weekend.jolpica.answer) as jolpica,
-        served(weekend.f1db.answer) as f1db,
+        released(weekend.f1db.answer) as f1db,
         served(weekend.openf1.answer) as openf1,
     ):
         weekend.play(jolpica.url, f"{f1db.url}/f1db-csv.zip", f"openf1:{openf1.url}")
