@@ -1,4 +1,4 @@
-"""OpenF1 as a server answers: rows of recorded sessions, its filters, its 404s and 401s.
+"""OpenF1 as a server answers: rows of recorded sessions, its filters, its 404s, 401s and 429s.
 
 Also what tests of it read from a database and change in the rows.
 """
@@ -31,7 +31,14 @@ SUNDAY = 1698019200  # 23 October 2023, 0:00 UTC: after the race in Austin
 RECORDS = [kind for kind in KINDS if not KINDS[kind].table]
 GIVEN = [kind for kind in RECORDS if "standings" not in kind]
 RESULT = "classified.number, constructorRef, positionText, positionOrder, laps, milliseconds"
-LIVE = {"detail": "Live F1 session in progress. Access is limited."}
+
+# What OpenF1 says instead of rows, as public clients of api.openf1.org quote it in 2026. Until
+# 2025, it answered an empty list instead of the 404 (query_api/app.py in br-g/openf1).
+LIVE = {
+    "detail": "Live F1 session in progress. Global API access (including past sessions) is "
+    "restricted to authenticated users until the session ends."
+}
+NOTHING = {"detail": "No results found."}
 
 
 def recorded_rows(folder: Path) -> Rows:
@@ -93,13 +100,15 @@ class OpenF1Server:
             if all(str(row.get(name)) == value for name, value in urllib.parse.parse_qsl(query))
             and self.is_published(endpoint, row)
         ]
-        return (
-            json_answer(200, found) if found else json_answer(404, {"detail": "No results found."})
-        )
+        return json_answer(200, found) if found else json_answer(404, NOTHING)
 
 
 def json_answer(status: int, found: object) -> Answer:
     return status, {"Content-Type": "application/json"}, json.dumps(found).encode()
+
+
+# As slowapi answers, which limited OpenF1's requests in 2024 (query_api/app.py): no Retry-After.
+TOO_MANY = json_answer(429, {"error": "Rate limit exceeded: 30 per 1 minute"})
 
 
 def without_records(database: Path, *kinds: str, rounds: tuple[int, ...] = (9, 18)) -> Path:

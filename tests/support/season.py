@@ -299,6 +299,14 @@ class Answered(NamedTuple):
     status: int
 
 
+# Jolpica-F1 quotes it in docs/rate_limits.md.
+THROTTLED: Answer = (
+    429,
+    {"Content-Type": "application/json"},
+    b'{"detail":"Request was throttled."}',
+)
+
+
 class LimitedApi:
     """An API with Jolpica-F1's limits or others. `answer` is for `served`, `published` its data.
 
@@ -310,8 +318,10 @@ class LimitedApi:
         time: SimulatedTime,
         published: Callable[[str], Answer],
         limits: Collection[tuple[int, int]] = JOLPICA_LIMITS,
+        too_many: Answer = THROTTLED,
     ) -> None:
         self.time, self.published, self.limits = time, published, limits
+        self.too_many = too_many
         self.answered: list[Answered] = []
 
     def answer(self, path: str) -> Answer:
@@ -324,8 +334,7 @@ class LimitedApi:
         served = [each.time for each in self.answered if each.status == 200]
         for count, seconds in self.limits:
             if len(served) >= count and served[-count] > self.time.now - timedelta(seconds=seconds):
-                body = b'{"detail":"Request was throttled."}'
-                return 429, {"Content-Type": "application/json"}, body
+                return self.too_many
         return None
 
 

@@ -71,11 +71,11 @@ class AnswerPage(NamedTuple):
 
 
 class WrongStatus(LoadError):
-    """An answer with a status that is not 200."""
+    """An answer with a status that is not 200. `type` is its media type."""
 
-    def __init__(self, url: str, status: int, hint: str = "") -> None:
+    def __init__(self, url: str, status: int, type: str, hint: str = "") -> None:
         super().__init__(f"{url}: status {status}; expected 200{hint}")
-        self.status = status
+        self.status, self.type = status, type
 
 
 class NotServed(WrongStatus):
@@ -117,7 +117,7 @@ class Client:
                 error.close()
                 status, header = error.code, error.headers.get("Retry-After")
                 if status not in (429, 503):
-                    raise WrongStatus(url, status) from None
+                    raise WrongStatus(url, status, error.headers.get_content_type()) from None
             finally:
                 self.pace.end()
             seconds = self.pace.retry_after(header)
@@ -194,7 +194,7 @@ class Api(Client):
         except WrongStatus as error:
             if error.status in NOT_SERVED:
                 hint = f"; is --from the base address, such as {JOLPICA}?"
-                raise NotServed(url, error.status, hint) from None
+                raise NotServed(url, error.status, error.type, hint) from None
             raise
         try:
             page = read_page(path, offset, body)

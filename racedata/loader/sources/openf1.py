@@ -102,9 +102,12 @@ class OpenF1(Source):
                     f"{url}: status 401: OpenF1 refuses requests during a Formula One session; "
                     "try again later"
                 ) from None
-            if error.status == 404:
+            if error.status != 404:
+                raise
+            if error.type == "application/json":
                 return []
-            raise
+            hint = f"; is it openf1:URL with the base address, such as {OPENF1}?"
+            raise WrongStatus(url, error.status, error.type, hint) from None
         try:
             found = parsed_json(body)
         except ValueError as error:

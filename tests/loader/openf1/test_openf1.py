@@ -15,10 +15,12 @@ from support.openf1 import (
     GIVEN,
     RACE,
     SUNDAY,
+    TOO_MANY,
     OpenF1Server,
     facts,
     halve,
     in_austin,
+    json_answer,
     provisional,
     refresh,
     rounds_with,
@@ -143,7 +145,8 @@ def test_an_answer_that_stays_broken_keeps_only_its_own_race_from_being_stored(o
 
 @pytest.mark.parametrize("header", [{}, {"Retry-After": "7"}], ids=["alone", "Retry-After"])
 def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
-    openf1.faults = {1: lambda body: (429, header, b""), 2: lambda body: (429, header, b"")}
+    status, headers, text = TOO_MANY
+    openf1.faults = dict.fromkeys((1, 2), lambda body: (status, headers | header, text))
     slept: list[float] = []
     pace = Pace(clock=lambda: 0, sleep=slept.append, now=lambda: SUNDAY)
     url = f"openf1:{openf1.url}"
@@ -154,13 +157,13 @@ def test_after_429_it_waits_and_asks_again(openf1, lacking, header):
     assert rounds_with(lacking, "results") == {9, 18}
 
 
-@pytest.mark.parametrize("status", [404, 200], ids=["404", "an empty list"])
-def test_missing_records_are_not_a_fault(lacking, rows, status):
+@pytest.mark.parametrize("nothing", [None, json_answer(200, [])], ids=["404", "an empty list"])
+def test_missing_records_are_not_a_fault(lacking, rows, nothing):
     found = OpenF1Server({"sessions": rows["sessions"]})
 
     def answer(path):
         answered = found.answer(path)
-        return answered if answered[0] == 200 else (status, {}, b"[]")
+        return nothing if nothing and answered[0] == 404 else answered
 
     with served(answer) as server:
         said = refresh(lacking, server)
@@ -216,6 +219,14 @@ def test_a_wrong_answer_about_one_race_does_not_keep_the_others_from_being_store
 def test_load_refuses_it(tmp_path):
     with pytest.raises(LoadError, match="openf1: has no calendar and no history; use it with"):
         load(["openf1"], str(tmp_path / "racedata.db"), None, lambda text: None)
+
+
+def test_a_404_that_is_not_openf1s_is_not_taken_for_missing_records(openf1, lacking):
+    """A web server's own says that the base address is wrong, or that OpenF1 is being repaired."""
+    openf1.faults = {0: lambda body: (404, {"Content-Type": "text/html"}, b"<h1>Not Found</h1>")}
+    said = r"/sessions\?year=2023: status 404; expected 200; is it openf1:URL with the base address"
+    with pytest.raises(LoadError, match=said):
+        refresh(lacking, openf1)
 
 
 def test_an_answer_that_is_not_a_list_of_objects_is_one_line(lacking):

@@ -17,6 +17,7 @@ from support.openf1 import (
     GIVEN,
     RECORDS,
     RESULT,
+    TOO_MANY,
     OpenF1Server,
     facts,
     provisional,
@@ -77,7 +78,7 @@ class Weekend:
             answers_of(client(each, max_limit=100)) for each in (unchanged, whole)
         )
         self.openf1 = LimitedApi(
-            self.time, OpenF1Server(rows, self.is_live, self.is_published).answer, LIMITS
+            self.time, OpenF1Server(rows, self.is_live, self.is_published).answer, LIMITS, TOO_MANY
         )
         self.jolpica = LimitedApi(self.time, self.of_jolpica)
         self.releases = [release_of(folder, without="1097"), release_of(folder)]
@@ -215,7 +216,7 @@ def test_a_weekend_of_three_sources_is_known_within_half_an_hour_and_ends_with_t
 def test_401_for_a_day_is_one_line_and_it_asks_again_every_quarter_of_an_hour(weekend):
     weekend.time.end = weekend.time.now + timedelta(days=1)
     weekend.is_live = lambda: True  # type: ignore[method-assign]
-    refuse = LimitedApi(weekend.time, OpenF1Server({}, weekend.is_live).answer, LIMITS)
+    refuse = LimitedApi(weekend.time, OpenF1Server({}, weekend.is_live).answer, LIMITS, TOO_MANY)
     with served(refuse.answer) as openf1:
         weekend.play(f"openf1:{openf1.url}")
     assert len(weekend.complaints) == 1
@@ -226,7 +227,7 @@ def test_401_for_a_day_is_one_line_and_it_asks_again_every_quarter_of_an_hour(we
 
 def test_its_limits_are_kept(lacking, rows):
     time = SimulatedTime(START["race"] + WEEK, START["race"] + 2 * WEEK)
-    limited = LimitedApi(time, OpenF1Server(rows).answer, LIMITS)
+    limited = LimitedApi(time, OpenF1Server(rows).answer, LIMITS, TOO_MANY)
     new_pace = partial(Pace, time.seconds, time.sleep, time.seconds)
     with served(limited.answer) as server:
         refresh = Refresh(
