@@ -20,13 +20,25 @@ from racedata.loader.sources import Pace
 Answer = tuple[int, dict[str, str], bytes]
 Fault = Callable[[bytes], Answer | bytes | None]
 
+# As Jolpica-F1 describes an error of its own (commit b5e43ca).
+ERROR = b"""
+<!doctype html>
+<html lang="en">
+<head>
+  <title>Server Error (500)</title>
+</head>
+<body>
+  <h1>Server Error (500)</h1><p></p>
+</body>
+</html>
+"""
 
 # What may be sent instead of an answer. Bytes are sent with the Content-Length of the whole answer.
 FAULTS: dict[str, Fault] = {
     "html": lambda body: (200, {}, b"<!doctype html><title>Sign in to the network</title>"),
     "broken off": lambda body: body[: len(body) // 2],
     "short": lambda body: (200, {}, body[: len(body) // 2]),
-    "an error": lambda body: (500, {}, b"{}"),
+    "an error": lambda body: (500, {"Content-Type": "text/html; charset=utf-8"}, ERROR),
     "nothing": lambda body: None,
     "another shape": lambda body: (200, {}, body.replace(b'Table":{', b'Tables":{')),
     "another total": lambda body: (200, {}, body.replace(b'"total":"', b'"total":"1')),

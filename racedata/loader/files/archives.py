@@ -1,4 +1,6 @@
-"""Finds the files of a dump: in a folder, a zip, or a zip at a URL. download.py downloads it."""
+"""Finds the files of a dump: in a folder, a zip, a zip in a zip, or a zip at a URL. download.py
+downloads it.
+"""
 
 import difflib
 import errno
@@ -283,7 +285,8 @@ def not_read(dump: Dump, paths: Mapping[str, AnyPath]) -> list[str]:
     found = [
         f"{name[:80]} (did you mean {absent[like[0]]}?)"
         for name in names_below(dump.folder)
-        if os.path.basename(name) not in names
+        if ".csv" in name.lower()  # difflib is slow
+        and os.path.basename(name) not in names
         and (like := difflib.get_close_matches(letters_of(name), absent, 1, ALIKE))
     ]
     return [f"not read: {listed(found)}"] if found else []
