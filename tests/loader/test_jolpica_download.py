@@ -92,11 +92,20 @@ def refused(api, said, token=None):
 
 
 def test_without_a_token_the_delayed_dump_is_downloaded(api, storage):
-    api.index(delayed=entry(f"{api.url}/delayed"), latest=entry(f"{api.url}/latest"))
-    api.redirect("/delayed", f"{storage.url}/dump.zip?signature=1")
+    delayed = "/delayed/?dump_type=csv"
+    api.index(delayed=entry(f"{api.url}{delayed}"), latest=entry(f"{api.url}/latest"))
+    api.redirect(delayed, f"{storage.url}/dump.zip?signature=1")
     for no_token in (None, ""):
         assert fetched(api, no_token) == ["formula_one_round.csv"]
-    assert api.requests == [("/index/", None), ("/delayed", None)] * 2
+    assert api.requests == [("/index/", None), (delayed, None)] * 2
+
+
+def test_a_dump_that_is_not_there_is_refused_in_one_line(api):
+    """Jolpica answers so if it has no dump (jolpica_api/dumps/views.py)."""
+    api.index(delayed=entry(f"{api.url}/delayed/?dump_type=csv"))
+    body = b'{"error":"No dumps found older than 14 days of type \'csv\'"}'
+    api.serve("/delayed/?dump_type=csv", body, 404)
+    refused(api, f"{api.url}/delayed/: Not Found; expected the zip of a dump")
 
 
 def test_with_a_token_the_latest_dump_is_downloaded_and_only_the_host_of_the_index_gets_the_token(
@@ -140,16 +149,23 @@ def test_the_token_is_for_one_scheme_host_and_port(url, gets_it):
     assert request.has_header("Authorization") == gets_it
 
 
-@pytest.mark.parametrize("status", [401, 403])
-def test_a_wrong_token_is_refused_in_one_line_that_does_not_show_it(api, status):
-    api.serve("/index/", b"who is that", status)
+# As Django REST framework answers, with which Jolpica-F1 is written.
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (401, b'{"detail":"Invalid token."}'),
+        (403, b'{"detail":"You do not have permission to perform this action."}'),
+    ],
+)
+def test_a_wrong_token_is_refused_in_one_line_that_does_not_show_it(api, status, body):
+    api.serve("/index/", body, status)
     refused(
         api,
         f"{api.url}/index/: does not accept JOLPICA_TOKEN ({status})",
         TOKEN,
     )
     api.index(latest=entry(f"{api.url}/latest"))
-    api.serve("/latest", b"who is that", status)
+    api.serve("/latest", body, status)
     refused(
         api,
         f"{api.url}/latest: does not accept JOLPICA_TOKEN ({status})",
@@ -160,7 +176,7 @@ def test_a_wrong_token_is_refused_in_one_line_that_does_not_show_it(api, status)
 def test_a_storage_that_refuses_a_request_does_not_blame_the_token(api, storage):
     api.index(latest=entry(f"{api.url}/latest"))
     api.redirect("/latest", f"{storage.url}/expired")
-    storage.serve("/expired", b"", 403)
+    storage.serve("/expired", b"<Error><Code>AccessDenied</Code></Error>", 403)  # as S3 does
     refused(api, f"{api.url}/latest: Forbidden; expected the zip of a dump", TOKEN)
 
 
