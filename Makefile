@@ -4,11 +4,7 @@ PYTHON = python3
 # The values reach the commands through the environment, so they may contain any characters. DATABASE is exported
 # verbatim too, though no command reads it; otherwise make would expand it.
 override export SOURCE := $(value SOURCE)
-override export FROM := $(value FROM)
-override export SEASON := $(value SEASON)
 override export CORRECTIONS := $(value CORRECTIONS)
-override export AGAINST := $(value AGAINST)
-override export FILE := $(value FILE)
 override export BASE := $(value BASE)
 override export FOLDER := $(value FOLDER)
 override export DATABASE := $(value DATABASE)
@@ -20,7 +16,7 @@ endif
 # .venv/bin/pytest FILE
 PARALLEL = -n 3 --dist worksteal
 
-.PHONY: help install load-data refresh check-data export-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release-check audit clean
+.PHONY: help install load-data serve python test test-system test-real test-wheel test-base test-image image bench freeze picture lint coverage check dist lock release-check audit clean
 .DEFAULT_GOAL := help
 
 help:  ## list these commands
@@ -39,18 +35,9 @@ install: .venv/installed  ## install the service into .venv
 	@.venv/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/requirements.lock --editable '.[$*]'
 	@touch $@
 
-load-data:  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the sources of the existing database, or else the sample), DATABASE=file, CORRECTIONS=none, REPLACE=1 (replace even a database that cannot be read)
+load-data: install  ## build the database: SOURCE="tracinginsights f1db" (names, folders, zips, URLs; without it, the sources of the existing database, or else the sample), DATABASE=file, CORRECTIONS=none, REPLACE=1 (replace even a database that cannot be read)
 	@# Until the loader handles Ctrl-C, it is ignored: while Python starts, it would print a traceback.
-	@trap '' INT; $(PYTHON) scripts/load_data.py $(if $(REPLACE),--replace) --corrections="$$CORRECTIONS" -- "$$SOURCE"
-
-refresh:  ## bring the database up to date: FROM="https://… f1db openf1" (in order of preference; APIs in Ergast's format by their base address), SEASON=year (fetched whole), DATABASE=file, CORRECTIONS=none
-	@trap '' INT; $(PYTHON) -m racedata refresh --corrections="$$CORRECTIONS" --from="$$FROM" --season="$$SEASON"
-
-check-data:  ## report facts that contradict each other: DATABASE=file, AGAINST=source (compare with it), ALL=1 (show all rows, not only ten of each kind)
-	@$(PYTHON) -m racedata check $(if $(ALL),--all) $(if $(value AGAINST),--against="$$AGAINST")
-
-export-data:  ## write the data as files: FILE=dump.zip (a dump in Ergast's layout), FILE=folder, FILE=copy.db (a copy), DATABASE=file
-	@trap '' INT; $(PYTHON) -m racedata export -- "$$FILE"
+	@trap '' INT; .venv/bin/python scripts/load_data.py $(if $(REPLACE),--replace) --corrections="$$CORRECTIONS" -- "$$SOURCE"
 
 serve: install  ## serve the database on http://127.0.0.1:8000 (HOST, PORT); builds one from the sample if there is none
 	@exec .venv/bin/racedata serve

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The script of `make load-data`: `racedata load` in a checkout without a virtual environment."""
+"""The script of `make load-data`: `racedata load`, in the checkout that it is in."""
 
 import sys
 from pathlib import Path

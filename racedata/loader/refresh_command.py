@@ -64,11 +64,11 @@ def follower(parsed: argparse.Namespace) -> Callable[[int | None], None]:
     return partial(follow_in_processes, path, sources, Preparation(loads.load, loads.are_optional))
 
 
-def season(text: str) -> int | None:
-    """The value of `--season`. `make` passes an empty one."""
-    if text and not values.year.fullmatch(text):
+def season(text: str) -> int:
+    """The value of `--season`."""
+    if not values.year.fullmatch(text):
         raise argparse.ArgumentTypeError(f"{text!r}; expected {values.year.expected}")
-    return int(text) if text else None
+    return int(text)
 
 
 def main(arguments: Sequence[str]) -> None:

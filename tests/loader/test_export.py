@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas
 import pytest
-from support import EXPECTED, ROOT, SAMPLE
+from support import EXPECTED, SAMPLE
 from support.answers import client
 from support.loads import built, changed, csv_rows, facts_of, run_loader, select
 
@@ -593,15 +593,6 @@ def test_the_readme_of_an_export_begins_with_its_title(sample_database, tmp_path
     assert (dump / "README.txt").read_text(encoding="utf-8").startswith(f"{TITLE}\n")
     assert (rest / "README.txt").read_text(encoding="utf-8").startswith(f"{REST_TITLE}\n")
     assert facts_of(built([dump, rest], tmp_path / "x.db")) == facts_of(sample_database)
-
-
-def test_make_export_data_passes_its_variables(sample_database, tmp_path):
-    target = tmp_path / "it's $(a) dump.zip"
-    variables = [f"FILE={target}", f"DATABASE={sample_database}", f"PYTHON={sys.executable}"]
-    command = ["make", "--silent", "export-data", *variables]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert answers_of(built(target, tmp_path / "x.db")) == answers_of(sample_database)
 
 
 def test_the_progress_names_each_file_of_the_dump(sample_database, tmp_path):
