@@ -5,7 +5,7 @@ docs/data.md describes the file. The table `corrections` has what was applied.
 
 import sqlite3
 from argparse import ArgumentParser
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -231,17 +231,6 @@ class RowToCorrect:
                 ON CONFLICT DO UPDATE SET value = excluded.value, witnesses = excluded.witnesses""",
             [*self.correction[:3], wrong, right, self.correction.witnesses, *self.about],
         )
-
-
-def is_possible(table: str, key: str, column: str, values: Iterable[str | None]) -> bool:
-    """Whether a row of a database could have been corrected like this."""
-    found = columns_of(table).get(column) if table in BY_NAME else None
-    if not found or key.count("/") + 1 not in lengths_of_key(BY_NAME[table]):
-        return False
-    try:
-        return all(value is None or found.parse(value) is not None for value in values)
-    except ValueError:
-        return False
 
 
 def in_file(text: str | None) -> str:
