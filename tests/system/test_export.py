@@ -5,6 +5,7 @@ The tables are those of Ergast's documentation, with its names and types.
 
 import shutil
 import subprocess
+import zipfile
 from contextlib import closing
 
 import duckdb
@@ -67,7 +68,9 @@ EXPECTED = """SELECT year, round, surname, milliseconds, CAST(points AS REAL) FR
 @pytest.fixture
 def folder(sample_database, tmp_path):
     """A folder with an export."""
-    export(str(sample_database), str(tmp_path / "dump"), lambda text: None)
+    export(str(sample_database), str(tmp_path / "dump.zip"), lambda text: None)
+    with zipfile.ZipFile(tmp_path / "dump.zip") as archive:
+        archive.extractall(tmp_path / "dump")
     return tmp_path / "dump"
 
 

@@ -9,7 +9,6 @@ from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
 from racedata.loader.sources.database import DatabaseSource
 from racedata.loader.sources.dump import PUBLISHED, DumpSource
-from racedata.loader.sources.ergast_files import FILES as EXPORT_FILES
 from racedata.loader.sources.ergast_files import LAYOUT as EXPORT_LAYOUT
 from racedata.loader.sources.ergast_files import TITLES as EXPORT_TITLES
 from racedata.loader.sources.ergast_files import Add, write_dump
@@ -21,7 +20,6 @@ from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Delivery, History, Source, Task
 
 __all__ = [
-    "EXPORT_FILES",
     "EXPORT_LAYOUT",
     "EXPORT_TITLES",
     "FROM",

@@ -199,7 +199,6 @@ OTHERS = {
     ),
 }
 
-FILES = frozenset(["README.txt", "licence.txt", *(f"{name}.csv" for name in (*ERGAST, *OTHERS))])
 
 Row = tuple[object, ...]
 Add = Callable[[str, Iterable[str]], None]  # adds a file: its name, and its text in parts
