@@ -16,8 +16,6 @@ from textwrap import wrap
 
 from racedata.loader import checks
 from racedata.loader.against import compare
-from racedata.loader.checks import qualifying, standings
-from racedata.loader.checks.check import VIEWS
 from racedata.loader.corrections import HEADER
 from racedata.loader.errors import Progress, counted
 from racedata.loader.existing import ExistingDatabase
@@ -85,9 +83,7 @@ def prepare(db: sqlite3.Connection) -> None:
     """Creates the functions, views and temporary tables that the checks read."""
     add_milliseconds(db)
     db.create_function("letters", 1, lambda name: name and letters_of(name), deterministic=True)
-    db.executescript(VIEWS)
-    db.executescript(qualifying.PARTS)
-    standings.fill(db)
+    db.executescript(checks.PREPARATION)
 
 
 def report_against(

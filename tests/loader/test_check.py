@@ -3,17 +3,18 @@ values.
 """
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from support import spoiling
+from support import PACKAGE, spoiling
 from support.loads import changed, planted
 
 from racedata.loader.check import ROWS_SHOWN, report
-from racedata.loader.checks import ALL
+from racedata.loader.checks import ALL, FILES, PARAGRAPHS, check_in
 
 CHECK = [sys.executable, "-m", "racedata", "check"]
 
@@ -82,6 +83,18 @@ def test_a_planted_fault_is_reported_and_the_clean_database_has_no_such_row(
 
 def test_each_check_has_a_fault_that_it_finds():
     assert all(any(check.title.startswith(title) for title, _, _ in FAULTS) for check in ALL)
+
+
+def test_each_file_of_checks_is_read():
+    assert {f"{name}.sql" for name in FILES} == {
+        path.name for path in (PACKAGE / "loader" / "checks").glob("*.sql")
+    }
+
+
+@pytest.mark.parametrize("paragraph", PARAGRAPHS)
+def test_each_paragraph_of_sql_is_a_check_or_makes_what_checks_read(paragraph):
+    sql = re.sub(r"^--.*\n?", "", paragraph, flags=re.MULTILINE)
+    assert check_in(paragraph) or sql == "" or sql.startswith("CREATE TEMP ")
 
 
 def test_only_the_known_doubts_about_the_sample_are_reported(clean):
