@@ -81,11 +81,21 @@ class Target:
     @contextmanager
     def adding(self, new: Path) -> Iterator[Add]:
         """Writes the zip at `new`."""
+
+        def add_named(name: str, parts: Iterable[str]) -> None:
+            with self.named_in_errors():
+                add(name, parts)
+
+        with self.named_in_errors(), adding_to_zip(new) as add:
+            yield add_named
+
+    @contextmanager
+    def named_in_errors(self) -> Iterator[None]:
+        """Names this place in an error that names no file, as on a full disk."""
         try:
-            with adding_to_zip(new) as add:
-                yield add
+            yield
         except OSError as error:
-            error.filename = error.filename or self.name  # writing to a full disk names no file
+            error.filename = error.filename or self.name
             raise
 
     def replace_with(self, new: Path) -> str:

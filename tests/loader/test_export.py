@@ -445,13 +445,15 @@ def test_a_damaged_database_is_not_exported(database, tmp_path):
     assert list(target.parent.iterdir()) == []
 
 
-def test_a_full_disk_leaves_the_earlier_export(sample_database, other_database, tmp_path):
+@pytest.mark.parametrize("more", [[], ["--more", "more.zip"]])
+def test_a_full_disk_leaves_the_earlier_export(sample_database, other_database, tmp_path, more):
     target = exported(sample_database, tmp_path / "dump.zip")
+    more = [name.replace("more.zip", str(tmp_path / "more.zip")) for name in more]
     limited = f"""
 import resource, sys
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 from racedata.loader.export import main
-main([{str(target)!r}, "--database", {str(other_database)!r}])
+main([{str(target)!r}, *{more!r}, "--database", {str(other_database)!r}])
 """
     # coverage.py could not write its file
     env = {name: value for name, value in os.environ.items() if not name.startswith("COVERAGE")}

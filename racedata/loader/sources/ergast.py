@@ -78,20 +78,20 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
 
     The rest of an export is read into the stage that has the rows of its dump.
     """
-    is_addition, is_export = is_rest(dump), title_of(dump) in TITLES
-    if is_addition and not stage.rows:
+    is_the_rest, is_export = is_rest(dump), title_of(dump) in TITLES
+    if is_the_rest and not stage.rows:
         raise LoadError(
             "is the rest of an export; expected its dump before it: racedata load FILE MORE"
         )
     paths = {table.name: file_of(dump.folder, table.name) for table in TABLES}
-    required = [table.name for table in TABLES if table.required and not is_addition]
+    required = [table.name for table in TABLES if table.required and not is_the_rest]
     files = files_of(dump, paths, required)
     # Only what `racedata export` has written has this file, with all sessions.
     has_sessions = "sessions" in files
     corrections = dump.folder / CORRECTIONS.name
     remarks = not_read(dump, paths)
-    if is_addition and has_sessions:
-        stage.db.execute("DELETE FROM stage.sessions")  # these are all
+    if is_the_rest and has_sessions:
+        stage.db.execute("DELETE FROM stage.sessions")  # the rest has every session
     for name, path in files.items():
         table = BY_NAME[name]
         fields = [
@@ -102,7 +102,7 @@ def read(dump: Dump, stage: Stage) -> SourceFacts:
         # all rows of a table may be in the rest of an export; a build checks the whole
         insert(stage, table, file, table.required and not is_export)
         remarks += file.remarks(RARE)
-    if not has_sessions and not is_addition:
+    if not has_sessions and not is_the_rest:
         stage.db.execute(SPRINT_GRID)
         if not is_export:
             drop_rank_zero(stage)
