@@ -19,6 +19,7 @@ from support.loads import (
 )
 from support.refreshes import like_jolpica, moved, run_refresh, state, with_a_penalty
 
+from racedata.database import refreshes_path
 from racedata.loader.corrections import CORRECTIONS
 from racedata.loader.errors import LoadError
 from racedata.loader.refresh import Refresh
@@ -30,6 +31,18 @@ from racedata.loader.sources.api_client import JOLPICA_LIMITS
 def jolpica_answers(jolpica):
     """What Jolpica-F1 answered to a refresh of 2023, refusals too."""
     return recorded_answers(jolpica / "refresh-2023.jsonl.gz")
+
+
+@pytest.mark.parametrize("noted", [1, [["practice"], {}, None]])
+def test_wrong_notes_of_what_an_api_lacks_are_ignored(database, noted):
+    with served(answers_of(client(database))) as server:
+        refreshed(database, server.url)
+        path = refreshes_path(database)
+        notes = json.loads(path.read_text())
+        notes[server.url]["notServed"] = noted
+        path.write_text(json.dumps(notes))
+        said, _ = refreshed(database, server.url)
+        assert "nothing new after " in said[-1]
 
 
 def test_a_season_comes_whole_from_jolpica_itself(jolpica_answers, database):

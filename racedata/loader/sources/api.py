@@ -153,7 +153,7 @@ def seen_before(history: History) -> dict[str, str]:
 def not_served_before(history: History) -> set[str]:
     """The endpoints that an API lacked when it was last asked for them."""
     found = (history.notes() or {}).get("notServed")
-    return {*found} & DETAILS.keys() if isinstance(found, list) else set()
+    return {name for name in DETAILS if name in found} if isinstance(found, list) else set()
 
 
 def is_new(api: Api, expected: Expected, history: History) -> bool:
