@@ -361,6 +361,17 @@ def test_a_follower_waits_as_long_as_retry_after_says(database, other):
         assert "new data" in follower.check()
 
 
+@pytest.mark.parametrize("header", ["31536000", "Fri, 31 Dec 9999 23:59:59 GMT"])
+def test_a_follower_that_is_refused_for_years_asks_again_after_a_day(database, other, header):
+    with served_file(other.read_bytes()) as server:
+        follower = FollowedServer(database, server)
+        server.fault = answer(503, Retry_After=header)
+        with pytest.raises(LoadError, match="status 503: try again in 86,400 seconds"):
+            follower.check()
+        server.fault, follower.clock = None, 86_400.0
+        assert "new data" in follower.check()
+
+
 def test_a_follower_begins_without_a_database(tmp_path, other):
     database = tmp_path / "x.db"
     with served_file(other.read_bytes()) as server:

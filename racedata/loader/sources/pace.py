@@ -11,6 +11,7 @@ from racedata.loader.values import whole_number
 # How many requests, in how many seconds. A source may set its own limits.
 PACE = ((4, 1),)
 WAIT_SECONDS = 30  # after a refusal without Retry-After, at least
+LONGEST_REFUSAL = 86_400  # seconds for which a refusal is believed: a day
 
 
 class Pace:
@@ -54,19 +55,19 @@ class Pace:
 
     def retry_after(self, header: str | None) -> float | None:
         """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
-        None if it has neither. Without a header, a limit may refuse for as long as it counts.
+        None if it has neither; at most a day. Without a header, a limit may refuse for as long as
+        it counts.
         """
         if header is None:
             return max(WAIT_SECONDS, *(seconds for _, seconds in self.limits))
         if whole_number.fullmatch(header.strip()):
-            return int(header)
+            return min(int(header), LONGEST_REFUSAL)
         try:
             date = parsedate_to_datetime(header)
         except (ValueError, OverflowError):  # OverflowError: a year or an offset of many digits
             return None
-        return max(
-            0.0, (date if date.tzinfo else date.replace(tzinfo=UTC)).timestamp() - self.now()
-        )
+        date = date if date.tzinfo else date.replace(tzinfo=UTC)
+        return min(max(0.0, date.timestamp() - self.now()), LONGEST_REFUSAL)
 
     def end(self) -> None:
         self.ends.append(self.clock())
