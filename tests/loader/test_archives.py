@@ -124,6 +124,15 @@ def test_a_file_with_nearly_the_name_of_an_optional_one_is_in_the_report(tmp_pat
     assert not any("not read" in line for line in build(SAMPLE))
 
 
+def test_a_name_in_a_zip_cannot_break_a_message(tmp_path):
+    path = tmp_path / "data.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name in ("driver.csv\n", "x" * 1000, "notes.txt"):
+            archive.writestr(name, "")
+    with refused("; it and its folders have notes.txt"):
+        build(path)
+
+
 def test_a_source_without_a_dump_is_refused_with_what_it_has(tmp_path):
     (tmp_path / "empty").mkdir()
     with refused(f"{tmp_path / 'empty'}: no circuits.csv in it; ", "; it has no files"):
@@ -143,11 +152,11 @@ def test_a_source_without_a_dump_is_refused_with_what_it_has(tmp_path):
 
 def test_an_incomplete_dump_in_a_folder_is_refused_with_the_folder(tmp_path):
     path = tmp_path / "source"
-    shutil.copytree(SAMPLE, path / "raw")
-    (path / "raw" / "status.csv").unlink()
+    shutil.copytree(SAMPLE, path / ".raw")
+    (path / ".raw" / "status.csv").unlink()
     archive = shutil.make_archive(str(tmp_path / "data"), "zip", path)
     for source in (path, archive):
-        with refused(f"{source}: no status.csv in its folder raw; ", "have circuits.csv, "):
+        with refused(f"{source}: no status.csv in its folder .raw; ", "have circuits.csv, "):
             build(source)
 
 

@@ -42,10 +42,10 @@ class Dump(NamedTuple):
     def place(self) -> str:
         """Where the files are, for errors: `it`, or `its folder data/raw`."""
         if isinstance(self.folder, zipfile.Path):
-            below = self.folder.at.rstrip("/")
+            below = self.folder.at.rstrip("/") or "."
         else:
-            below = os.path.relpath(self.folder, self.address).removeprefix(".")
-        return f"its folder {below}" if below else "it"
+            below = os.path.relpath(self.folder, self.address)
+        return "it" if below == "." else f"its folder {below}"
 
     def checksum(self, files: Iterable[AnyPath]) -> str:
         """SHA-256, in hexadecimal, of the zip; or of the files' joined contents."""
@@ -273,8 +273,8 @@ def names_below(folder: AnyPath) -> list[str]:
             names += [os.path.normpath(os.path.join(below, file)) for file in files]
             if below != ".":
                 folders.clear()
-    # a report is printed as it is
-    names = [name for name in names if name.isprintable()]
+    # a message is one line
+    names = [name for name in names if name.isprintable() and len(name) < 300]
     return sorted(names, key=lambda name: (name.count("/"), name))
 
 
