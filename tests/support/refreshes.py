@@ -59,8 +59,8 @@ def origins_of(database: Path, round: int) -> dict[str, str]:
 
 
 def like_jolpica(database: Path) -> Callable[[str], Answer]:
-    """What Jolpica-F1, which lacks sprint qualifying and practice, answers from a database."""
-    answer = answers_of(client(database))
+    """What Jolpica-F1 answers from a database: pages of 100; no sprint qualifying, no practice."""
+    answer = answers_of(client(database, max_limit=100))
     return lambda path: (
         NOT_SERVED_BY_JOLPICA if re.search("sprintqualifying|practice", path) else answer(path)
     )
