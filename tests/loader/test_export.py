@@ -234,7 +234,8 @@ def test_the_licences_say_what_is_from_which_source_and_name_no_path_or_key(tmp_
     assert str(SAMPLE.parent) not in text
     index = "jolpica:https://example.org/x/?key=1"
     changed(database, f"UPDATE sources SET address = '{index}' WHERE name = 'f1db'")
-    text = (exported(database, folder) / "licence.txt").read_text(encoding="utf-8")
+    folder = unpacked(exported(database, tmp_path / "dump.zip"))
+    text = (folder / "licence.txt").read_text(encoding="utf-8")
     assert "  address: jolpica:https://example.org/x/\n" in text
     again = built(folder, tmp_path / "again.db")
     assert select(again, "SELECT licence FROM sources") == [(text.splitlines()[0],)]

@@ -7,12 +7,11 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from datetime import UTC, datetime
 
 import pytest
-from support import ROOT, SAMPLE
+from support import SAMPLE
 from support.answers import client
 from support.apis import FAULTS, answers_of, refreshed, served
 from support.loads import (
@@ -346,14 +345,6 @@ def test_a_database_that_cannot_be_refreshed_is_left_alone(api, behind, change, 
     assert ended.stderr.count("\n") == 1
     assert state(behind.parent) == before
     assert api.paths == []
-
-
-def test_make_refresh_passes_its_variables(api, behind, complete):
-    variables = [f"FROM={api.url}", "SEASON=2023", f"DATABASE={behind}", f"PYTHON={sys.executable}"]
-    command = ["make", "--silent", "refresh", *variables]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert (ended.returncode, ended.stderr) == (0, "")
-    assert rows_of(behind) == rows_of(complete)
 
 
 def test_a_link_to_a_database_stays_a_link(api, behind, complete, tmp_path):
