@@ -13,8 +13,8 @@ from support import PACKAGE, SAMPLE, spoiling
 from support.loads import changed, select
 
 from racedata.database import SCHEMA, SCHEMA_VERSION, DatabaseError, read
+from racedata.formats import milliseconds
 from racedata.hints import COMMAND
-from racedata.loader.values import milliseconds
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,9 @@ MODULES = {
     ".".join(path.relative_to(PACKAGE.parent).with_suffix("").parts).removesuffix(".__init__"): path
     for path in PACKAGE.rglob("*.py")
 }
-SHARED = {"racedata", "racedata.database", "racedata.hints", "racedata.kinds", "racedata.licences"}
+SHARED = {"racedata"} | {
+    f"racedata.{name}" for name in ("database", "formats", "hints", "kinds", "licences")
+}
 COMMAND = {"racedata.cli", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
 ONLINE = {name for name in MODULES if name.startswith("racedata.service")}
@@ -122,6 +124,7 @@ SQL = {"sqlite3"}
 
 # What a module may not import, because its job needs none of it.
 MAY_NOT_IMPORT = {
+    "racedata.formats": WEB | FILES | SQL,
     "racedata.kinds": WEB | FILES | SQL,
     "racedata.service.addresses": WEB | FILES | SQL,  # it gets texts
     "racedata.service.serializers": WEB | FILES | SQL,  # it gets rows

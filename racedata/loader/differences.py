@@ -4,9 +4,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import NamedTuple
 
+from racedata.formats import milliseconds
 from racedata.kinds import KINDS
 from racedata.loader.matching import letters_of
-from racedata.loader.values import Value, milliseconds
+from racedata.loader.values import Value
 
 Row = Mapping[str, Value]
 

@@ -4,7 +4,8 @@ import sqlite3
 from collections.abc import Mapping
 from functools import cache
 
-from racedata.loader.values import Value, milliseconds
+from racedata.formats import milliseconds
+from racedata.loader.values import Value
 
 
 @cache

@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from datetime import UTC, date, datetime
 
+from racedata.formats import milliseconds
+
 Value = int | str | None
 
 
@@ -27,16 +29,6 @@ class Parser:
         if not self.fullmatch(text):
             raise ValueError
         return self.convert(text)
-
-
-def milliseconds(text: str) -> int:
-    """A duration such as `1:02:03.4`, `1:07.012` or `23.251` in milliseconds."""
-    *longer, seconds = text.split(":")
-    whole, _, fraction = seconds.partition(".")
-    minutes = 0
-    for part in longer:
-        minutes = minutes * 60 + int(part)
-    return (minutes * 60 + int(whole)) * 1000 + int(f"{fraction[:3]:0<3}")
 
 
 def without_last_zeros(text: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 
+from racedata.formats import hours_to_thousandths, lap_time, short_time
 from racedata.kinds import SESSIONS, Session
 
 Json = dict[str, Any]  # leaves are strings
@@ -340,22 +341,14 @@ def correction(row: Row, round: int | None) -> Json:
     )
 
 
-def parts(milliseconds: int) -> tuple[int, int, int, int]:
-    """Hours, minutes, seconds, thousandths."""
-    seconds, thousandths = divmod(milliseconds, 1000)
-    minutes, seconds = divmod(seconds, 60)
-    hours, minutes = divmod(minutes, 60)
-    return hours, minutes, seconds, thousandths
-
-
 def race_time(milliseconds: int, winner: int | None) -> str:
     """H:MM:SS.mmm for every driver: `0:03:27.071` (D25)."""
-    return "%d:%02d:%02d.%03d" % parts(milliseconds)  # noqa: UP031 (half the time of str.format)
+    return "%d:%02d:%02d.%03d" % hours_to_thousandths(milliseconds)  # noqa: UP031 (half the time of str.format)
 
 
 def sprint_time(milliseconds: int, winner: int | None) -> str:
     """MM:SS.mmm, or H:MM:SS.mmm if it is an hour or more."""
-    hours, minutes, seconds, thousandths = parts(milliseconds)
+    hours, minutes, seconds, thousandths = hours_to_thousandths(milliseconds)
     minutes_and_seconds = f"{minutes:02}:{seconds:02}.{thousandths:03}"
     return f"{hours}:{minutes_and_seconds}" if hours else minutes_and_seconds
 
@@ -368,20 +361,6 @@ def gap_time(milliseconds: int, winner: int | None) -> str:
     """
     gap = 0 if winner is None else milliseconds - winner
     return f"+{short_time(gap)}" if gap > 0 else short_time(milliseconds)
-
-
-def lap_time(milliseconds: int) -> str:
-    """M:SS.mmm, as dumps have lap times: `0:54.064`."""
-    minutes, rest = divmod(milliseconds, 60_000)
-    return f"{minutes}:{rest // 1000:02}.{rest % 1000:03}"
-
-
-def short_time(milliseconds: int) -> str:
-    """S.mmm, M:SS.mmm or H:MM:SS.mmm, without leading parts that are zero."""
-    hours, minutes, seconds, thousandths = parts(milliseconds)
-    if hours:
-        return f"{hours}:{minutes:02}:{seconds:02}.{thousandths:03}"
-    return f"{minutes}:{seconds:02}.{thousandths:03}" if minutes else f"{seconds}.{thousandths:03}"
 
 
 # `Time.time` by the setting `finish_times`.

@@ -10,6 +10,7 @@ import csv
 import io
 from collections.abc import Collection, Mapping, Sequence
 
+from racedata.formats import milliseconds
 from racedata.service import schemas
 from racedata.service.schemas import Schema
 from racedata.service.serializers import Json
@@ -124,14 +125,6 @@ class Spreadsheet:
         lines = [[*start, *columns.read(each)] for each in objects]
         if self.time_key:
             for line, each in zip(lines, objects):
-                line.append(milliseconds(each.get(self.time_key)))
+                time = each.get(self.time_key)
+                line.append(time and milliseconds(time))
         return lines
-
-
-def milliseconds(time: str | None) -> int | None:
-    """A time such as `23.251`, `1:42.929` or `1:02:03.456` in milliseconds."""
-    if time is None:
-        return None
-    before, _, seconds = time.rpartition(":")
-    hours, _, minutes = before.rpartition(":")
-    return (int(hours or 0) * 60 + int(minutes or 0)) * 60_000 + int(seconds.replace(".", ""))

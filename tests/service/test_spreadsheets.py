@@ -11,7 +11,6 @@ import pytest
 from support.answers import client
 from support.loads import changed
 
-from racedata.service import spreadsheets
 from racedata.service.endpoints import ENDPOINTS
 
 with warnings.catch_warnings():
@@ -185,20 +184,6 @@ def test_pandas_reads_numbers_even_if_the_time_of_a_lap_or_stop_is_unknown(datab
         table = pandas.read_csv(io.BytesIO(app.get(f"/ergast/f1/2023/18/{endpoint}.csv").body))
         assert pandas.api.types.is_numeric_dtype(table["millis"])
         assert list(table["millis"].isna()) == [True] + [False] * (len(table) - 1)
-
-
-@pytest.mark.parametrize(
-    ("time", "expected"),
-    [
-        ("0.000", 0),
-        ("23.251", 23251),
-        ("1:42.929", 102929),
-        ("34:07.731", 2047731),
-        ("1:02:03.456", 3723456),
-    ],
-)
-def test_a_time_is_converted_to_milliseconds(time, expected):
-    assert spreadsheets.milliseconds(time) == expected
 
 
 def test_no_column_has_the_name_of_another(sample):

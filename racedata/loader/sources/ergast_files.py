@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from racedata.formats import short_time
 from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.errors import Progress, plural
 from racedata.loader.files.csvfile import BATCH
@@ -204,18 +205,6 @@ Row = tuple[object, ...]
 Add = Callable[[str, Iterable[str]], None]  # adds a file: its name, and its text in parts
 
 
-def clock(milliseconds: int | None) -> str | None:
-    """A duration as Ergast writes it: `1:34:50.616`, `1:27.452` or `26.898`."""
-    if milliseconds is None:
-        return None
-    minutes, rest = divmod(milliseconds, 60_000)
-    hours, minutes = divmod(minutes, 60)
-    seconds = f"{rest // 1000:02}.{rest % 1000:03}"
-    if hours:
-        return f"{hours}:{minutes:02}:{seconds}"
-    return f"{minutes}:{seconds}" if minutes else f"{rest // 1000}.{rest % 1000:03}"
-
-
 def finish_time(own: int | None, first: int | None) -> str | None:
     """The time of a result: the winner's own, even for a second driver of the same car;
     otherwise the gap to it.
@@ -224,7 +213,7 @@ def finish_time(own: int | None, first: int | None) -> str | None:
         return None
     # In one published dump, a driver is faster than the winner, and has `+-1:59:11.640`.
     sign = "+-" if own < first else "+"
-    return clock(own) if own == first else f"{sign}{clock(abs(own - first))}"
+    return short_time(own) if own == first else f"{sign}{short_time(abs(own - first))}"
 
 
 class Strict:
@@ -296,7 +285,9 @@ def write_dump(
     db: sqlite3.Connection, add: Add, add_more: Add | None, progress: Progress
 ) -> list[str]:
     """Adds all files of a dump; with `add_more`, also all files with the rest. Returns a report."""
-    db.create_function("clock", 1, clock, deterministic=True)
+    db.create_function(
+        "clock", 1, lambda time: None if time is None else short_time(time), deterministic=True
+    )
     db.create_function("finish_time", 2, finish_time, deterministic=True)
     add_milliseconds(db)
     strict = Strict(db)

@@ -8,11 +8,11 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from racedata.formats import lap_time
 from racedata.loader.sources.openf1_rows import (
     Entry,
     Json,
     Undecided,
-    lap_text,
     moment,
     needed,
     thousandths,
@@ -125,7 +125,7 @@ def lap_rows(
                 "driverId": entries[number].driver,
                 "lap": lap,
                 "position": known[-1] if is_right else None,
-                "time": lap_text(time),
+                "time": lap_time(time),
             }
         )
     return found
@@ -138,7 +138,7 @@ def fastest_laps(laps: Laps) -> dict[int, dict[str, Value]]:
         if lap > 1 and (number not in best or time < best[number][0]):
             best[number] = time, lap
     return {
-        number: {"fastestLap": lap, "rank": rank, "fastestLapTime": lap_text(time)}
+        number: {"fastestLap": lap, "rank": rank, "fastestLapTime": lap_time(time)}
         for rank, (number, (time, lap)) in enumerate(
             sorted(best.items(), key=lambda each: each[1]), 1
         )

@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
+from racedata.formats import lap_time
 from racedata.loader.errors import LoadError, listed, plural
 from racedata.loader.matching import without_accents
 from racedata.loader.values import Value
@@ -247,14 +248,6 @@ def offset_of(value: object, place: str) -> timedelta:
 OFFSET = re.compile(r"(-?)(\d\d):(\d\d):\d\d", re.ASCII)
 
 
-def lap_text(milliseconds: int | None) -> str | None:
-    """`1:23.456`."""
-    if milliseconds is None:
-        return None
-    minutes, rest = divmod(milliseconds, 60_000)
-    return f"{minutes}:{rest // 1000:02}.{rest % 1000:03}"
-
-
 # Classifications.
 
 
@@ -347,9 +340,10 @@ def qualifying_rows(
         parts = row.get("duration")
         if not (isinstance(parts, list) and len(parts) == 3):
             raise WrongValue(f"{place}, duration: {str(parts)[:80]!r}; expected a list of three")
-        times = [lap_text(thousandths(part, f"{place}, duration")) for part in parts]
+        times = [thousandths(part, f"{place}, duration") for part in parts]
+        texts = [None if time is None else lap_time(time) for time in times]
         position = whole(row, "position", place) if is_sprint else n
-        found.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), times))})
+        found.append({**facts, "position": position, **dict(zip(("q1", "q2", "q3"), texts))})
     return found
 
 
