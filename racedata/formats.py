@@ -3,6 +3,11 @@
 A format that only one half needs is in the module that needs it.
 """
 
+import unicodedata
+from collections.abc import Sequence
+
+SHOWN = 5  # maximum names in one line
+
 
 def milliseconds(text: str) -> int:
     """A duration such as `1:02:03.4`, `1:07.012` or `23.251` in milliseconds."""
@@ -34,3 +39,35 @@ def short_time(milliseconds: int) -> str:
     if hours:
         return f"{hours}:{minutes:02}:{seconds:02}.{thousandths:03}"
     return f"{minutes}:{seconds:02}.{thousandths:03}" if minutes else f"{seconds}.{thousandths:03}"
+
+
+def plural(noun: str, count: int) -> str:
+    """`race` or `races`."""
+    return noun if count == 1 else f"{noun}s"
+
+
+def counted(count: int, noun: str) -> str:
+    """`1 race`, `1,149 races`."""
+    return f"{count:,} {plural(noun, count)}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
+    return f"{', '.join(names[:SHOWN])}{more}"
+
+
+def without_accents(text: str) -> str:
+    """A text without accents, in small letters: for sorting and matching names."""
+    decomposed = unicodedata.normalize("NFKD", text)
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign)).casefold()
+
+
+def printable(text: str) -> str:
+    """A text that fits into one line of a terminal or a log."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def in_utf8(path: str) -> str:
+    """A path as the database has it: `?` for bytes that are not UTF-8."""
+    return path.encode("utf-8", "replace").decode()

@@ -39,3 +39,32 @@ def test_a_time_is_written(format_time, time, text):
 def test_a_time_that_is_written_and_read_is_the_same(time):
     assert formats.milliseconds(formats.lap_time(time)) == time
     assert formats.milliseconds(formats.short_time(time)) == time
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(0, "0 races"), (1, "1 race"), (2, "2 races"), (1149, "1,149 races")]
+)
+def test_a_number_of_things_has_the_right_form(count, said):
+    assert formats.counted(count, "race") == said
+
+
+def test_a_long_list_ends_with_how_many_more_there_are():
+    names = [f"2023/{round}" for round in range(1, formats.SHOWN + 1)]
+    assert formats.listed(names) == "2023/1, 2023/2, 2023/3, 2023/4, 2023/5"
+    assert formats.listed([*names, *["2024/1"] * 1000]).endswith("2023/5 and 1,000 more")
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("São Paulo", "sao paulo"), ("Hülkenberg", "hulkenberg"), ("Raikko\u0308nen", "raikkonen")],
+)
+def test_names_are_sorted_and_matched_without_accents(name, expected):
+    assert formats.without_accents(name) == expected
+
+
+def test_no_character_of_a_message_breaks_its_line():
+    assert formats.printable("a\nb\x1b[31m\u2028c\udcff é") == "a b [31m c  é"
+
+
+def test_a_path_that_is_not_utf_8_has_question_marks():
+    assert formats.in_utf8("caf\udce9/é.db") == "caf?/é.db"

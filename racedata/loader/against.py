@@ -13,6 +13,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from racedata.formats import counted, listed
 from racedata.kinds import KINDS
 from racedata.loader.addition import filled_apart
 from racedata.loader.corrections import CORRECTIONS, corrected
@@ -25,7 +26,7 @@ from racedata.loader.differences import (
     distance,
     groups_of,
 )
-from racedata.loader.errors import Progress, counted, listed
+from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
 from racedata.loader.sources import second_opinion

@@ -14,10 +14,11 @@ from contextlib import closing
 from pathlib import Path
 from textwrap import wrap
 
+from racedata.formats import counted
 from racedata.loader import checks
 from racedata.loader.against import compare
 from racedata.loader.corrections import HEADER
-from racedata.loader.errors import Progress, counted
+from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import letters_of
 from racedata.loader.program import add_database_argument, run

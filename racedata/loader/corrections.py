@@ -10,7 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from racedata.loader.errors import LoadError, Progress, counted
+from racedata.formats import counted
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Fill, Stage
 from racedata.loader.tables import BY_NAME, FASTEST_LAP, TABLES, Table

@@ -1,12 +1,10 @@
-"""What the loader says: its progress, the error that ends it, and how it counts and lists."""
+"""What the loader says: its progress, and the error that ends it."""
 
 import sqlite3
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 Progress = Callable[[str], None]  # shows the current step, such as `results.csv: 400 rows`
-
-SHOWN = 5  # maximum names in one line
 
 
 class LoadError(Exception):
@@ -32,19 +30,3 @@ def no_space_for_temporary_files() -> LoadError:
     return LoadError(
         f"{tempfile.gettempdir()}: no space left for temporary files; set TMPDIR to another folder"
     )
-
-
-def plural(noun: str, count: int) -> str:
-    """`race` or `races`."""
-    return noun if count == 1 else f"{noun}s"
-
-
-def counted(count: int, noun: str) -> str:
-    """`1 race`, `1,149 races`."""
-    return f"{count:,} {plural(noun, count)}"
-
-
-def listed(names: Sequence[str]) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - SHOWN:,} more" if len(names) > SHOWN else ""
-    return f"{', '.join(names[:SHOWN])}{more}"

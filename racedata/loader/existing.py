@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from racedata import database
-from racedata.loader.errors import LoadError, counted, plural
+from racedata.formats import counted, plural
+from racedata.loader.errors import LoadError
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage

@@ -6,10 +6,10 @@ round. What follows from a match does not belong here.
 
 import re
 import sqlite3
-import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
+from racedata.formats import without_accents
 from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value
 
@@ -83,13 +83,6 @@ def same_races(db: sqlite3.Connection, year: int) -> dict[int, int]:
     pairs = db.execute(SAME_RACES, (year,)).fetchall()
     new, old = ([pair[side] for pair in pairs] for side in (0, 1))
     return {a: b for a, b in pairs if new.count(a) == old.count(b) == 1}
-
-
-def without_accents(name: str) -> str:
-    """A name without accents, in small letters."""
-    return "".join(
-        sign for sign in unicodedata.normalize("NFKD", name) if not unicodedata.combining(sign)
-    ).casefold()
 
 
 def letters_of(name: str) -> str:

@@ -22,10 +22,10 @@ gets the times that its calendar lacks, and origins for sessions that came with 
 import sqlite3
 from pathlib import Path
 
+from racedata.formats import listed
 from racedata.kinds import KINDS
 from racedata.loader.addition import Addition
 from racedata.loader.corrections import merge_corrections
-from racedata.loader.errors import listed
 from racedata.loader.merge_calendars import Calendars
 from racedata.loader.parts import Parts
 from racedata.loader.stage import Stage

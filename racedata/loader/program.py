@@ -8,6 +8,7 @@ from argparse import ArgumentParser, ArgumentTypeError
 from collections.abc import Callable
 
 from racedata.database import default_path
+from racedata.formats import printable
 from racedata.loader.errors import FAULTS, Progress
 from racedata.loader.replacement import replaced_file
 from racedata.loader.signals import interrupted_by_end_signals
@@ -75,7 +76,7 @@ def fault_text(error: Exception, database: str) -> str:
         case _:
             text = str(error)
     text += what_to_do(error, os.path.dirname(os.path.realpath(database)))
-    return "".join(character if character.isprintable() else " " for character in text)
+    return printable(text)
 
 
 def what_to_do(error: Exception, folder: str) -> str:

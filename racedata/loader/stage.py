@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple
 
+from racedata.formats import in_utf8
 from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sql import insertion
@@ -99,8 +100,8 @@ class Stage:
         (id,) = self.db.execute("SELECT count(*) + 1 FROM stage.sources").fetchone()
         row = (
             id,
-            printable(facts.name),
-            printable(facts.address),
+            in_utf8(facts.name),
+            in_utf8(facts.address),
             facts.licence,
             facts.checksum,
             read_at,
@@ -152,11 +153,6 @@ def of_kind(kind: str, schema: str) -> str:
     if kind == "fastest_laps":
         return f"{schema}.results WHERE coalesce(fastestLap, rank, fastestLapTime) NOT NULL"
     return f"{schema}.{kind}"
-
-
-def printable(address: str) -> str:
-    """A path as text: `?` for bytes that are not UTF-8."""
-    return address.encode("utf-8", "replace").decode()
 
 
 def ids_of(db: sqlite3.Connection, table: str, column: str) -> set[int]:

@@ -4,12 +4,12 @@ The objects are made once per database. The words and ids of an address become n
 database. The SQL of filters is in queries.py.
 """
 
-import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
 
+from racedata.formats import without_accents
 from racedata.kinds import KINDS, STANDINGS_KEYS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
@@ -217,9 +217,3 @@ def place_of(circuit: Json) -> str:
             *(location[key] for key in ("locality", "country") if key in location),
         ]
     )
-
-
-def without_accents(text: str) -> str:
-    """A text in lower case without accents: names are sorted by it."""
-    decomposed = unicodedata.normalize("NFD", text.casefold())
-    return "".join(character for character in decomposed if not unicodedata.combining(character))

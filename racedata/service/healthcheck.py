@@ -16,6 +16,7 @@ from typing import Any, Never
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
+from racedata.formats import printable
 from racedata.service.settings import SettingError, Settings, whole_number
 
 SECONDS = 5
@@ -119,7 +120,3 @@ def staleness(health: Any, stale_after: timedelta) -> str | None:
     if time >= limit:
         return None
     return f"{name} has not been refreshed since {time}; expected a refresh after {limit}"
-
-
-def printable(line: str) -> str:
-    return "".join(character if character.isprintable() else " " for character in line)

@@ -12,6 +12,7 @@ from string import Template
 
 import falcon
 
+from racedata.formats import counted
 from racedata.kinds import KINDS
 from racedata.service import latest, queries
 from racedata.service.ask import Ask
@@ -22,7 +23,6 @@ from racedata.service.html import (
     CONTENT_TYPE,
     HEADERS,
     ago,
-    counted,
     document,
     in_zone,
     time_element,

@@ -56,11 +56,6 @@ def with_link(text: str, url: str | None) -> str:
     return f'<a href="{escape(url)}">{escape(text)}</a>' if url else escape(text)
 
 
-def counted(number: int, noun: str) -> str:
-    """`1 request`, `2,000 requests`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def table(caption: str, heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
     """A table. Its caption and cells are HTML; the first cell of a row is its heading."""
     lines = [

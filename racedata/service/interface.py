@@ -10,11 +10,12 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
+from racedata.formats import counted
 from racedata.service import queries
 from racedata.service.addresses import FILTERS, FORMS, Rules
 from racedata.service.catalogue import Catalogue, full_name
 from racedata.service.endpoint import Endpoint
-from racedata.service.html import counted, document
+from racedata.service.html import document
 from racedata.service.openapi import PARAMETERS
 from racedata.service.ratelimit.bucket import WINDOWS
 from racedata.service.settings import Settings

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from racedata import database
+from racedata.formats import in_utf8
 
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
@@ -44,8 +45,7 @@ class RefreshNotes:
                 if is_time(notes.get(key))
             }
             if times:
-                # The loader writes a path that is not UTF-8 into `sources` like this.
-                yield name.encode("utf-8", "replace").decode(), times
+                yield in_utf8(name), times
 
 
 def is_time(text: object) -> bool:

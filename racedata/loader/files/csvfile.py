@@ -15,7 +15,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, NamedTuple
 
-from racedata.loader.errors import LoadError, Progress, counted
+from racedata.formats import counted
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sql import insertion
 from racedata.loader.values import Parser, Value
 

@@ -9,10 +9,11 @@ from datetime import UTC, datetime
 from typing import Self
 from urllib.parse import urlsplit
 
+from racedata.formats import counted
 from racedata.hints import COMMAND
 from racedata.kinds import KINDS
 from racedata.loader import values
-from racedata.loader.errors import LoadError, Progress, counted
+from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected

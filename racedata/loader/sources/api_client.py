@@ -14,7 +14,8 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from racedata import __version__
-from racedata.loader.errors import LoadError, NotYet, Progress, counted
+from racedata.formats import counted
+from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
 from racedata.loader.sources.api_rows import Json
 from racedata.loader.sources.pace import PACE, Pace

@@ -13,8 +13,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from racedata.formats import counted, plural
 from racedata.kinds import KINDS, Kind
-from racedata.loader.errors import LoadError, counted, plural
+from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
 from racedata.loader.sources.api_client import Api, NotServed

@@ -14,8 +14,9 @@ from typing import IO, Never, Self
 
 from racedata import __version__
 from racedata.database import OLDEST_VERSION, is_replaceable
+from racedata.formats import counted
 from racedata.loader.copies import Copy
-from racedata.loader.errors import LoadError, NotYet, Progress, counted
+from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
 from racedata.loader.files.download import (
     DOWNLOAD_BYTES,

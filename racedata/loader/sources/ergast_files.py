@@ -7,9 +7,9 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from racedata.formats import short_time
+from racedata.formats import plural, short_time
 from racedata.licences import SOURCES, licence_of_file
-from racedata.loader.errors import Progress, plural
+from racedata.loader.errors import Progress
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.files.download import HTTP, without_query
 from racedata.loader.sql import add_milliseconds

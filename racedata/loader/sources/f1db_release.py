@@ -9,7 +9,8 @@ from datetime import timedelta
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from racedata.loader.errors import FAULTS, LoadError, Progress, counted
+from racedata.formats import counted
+from racedata.loader.errors import FAULTS, LoadError, Progress
 from racedata.loader.files.archives import Dump, downloaded
 from racedata.loader.files.download import HTTP, NotDownloaded, download
 from racedata.loader.schedule import Expected

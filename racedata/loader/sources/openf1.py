@@ -11,7 +11,8 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from typing import Self
 
-from racedata.loader.errors import LoadError, NotYet, Progress, counted
+from racedata.formats import counted
+from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import Client, WrongStatus, parsed_json

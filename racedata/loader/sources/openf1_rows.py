@@ -10,9 +10,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
-from racedata.formats import lap_time
-from racedata.loader.errors import LoadError, listed, plural
-from racedata.loader.matching import without_accents
+from racedata.formats import lap_time, listed, plural, without_accents
+from racedata.loader.errors import LoadError
 from racedata.loader.values import Value
 
 Json = dict[str, Any]

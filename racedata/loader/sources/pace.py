@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 from datetime import UTC
 from email.utils import parsedate_to_datetime
 
-from racedata.loader.errors import Progress, counted
+from racedata.formats import counted
+from racedata.loader.errors import Progress
 from racedata.loader.values import whole_number
 
 # How many requests, in how many seconds. A source may set its own limits.
