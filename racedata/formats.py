@@ -3,9 +3,11 @@
 A format that only one half needs is in the module that needs it.
 """
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
+HTTP = re.compile("https?://", re.IGNORECASE)
 SHOWN = 5  # maximum names in one line
 
 
@@ -71,3 +73,20 @@ def printable(text: str) -> str:
 def in_utf8(path: str) -> str:
     """A path as the database has it: `?` for bytes that are not UTF-8."""
     return path.encode("utf-8", "replace").decode()
+
+
+def public_url(address: str) -> str | None:
+    """A URL without the parts that may contain a key; None if the address is not a URL."""
+    return re.split("[?#]", address)[0] if HTTP.match(address) else None
+
+
+def without_query(address: str) -> str:
+    """The address of a source for its operator: a public URL, or a whole path."""
+    return public_url(address) or address
+
+
+def public_name(name: str) -> str:
+    """The name of a source for everybody: a public URL, or a path without its private folder."""
+    if HTTP.match(name) or HTTP.match(name.partition(":")[2]):  # jolpica:https://…
+        return re.split("[?#]", name)[0]
+    return re.split(r"[\\/]", name.rstrip("\\/"))[-1]

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from racedata import formats
+from racedata.service.html import with_link
 
 
 @pytest.mark.parametrize(
@@ -68,3 +69,35 @@ def test_no_character_of_a_message_breaks_its_line():
 
 def test_a_path_that_is_not_utf_8_has_question_marks():
     assert formats.in_utf8("caf\udce9/é.db") == "caf?/é.db"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (
+            "https://example.org/<b>?key=1",
+            '<a href="https://example.org/&lt;b&gt;">https://example.org/&lt;b&gt;</a>',
+        ),
+        (
+            "HTTP://example.org/data.zip#key=1",
+            '<a href="HTTP://example.org/data.zip">HTTP://example.org/data.zip</a>',
+        ),
+        ("/home/somebody/Downloads/data.zip", "data.zip"),
+        ("C:\\Users\\somebody\\dump\\", "dump"),
+        ("data/<b>&/", "&lt;b&gt;&amp;"),
+    ],
+)
+def test_the_page_does_not_show_the_folder_or_the_key_of_a_source(name, shown):
+    assert with_link(formats.public_name(name), formats.public_url(name)) == shown
+
+
+@pytest.mark.parametrize(
+    ("address", "shown"),
+    [
+        ("https://example.org/data.zip?key=1", "https://example.org/data.zip"),
+        ("https://example.org/data.zip#key=1", "https://example.org/data.zip"),
+        ("/home/somebody/what?/#1.zip", "/home/somebody/what?/#1.zip"),
+    ],
+)
+def test_an_error_shows_the_path_of_a_source_but_no_key(address, shown):
+    assert formats.without_query(address) == shown

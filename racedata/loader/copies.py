@@ -10,9 +10,9 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
+from racedata.formats import without_query
 from racedata.hints import COMMAND
 from racedata.loader.existing import ExistingDatabase
-from racedata.loader.files.download import without_query
 from racedata.loader.foreign import Refused
 from racedata.loader.values import utc_now
 

@@ -9,11 +9,11 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from racedata.formats import without_query
 from racedata.loader import values
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress
-from racedata.loader.files.download import without_query
 from racedata.loader.follow import FollowedSource, Preparation, follow_in_processes
 from racedata.loader.processes import Sleep
 from racedata.loader.program import add_database_argument, run, say

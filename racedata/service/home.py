@@ -12,7 +12,7 @@ from string import Template
 
 import falcon
 
-from racedata.formats import counted
+from racedata.formats import counted, public_name, public_url
 from racedata.kinds import KINDS
 from racedata.service import latest, queries
 from racedata.service.ask import Ask
@@ -30,7 +30,7 @@ from racedata.service.html import (
 )
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
-from racedata.service.sources import COPIED, RefreshNotes, is_database, public_name, public_url
+from racedata.service.sources import COPIED, RefreshNotes, is_database
 
 # Names that begin with a dollar sign are filled in.
 BODY = files(__package__).joinpath("home.html").read_text(encoding="utf-8")

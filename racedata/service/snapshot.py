@@ -10,8 +10,8 @@ import threading
 from typing import Any
 
 from racedata import database, hints
+from racedata.formats import public_name
 from racedata.licences import SOURCES, licence_of_file
-from racedata.service.sources import public_name
 
 
 class Snapshot:

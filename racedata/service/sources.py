@@ -3,12 +3,11 @@
 snapshot.py reads what the database itself says about its sources.
 """
 
-import re
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 
 from racedata import database
-from racedata.formats import in_utf8
+from racedata.formats import in_utf8, without_query
 
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
@@ -58,16 +57,6 @@ def is_time(text: object) -> bool:
         return False
 
 
-def public_name(name: str) -> str:
-    """The name of a source for clients: a public URL, or a path without its private folder."""
-    return public_url(name) or re.split(r"[\\/]", name.rstrip("\\/"))[-1]
-
-
 def is_database(name: str) -> bool:
     """Whether a source is a database to copy whole, which never is in the table `sources`."""
-    return re.split("[?#]", name)[0].endswith(".db")
-
-
-def public_url(address: str) -> str | None:
-    """A URL without its query, which may contain a key; None if the address is not a URL."""
-    return re.split("[?#]", address)[0] if re.match("https?://", address, re.IGNORECASE) else None
+    return without_query(name).endswith(".db")

@@ -17,9 +17,10 @@ from pathlib import Path, PurePosixPath
 from typing import IO, NamedTuple
 from urllib.request import BaseHandler
 
-from racedata.loader.errors import LoadError, Progress, listed, no_space_for_temporary_files
+from racedata.formats import HTTP, listed, without_query
+from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 from racedata.loader.files.csvfile import AnyPath
-from racedata.loader.files.download import DOWNLOAD_BYTES, HTTP, download, without_query
+from racedata.loader.files.download import DOWNLOAD_BYTES, download
 
 # Limits of memory, far above what any dump needs.
 UNPACKED_BYTES = 2_000_000_000

@@ -15,9 +15,9 @@ from http.client import HTTPException, HTTPMessage
 from types import FrameType
 from typing import IO, Never
 
+from racedata.formats import HTTP, without_query
 from racedata.loader.errors import LoadError, Progress, no_space_for_temporary_files
 
-HTTP = re.compile("https?://", re.IGNORECASE)
 CREDENTIALS = re.compile("https?://[^/?#]*@", re.IGNORECASE)  # errors and databases would show them
 
 # Limits of time and memory, far above what any dump needs.
@@ -50,11 +50,6 @@ def check_address(url: str, name: str) -> None:
     if not is_address(url):
         expected = "an http(s) URL with a host and, if any, a port from 1 to 65535"
         raise LoadError(f"{url}: not {name}; expected {expected}")
-
-
-def without_query(url: str) -> str:
-    """An address for an error, without the parts that may contain a key."""
-    return url.partition("?")[0]
 
 
 class Redirects(urllib.request.HTTPRedirectHandler):

@@ -3,8 +3,8 @@
 import os
 from collections.abc import Sequence
 
+from racedata.formats import without_query
 from racedata.loader.errors import LoadError
-from racedata.loader.files.download import without_query
 from racedata.loader.sources.api import ApiSource
 from racedata.loader.sources.api_client import JOLPICA
 from racedata.loader.sources.database import DatabaseSource

@@ -9,13 +9,12 @@ from datetime import UTC, datetime
 from typing import Self
 from urllib.parse import urlsplit
 
-from racedata.formats import counted
+from racedata.formats import HTTP, counted, without_query
 from racedata.hints import COMMAND
 from racedata.kinds import KINDS
 from racedata.loader import values
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import RACES, ExistingDatabase
-from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.api_client import JOLPICA, JOLPICA_LIMITS, Api
 from racedata.loader.sources.api_rows import rows_of
@@ -48,7 +47,7 @@ class ApiSource(Source):
 
     @classmethod
     def at(cls, address: str, pace: Pace) -> Self | None:
-        is_api = HTTP.match(address) and not address.partition("?")[0].endswith(".zip")
+        is_api = HTTP.match(address) and not without_query(address).endswith(".zip")
         return cls(address, pace) if is_api else None
 
     def __init__(self, address: str, pace: Pace) -> None:

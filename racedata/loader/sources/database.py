@@ -14,17 +14,11 @@ from typing import IO, Never, Self
 
 from racedata import __version__
 from racedata.database import OLDEST_VERSION, is_replaceable
-from racedata.formats import counted
+from racedata.formats import HTTP, counted, without_query
 from racedata.loader.copies import Copy
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import ExistingDatabase, checksum_at_end
-from racedata.loader.files.download import (
-    DOWNLOAD_BYTES,
-    DOWNLOAD_SECONDS,
-    HTTP,
-    download,
-    without_query,
-)
+from racedata.loader.files.download import DOWNLOAD_BYTES, DOWNLOAD_SECONDS, download
 from racedata.loader.foreign import EXPECTED, Refused, check_foreign
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace

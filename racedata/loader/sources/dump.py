@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
+from racedata.formats import HTTP
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.files.archives import Dump, opened
-from racedata.loader.files.download import HTTP
 from racedata.loader.schedule import Expected
 from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace

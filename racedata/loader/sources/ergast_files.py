@@ -5,13 +5,11 @@ It maps the tables of the database to files and columns. ergast.py reads them ba
 
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
-from racedata.formats import plural, short_time
+from racedata.formats import plural, public_name, short_time
 from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.errors import Progress
 from racedata.loader.files.csvfile import BATCH
-from racedata.loader.files.download import HTTP, without_query
 from racedata.loader.sql import add_milliseconds
 
 LAYOUT = "a dump in Ergast's CSV layout"  # for the help
@@ -368,16 +366,10 @@ def licences(db: sqlite3.Connection) -> str:
            WHERE sourceId = 1 OR gave <> '' ORDER BY sourceId"""
     ).fetchall()
     paragraphs = [
-        f"{public(name)}\n  address: {public(address)}\n  licence: {licence or 'not stated'}\n"
-        f"  read: {day}\n  records: {gave or 'none'}\n"
+        f"{public_name(name)}\n  address: {public_name(address)}\n"
+        f"  licence: {licence or 'not stated'}\n  read: {day}\n  records: {gave or 'none'}\n"
         for name, address, licence, day, gave in sources
     ]
-    whole = licence_of_file((public(name), licence) for name, licence in db.execute(SOURCES))
+    whole = licence_of_file((public_name(name), licence) for name, licence in db.execute(SOURCES))
     first = "" if len(sources) == 1 and not sources[0][2] else whole
     return LICENCE.format(first=first, sources="\n".join(paragraphs))
-
-
-def public(address: str) -> str:
-    """The address of a source, for everybody: no key in a URL, no path of this machine."""
-    is_url = HTTP.match(address) or HTTP.match(address.partition(":")[2])  # jolpica:https://…
-    return without_query(address) if is_url else Path(address).name

@@ -9,10 +9,10 @@ from datetime import timedelta
 from functools import cached_property
 from typing import NamedTuple, Self
 
-from racedata.formats import counted
+from racedata.formats import HTTP, counted
 from racedata.loader.errors import FAULTS, LoadError, Progress
 from racedata.loader.files.archives import Dump, downloaded
-from racedata.loader.files.download import HTTP, NotDownloaded, download
+from racedata.loader.files.download import NotDownloaded, download
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.dump import RECOGNISED_BY, DumpSource
 from racedata.loader.sources.pace import Pace

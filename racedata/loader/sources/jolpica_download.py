@@ -14,9 +14,10 @@ from functools import cached_property
 from http.client import HTTPMessage
 from typing import IO, Self
 
+from racedata.formats import HTTP
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.archives import Dump, downloaded
-from racedata.loader.files.download import HTTP, check_address, download
+from racedata.loader.files.download import check_address, download
 from racedata.loader.sources.dump import PUBLISHED, RECOGNISED_BY, DumpSource
 from racedata.loader.sources.pace import Pace
 
