@@ -6,6 +6,8 @@ A format that only one half needs is in the module that needs it.
 import re
 import unicodedata
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TypeGuard
 
 HTTP = re.compile("https?://", re.IGNORECASE)
 SHOWN = 5  # maximum names in one line
@@ -41,6 +43,23 @@ def short_time(milliseconds: int) -> str:
     if hours:
         return f"{hours}:{minutes:02}:{seconds:02}.{thousandths:03}"
     return f"{minutes}:{seconds:02}.{thousandths:03}" if minutes else f"{seconds}.{thousandths:03}"
+
+
+def timestamp(time: datetime) -> str:
+    """A time in UTC as the database and its notes have it, such as `2023-07-02T13:00:00Z`."""
+    return f"{time:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def utc_now() -> str:
+    return timestamp(datetime.now(UTC))
+
+
+def is_timestamp(text: object) -> TypeGuard[str]:
+    """Whether this is a text in the form of `timestamp`, of a time that exists."""
+    try:
+        return isinstance(text, str) and text == timestamp(datetime.fromisoformat(text))
+    except ValueError:
+        return False
 
 
 def plural(noun: str, count: int) -> str:

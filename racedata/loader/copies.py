@@ -10,11 +10,10 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-from racedata.formats import without_query
+from racedata.formats import utc_now, without_query
 from racedata.hints import COMMAND
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.foreign import Refused
-from racedata.loader.values import utc_now
 
 
 class Copy(NamedTuple):

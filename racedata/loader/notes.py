@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 from racedata.database import read_refreshes, refreshes_path
+from racedata.formats import is_timestamp, timestamp, utc_now
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import checksum_at_end
 from racedata.loader.replacement import copy_attributes, locked
-from racedata.loader.values import fetch_time, timestamp, utc_now
 
 # facts about a source that stay when a refresh notes others
 KEPT = ("refreshedAt", "followedSince")
@@ -34,11 +34,7 @@ def lacked_races(database: Path, name: str, now: str) -> Mapping[str, str]:
     found = read_refreshes(database).get(name, {}).get("lacks")
     if not isinstance(found, dict):
         return {}
-    return {
-        race: time
-        for race, time in found.items()
-        if isinstance(time, str) and fetch_time.fullmatch(time) and time <= now
-    }
+    return {race: time for race, time in found.items() if is_timestamp(time) and time <= now}
 
 
 def note_facts(
@@ -97,7 +93,7 @@ def note_refused(database: Path, name: str, now: datetime, seconds: float) -> No
 def refused_until(database: Path, name: str, now: datetime) -> str:
     """Until when a source refuses requests, at most a day from now; empty if it does not."""
     until = read_refreshes(database).get(name, {}).get("refusedUntil")
-    if not (isinstance(until, str) and fetch_time.fullmatch(until)):
+    if not is_timestamp(until):
         return ""
     return until if timestamp(now) < until <= timestamp(now + LONGEST_REFUSAL) else ""
 

@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from racedata.database import is_older
+from racedata.formats import timestamp
 from racedata.loader.addition import Addition
 from racedata.loader.build import build
 from racedata.loader.copies import Copy, install_copy
@@ -40,7 +41,6 @@ from racedata.loader.sources import (
     Task,
     source_at,
 )
-from racedata.loader.values import timestamp
 
 CANCELLED_AFTER = timedelta(hours=12)  # a calendar may be incomplete for some time
 

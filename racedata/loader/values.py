@@ -40,11 +40,6 @@ def existing_day(text: str) -> str:
     return text
 
 
-def existing_time(text: str) -> str:
-    datetime.fromisoformat(text)
-    return text
-
-
 def in_utc(text: str) -> str:
     time = datetime.fromisoformat(text)
     if not time.tzinfo:
@@ -137,13 +132,6 @@ short_lap_time = Parser(
 # An API may write statuses as its code names them: Did_not_start.
 status_text = Parser("a status such as Finished", PLAIN_TEXT, lambda text: text.replace("_", " "))
 
-# In the files of a refresh.
-fetch_time = Parser(
-    "a time such as 2023-07-02T13:00:00Z",
-    f"[0-9]{{4}}-[0-9]{{2}}-[0-9]{{2}}T{TIME_OF_DAY}Z",
-    existing_time,
-)
-
 
 def text(expected: str) -> Parser:
     """A parser of plain text that a message calls `expected`."""
@@ -176,12 +164,3 @@ def id_in(ids: Collection[int], expected: str) -> Parser:
         return number
 
     return Parser(expected, DIGITS, convert, repeats=True)
-
-
-def timestamp(time: datetime) -> str:
-    """A time as the database has it, such as `2023-07-02T13:00:00Z`."""
-    return time.strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def utc_now() -> str:
-    return timestamp(datetime.now(UTC))

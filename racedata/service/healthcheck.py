@@ -16,7 +16,7 @@ from typing import Any, Never
 from urllib.error import HTTPError
 from urllib.request import ProxyHandler, build_opener
 
-from racedata.formats import printable
+from racedata.formats import printable, timestamp
 from racedata.service.settings import SettingError, Settings, whole_number
 
 SECONDS = 5
@@ -116,7 +116,7 @@ def staleness(health: Any, stale_after: timedelta) -> str | None:
         if "followedSince" in source
     ]
     time, name = min(refreshed, default=(health["builtAt"], "the database"))
-    limit = f"{datetime.now(UTC) - stale_after:%Y-%m-%dT%H:%M:%SZ}"
+    limit = timestamp(datetime.now(UTC) - stale_after)
     if time >= limit:
         return None
     return f"{name} has not been refreshed since {time}; expected a refresh after {limit}"

@@ -1,13 +1,12 @@
-"""The sources of the data, as clients see them: their public names, and when they were last asked.
+"""The sources of the data: when refreshes last asked them, and since when they are followed.
 
 snapshot.py reads what the database itself says about its sources.
 """
 
 from collections.abc import Iterator, Mapping
-from datetime import datetime
 
 from racedata import database
-from racedata.formats import in_utf8, without_query
+from racedata.formats import in_utf8, is_timestamp, without_query
 
 # The public name of a database that is copied whole: its address may be private.
 COPIED = "the database of another racedata"
@@ -41,20 +40,10 @@ class RefreshNotes:
             times = {
                 key: notes[key]
                 for key in ("refreshedAt", "followedSince")
-                if is_time(notes.get(key))
+                if is_timestamp(notes.get(key))
             }
             if times:
                 yield in_utf8(name), times
-
-
-def is_time(text: object) -> bool:
-    """Whether this is a time as the loader writes it: `2026-11-22T06:00:00Z`."""
-    try:
-        return (
-            isinstance(text, str) and text == f"{datetime.fromisoformat(text):%Y-%m-%dT%H:%M:%SZ}"
-        )
-    except ValueError:
-        return False
 
 
 def is_database(name: str) -> bool:

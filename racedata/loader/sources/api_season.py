@@ -13,7 +13,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from racedata.formats import counted, plural
+from racedata.formats import counted, plural, timestamp
 from racedata.kinds import KINDS, Kind
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
@@ -23,7 +23,7 @@ from racedata.loader.sources.api_rows import ApiSeason, Json, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.stage import SourceFacts, Stage
 from racedata.loader.tables import BY_NAME, RACE_TABLES
-from racedata.loader.values import Value, plain_text, timestamp
+from racedata.loader.values import Value, plain_text
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
 LATE = 3  # how many of the latest races may still get laps

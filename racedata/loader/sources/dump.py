@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import cached_property, partial
 from typing import NamedTuple, Self
 
-from racedata.formats import HTTP
+from racedata.formats import HTTP, utc_now
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.files.archives import Dump, opened
@@ -16,7 +16,6 @@ from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
 from racedata.loader.stage import Fill, SourceFacts, Stage
 from racedata.loader.tables import RECORDS
-from racedata.loader.values import utc_now
 
 
 class Layout(NamedTuple):
