@@ -7,7 +7,9 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from typing import TypeGuard
+from typing import Any, TypeGuard
+
+Json = dict[str, Any]  # an object of JSON
 
 HTTP = re.compile("https?://", re.IGNORECASE)
 SHOWN = 5  # maximum names in one line

@@ -5,12 +5,12 @@ So these pages know neither SQL nor database ids, and show the same facts as the
 
 from collections.abc import Iterable
 
+from racedata.formats import Json
 from racedata.service import queries
 from racedata.service.addresses import Grammar
 from racedata.service.catalogue import Catalogue
 from racedata.service.endpoint import Content, Endpoint
 from racedata.service.request import ParsedRequest
-from racedata.service.serializers import Json
 from racedata.service.snapshot import Snapshot
 
 ALL = 1000  # more than any list on a page has

@@ -13,11 +13,11 @@ from icalendar import Calendar, Component, Event
 from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
 
 from racedata import __version__
-from racedata.formats import public_name, without_accents
+from racedata.formats import Json, public_name, without_accents
 from racedata.kinds import SESSION_GROUPS
 from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue, full_name, place_of
-from racedata.service.serializers import SESSION_BY_KEY, Json, sessions_of
+from racedata.service.serializers import SESSION_BY_KEY, sessions_of
 from racedata.service.snapshot import Snapshot
 
 CONTENT_TYPE = "text/calendar; charset=utf-8"

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from sqlite3 import Row
 from typing import Any
 
-from racedata.formats import without_accents
+from racedata.formats import Json, without_accents
 from racedata.kinds import KINDS, STANDINGS_KEYS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.queries import Filters
-from racedata.service.serializers import Json, Shared
+from racedata.service.serializers import Shared
 from racedata.service.snapshot import Snapshot
 
 STANDINGS = [kind.name for kind in KINDS.values() if kind.keys[:2] == STANDINGS_KEYS]

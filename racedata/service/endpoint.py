@@ -10,13 +10,13 @@ from typing import ClassVar, NamedTuple
 
 import falcon
 
+from racedata.formats import Json
 from racedata.service import calendars, serializers, spreadsheets
 from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, NoLastRound, Selection
 from racedata.service.queries import Filters
 from racedata.service.request import ParsedRequest
-from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 

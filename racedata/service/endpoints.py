@@ -11,13 +11,14 @@ from itertools import groupby
 from operator import itemgetter
 from typing import ClassVar
 
+from racedata.formats import Json
 from racedata.service import queries, serializers
 from racedata.service.addresses import CSV, ICS, JSON, Rules
 from racedata.service.catalogue import Selection
 from racedata.service.endpoint import Endpoint, TotalAndPage, page_of
 from racedata.service.queries import Filters, RecordTable
 from racedata.service.request import ParsedRequest
-from racedata.service.serializers import Json, Row
+from racedata.service.serializers import Row
 
 # The filters of a row of `results`: its columns, and the circuit of its race.
 RESULT_FILTERS = queries.RESULTS.filters

@@ -8,9 +8,8 @@ from collections.abc import Iterator
 import falcon
 import orjson
 
-from racedata.formats import public_name, public_url
+from racedata.formats import Json, public_name, public_url
 from racedata.service import download
-from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 from racedata.service.snapshot import Snapshot
 from racedata.service.sources import COPIED, RefreshNotes, is_database

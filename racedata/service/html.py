@@ -12,9 +12,9 @@ from html import escape
 from importlib.resources import files
 from string import Template
 
-from racedata.formats import public_name
+from racedata.formats import Json, public_name
 from racedata.service.catalogue import full_name
-from racedata.service.serializers import Json, gap_time, sessions_of
+from racedata.service.serializers import gap_time, sessions_of
 
 # Names that begin with a dollar sign are filled in.
 LAYOUT = files(__package__).joinpath("layout.html").read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ clock; the script in layout.html changes the heading if that race is over.
 from collections.abc import Iterator
 from html import escape
 
+from racedata.formats import Json
 from racedata.service.ask import ALL, Ask
 from racedata.service.catalogue import place_of
 from racedata.service.html import (
@@ -22,7 +23,6 @@ from racedata.service.html import (
     time_element,
     time_or_status,
 )
-from racedata.service.serializers import Json
 
 PLACES = 10  # how many places of a result the page shows
 HEADS = ("Pos", "Driver", "Time", "Points")

@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import falcon
 
+from racedata.formats import Json
 from racedata.service.ask import ALL, Ask
 from racedata.service.caching import Body, CachedAnswers, compressed
 from racedata.service.catalogue import Catalogue, full_name, place_of
@@ -32,7 +33,6 @@ from racedata.service.html import (
     time_element,
     time_or_status,
 )
-from racedata.service.serializers import Json
 from racedata.service.settings import Settings
 
 LONGEST = 1000  # characters of an address; nginx refuses answers with very long headers

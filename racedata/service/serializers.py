@@ -10,10 +10,9 @@ from typing import Any
 
 import orjson
 
-from racedata.formats import hours_to_thousandths, lap_time, short_time
+from racedata.formats import Json, hours_to_thousandths, lap_time, short_time
 from racedata.kinds import SESSIONS, Session
 
-Json = dict[str, Any]  # leaves are strings
 Row = Any  # sqlite3.Row, or anything else with columns by name
 # Writes a time: `format_time(milliseconds, the winner's milliseconds)`. Only a gap depends on the
 # winner's.

@@ -10,10 +10,9 @@ import csv
 import io
 from collections.abc import Collection, Mapping, Sequence
 
-from racedata.formats import milliseconds
+from racedata.formats import Json, milliseconds
 from racedata.service import schemas
 from racedata.service.schemas import Schema
-from racedata.service.serializers import Json
 
 CONTENT_TYPE = "text/csv; charset=utf-8; header=present"
 # Objects that many lines repeat. A line has only these properties and those that their schema

@@ -14,10 +14,9 @@ from http.client import HTTPException
 from typing import Any, NamedTuple
 
 from racedata import __version__
-from racedata.formats import counted
+from racedata.formats import Json, counted
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
-from racedata.loader.sources.api_rows import Json
 from racedata.loader.sources.pace import PACE, Pace
 from racedata.loader.tables import API_ENDPOINTS
 from racedata.loader.values import whole_number

@@ -6,14 +6,13 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from racedata.formats import Json
 from racedata.kinds import SHOOTOUT, SPRINT_QUALIFYING, WEEKEND
 from racedata.loader.errors import LoadError
 from racedata.loader.sql import insertion, update_known
 from racedata.loader.stage import Stage
 from racedata.loader.tables import BY_NAME, RACE_TABLES, Column, Table
 from racedata.loader.values import Value, whole_number
-
-Json = dict[str, Any]
 
 
 def value_at(found: Any, path: str) -> Any:

@@ -13,13 +13,13 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from racedata.formats import counted, plural, timestamp
+from racedata.formats import Json, counted, plural, timestamp
 from racedata.kinds import KINDS, Kind
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
 from racedata.loader.sources.api_client import Api, NotServed
-from racedata.loader.sources.api_rows import ApiSeason, Json, row_of, rows_of
+from racedata.loader.sources.api_rows import ApiSeason, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.stage import SourceFacts, Stage
 from racedata.loader.tables import BY_NAME, RACE_TABLES

@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, partial
 from typing import Self
 
-from racedata.formats import counted
+from racedata.formats import Json, counted
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.existing import LAST_SEASON, ExistingDatabase
 from racedata.loader.schedule import Expected
@@ -19,7 +19,6 @@ from racedata.loader.sources.api_client import Client, WrongStatus, parsed_json
 from racedata.loader.sources.openf1_rows import (
     CIRCUITS,
     Entrants,
-    Json,
     Undecided,
     WrongValue,
     moment,

@@ -8,16 +8,8 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
-from racedata.formats import lap_time
-from racedata.loader.sources.openf1_rows import (
-    Entry,
-    Json,
-    Undecided,
-    moment,
-    needed,
-    thousandths,
-    whole,
-)
+from racedata.formats import Json, lap_time
+from racedata.loader.sources.openf1_rows import Entry, Undecided, moment, needed, thousandths, whole
 from racedata.loader.values import Value
 
 # By how many milliseconds the sum of a driver's laps may exceed the total time: lap 1 is inferred.

@@ -8,13 +8,11 @@ import sqlite3
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from racedata.formats import lap_time, listed, plural, without_accents
+from racedata.formats import Json, lap_time, listed, plural, without_accents
 from racedata.loader.errors import LoadError
 from racedata.loader.values import Value
-
-Json = dict[str, Any]
 
 # The circuits as OpenF1 numbers them. Its names of places change; these keys do not.
 CIRCUITS = {

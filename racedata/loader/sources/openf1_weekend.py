@@ -4,13 +4,13 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
+from racedata.formats import Json
 from racedata.kinds import KINDS
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
 from racedata.loader.sources.openf1_rows import (
     Entrants,
     Entry,
-    Json,
     Undecided,
     WrongValue,
     entries_of,
