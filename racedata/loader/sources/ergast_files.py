@@ -85,7 +85,7 @@ POSITION = "iif(positionText GLOB '[0-9]*', CAST(positionText AS INTEGER), NULL)
 RESULT = f"""resultId, raceId, driverId, constructorId, number, grid, {POSITION}, positionText,
     positionOrder, points, laps, finish_time(milliseconds, first) AS time, milliseconds"""
 # In races.csv, the session that sets the sprint's grid is in the columns of the second practice.
-SESSIONS = ", ".join(
+STARTS = ", ".join(
     f"""(SELECT {what} FROM sessions WHERE sessions.raceId = races.raceId AND session IN ({names})
          ORDER BY session LIMIT 1) AS {column}_{what}"""
     for column, names in (
@@ -135,7 +135,7 @@ ERGAST = {
     "qualifying": """
         SELECT qualifyId, raceId, driverId, constructorId, number, position, q1, q2, q3
         FROM qualifying ORDER BY qualifyId""",
-    "races": f"SELECT raceId, year, round, circuitId, name, date, time, url, {SESSIONS} FROM races",
+    "races": f"SELECT raceId, year, round, circuitId, name, date, time, url, {STARTS} FROM races",
     "results": f"""
         SELECT {RESULT}, fastestLap, rank, fastestLapTime, fastestLapSpeed, statusId
         FROM {TIMED.format("results")} ORDER BY resultId""",

@@ -25,10 +25,10 @@ from racedata.loader.sources.openf1_rows import (
     needed,
 )
 from racedata.loader.sources.openf1_weekend import (
-    SESSIONS,
+    SESSION_NAMES,
+    HeldSession,
     Race,
     Rows,
-    Session,
     Weekend,
     fill_stage,
 )
@@ -229,7 +229,7 @@ class OpenF1(Source):
                     )
         return races
 
-    def weekend(self, client: Client, race: Race) -> dict[str, Session]:
+    def weekend(self, client: Client, race: Race) -> dict[str, HeldSession]:
         """The sessions of a race by name. Raises Undecided unless OpenF1 has one such race."""
         rows = self.sessions_of(client, race.year)
         place = f"{client.url}/sessions?year={race.year}"
@@ -248,15 +248,15 @@ class OpenF1(Source):
             what = "no race" if not meetings else f"{len(meetings)} races"
             raise Undecided(f"OpenF1 has {what} at {race.circuit} on {race.date:%Y-%m-%d}")
         return {
-            SESSIONS[name]: Session(
+            SESSION_NAMES[name]: HeldSession(
                 needed(row, "session_key", place),
                 meetings[0],
-                SESSIONS[name],
+                SESSION_NAMES[name],
                 row.get("gmt_offset"),
             )
             for row in rows
             if row.get("meeting_key") == meetings[0]
-            and (name := str(row.get("session_name"))) in SESSIONS
+            and (name := str(row.get("session_name"))) in SESSION_NAMES
             and not row.get("is_cancelled")
         }
 

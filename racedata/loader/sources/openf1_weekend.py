@@ -27,7 +27,7 @@ from racedata.loader.tables import BY_NAME
 from racedata.loader.values import Value
 
 # OpenF1's names of sessions, and ours. Sprint qualifying was the shootout in 2023.
-SESSIONS = {
+SESSION_NAMES = {
     "Practice 1": "fp1",
     "Practice 2": "fp2",
     "Practice 3": "fp3",
@@ -55,7 +55,7 @@ class Race(NamedTuple):
         return f"{self.year}/{self.round} {self.name}"
 
 
-class Session(NamedTuple):
+class HeldSession(NamedTuple):
     """A session of a weekend."""
 
     key: int
@@ -85,7 +85,7 @@ class Weekend:
         rows_of: RowsOf,
         url: str,
         race: Race,
-        sessions: Mapping[str, Session],
+        sessions: Mapping[str, HeldSession],
         results: Sequence[Json],
         entrants: Entrants,
     ) -> None:
@@ -108,7 +108,7 @@ class Weekend:
 
     def fetch(self) -> Rows:
         """Fetches the wanted records. Omitted ones become remarks with the reason."""
-        for name in dict.fromkeys(SESSIONS.values()):
+        for name in dict.fromkeys(SESSION_NAMES.values()):
             for kind in self.kinds_after(name):
                 label = f"{self.race.label}, {kind.replace('_', ' ')} ({name})"
                 try:
