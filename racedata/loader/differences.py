@@ -11,8 +11,8 @@ from racedata.loader.values import Value
 
 Row = Mapping[str, Value]
 
-RESULTS = ("results", "sprint_results")
-QUALIFYING = ("qualifying", "sprint_qualifying")
+RESULT_TABLES = ("results", "sprint_results")
+QUALIFYING_TABLES = ("qualifying", "sprint_qualifying")
 STANDINGS = ("driver_standings", "constructor_standings")
 
 
@@ -82,53 +82,56 @@ DOUBTS = (
         "A driver has a different place.",
         "One of the two is wrong, "
         "or does not know of a penalty or disqualification after the race.",
-        RESULTS,
+        RESULT_TABLES,
         ("positionText", "positionOrder"),
         fits=lambda column, ours, theirs: (
             are_placed(column, ours, theirs) and ours["positionText"] != theirs["positionText"]
         ),
     ),
-    Group("A driver has different points.", "One of the two is wrong.", RESULTS, ("points",)),
+    Group("A driver has different points.", "One of the two is wrong.", RESULT_TABLES, ("points",)),
     Group(
         "A race time differs by whole minutes.",
         "In milliseconds. A wrong digit, most likely; "
         "or one of the two does not count an interruption of the race.",
-        RESULTS,
+        RESULT_TABLES,
         ("milliseconds",),
         fits=lambda *facts: distance(*facts) % 60_000 == 0,
     ),
     Group(
         "A race time differs by a second or more.",
         "In milliseconds. A wrong digit; or only one of the two includes a time penalty.",
-        RESULTS,
+        RESULT_TABLES,
         ("milliseconds",),
     ),
     Group(
-        "A driver has a different number of laps.", "One of the two is wrong.", RESULTS, ("laps",)
+        "A driver has a different number of laps.",
+        "One of the two is wrong.",
+        RESULT_TABLES,
+        ("laps",),
     ),
     Group(
         "A driver has a different fastest lap.",
         "If the laps of several drivers in a race differ, one of the two has mixed them up.",
-        RESULTS,
+        RESULT_TABLES,
         KINDS["fastest_laps"].compared,
     ),
     Group(
         "A driver has a different place on the grid.",
         "One of the two is wrong: the one in which two drivers share a place, or a place is empty.",
-        RESULTS,
+        RESULT_TABLES,
         ("grid",),
     ),
     Group(
         "A qualifying time differs.",
         "One of the two is wrong, or does not know that the time was deleted.",
-        QUALIFYING,
+        QUALIFYING_TABLES,
         ("q1", "q2", "q3"),
     ),
     Group(
         "A driver has a different place in qualifying.",
         "In one of the two, grid penalties or exclusions have changed the places. The times tell "
         "which one.",
-        QUALIFYING,
+        QUALIFYING_TABLES,
         ("position",),
     ),
     Group(
@@ -161,7 +164,7 @@ DOUBTS = (
     Group(
         "A driver has a different car number.",
         "One of the two is wrong. The driver's other races and sessions tell which.",
-        (*RESULTS, *QUALIFYING, "practice"),
+        (*RESULT_TABLES, *QUALIFYING_TABLES, "practice"),
         ("number",),
     ),
 )
@@ -183,7 +186,7 @@ CONVENTIONS = (
         "A race time differs by less than a second.",
         "In milliseconds. "
         "Most likely, one of the two has rounded times, or times from a different clock.",
-        RESULTS,
+        RESULT_TABLES,
         ("milliseconds",),
         fits=lambda *facts: distance(*facts) < 1000,
     ),
@@ -191,7 +194,7 @@ CONVENTIONS = (
         "A driver has place 0 on the grid in only one of the two.",
         "Some sources write 0 for a start from the pit lane and for no start; "
         "others write the last place or none.",
-        RESULTS,
+        RESULT_TABLES,
         ("grid",),
         fits=lambda column, ours, theirs: 0 in (ours[column], theirs[column]),
     ),
@@ -199,21 +202,21 @@ CONVENTIONS = (
         "A driver has a place in only one of the two, or the two have different letters.",
         "Sources differ in who is classified, and in who retired, withdrew, "
         "did not start or did not qualify.",
-        RESULTS,
+        RESULT_TABLES,
         ("positionText",),
         fits=lambda *facts: not are_placed(*facts),
     ),
     Group(
         "A driver who retired has one lap more, or one fewer.",
         "Sources differ on whether the lap on which the driver retired counts.",
-        RESULTS,
+        RESULT_TABLES,
         ("laps",),
         fits=lambda *facts: is_retired(*facts) and distance(*facts) == 1,
     ),
     Group(
         "The same fastest lap has a different number, up to three laps away.",
         "Some sources count the laps of the leader, even for drivers who are lapped.",
-        RESULTS,
+        RESULT_TABLES,
         ("fastestLap",),
         fits=lambda column, ours, theirs: (
             ours["fastestLapTime"] == theirs["fastestLapTime"]

@@ -446,7 +446,7 @@ def test_of_two_drivers_with_one_last_name_the_one_with_more_results_has_it_as_r
 def test_ids_newer_than_the_list_of_ids_are_named(release):
     for line in (4, 5, 7):  # the races of 2023, and the last
         release.change("f1db-races", line, year="2026", date="2026-07-05")
-    sessions = {f"{name}Date": "" for name in f1db.SESSIONS.values()}
+    sessions = {f"{name}Date": "" for name in f1db.SESSION_PREFIXES.values()}
     release.change("f1db-races", release.last("f1db-races"), **sessions, circuitId="nowhere-ring")
     release.add("f1db-circuits", id="nowhere-ring")
     new = ", with ids made from f1db's own"

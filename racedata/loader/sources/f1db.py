@@ -60,7 +60,7 @@ RESULT_COLUMNS = f"""
 QUALIFYING_COLUMNS = f"{ENTRY_COLUMNS}, time TEXT, q1 TEXT, q2 TEXT, q3 TEXT"
 PRACTICE_COLUMNS = f"{ENTRY_COLUMNS}, laps INTEGER, timeMillis INTEGER, UNIQUE (raceId, driverId)"
 # The sessions of a race, and the names of their dates and times.
-SESSIONS = {
+SESSION_PREFIXES = {
     "fp1": "freePractice1",
     "fp2": "freePractice2",
     "fp3": "freePractice3",
@@ -86,7 +86,7 @@ FILES = {
         date TEXT NOT NULL, time TEXT,
         grandPrixId INTEGER NOT NULL REFERENCES f1db_grands_prix,
         circuitId INTEGER NOT NULL REFERENCES f1db_circuits,
-        {"".join(f"{name}Date TEXT, {name}Time TEXT, " for name in SESSIONS.values())}
+        {"".join(f"{name}Date TEXT, {name}Time TEXT, " for name in SESSION_PREFIXES.values())}
         UNIQUE (year, round)""",
     "races_race_results": RESULT_COLUMNS,
     "races_starting_grid_positions": f"""raceId INTEGER NOT NULL REFERENCES f1db_races,
@@ -137,8 +137,8 @@ RACE_PARSERS: dict[str, Parser] = {
     "round": round_number,
     "date": day,
     "time": hour_and_minute,
-    **{f"{name}Date": day for name in SESSIONS.values()},
-    **{f"{name}Time": hour_and_minute for name in SESSIONS.values()},
+    **{f"{name}Date": day for name in SESSION_PREFIXES.values()},
+    **{f"{name}Time": hour_and_minute for name in SESSION_PREFIXES.values()},
 }
 
 # In a qualifying, a driver who was disqualified may have a second row that says only that, as in
@@ -163,7 +163,7 @@ ERGASTS_NAMES = {
     "demonym": {"Monégasque": "Monegasque"},
 }
 
-Rule = Mapping[str, str]  # a row of f1db_ids.csv
+IdRule = Mapping[str, str]  # a row of f1db_ids.csv
 # Its columns that a row of a result must fit, if they are not empty.
 CONDITIONS = ("engine", "first_year", "last_year", "first_round", "last_round", "driver")
 
@@ -223,7 +223,7 @@ FILL_LISTS = {
         f"""
         SELECT id, '{session}', {name}Date, {name}Time FROM f1db_races
         WHERE coalesce({name}Date, {name}Time) NOT NULL"""
-        for session, name in SESSIONS.items()
+        for session, name in SESSION_PREFIXES.items()
     ),
 }
 
@@ -259,7 +259,7 @@ STATUS_TEXTS = f"""
     SELECT {STATUS}, 1000000 + rowid FROM f1db_races_sprint_race_results"""
 
 # A driver who did not take part drove no laps. For others without laps, the number is unknown.
-RESULTS = f"""
+RESULTS_SQL = f"""
     INSERT INTO stage.{{table}} (
         resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, statusId)
@@ -282,7 +282,7 @@ FASTEST_LAPS = """
         SELECT resultId, row_number() OVER (
             PARTITION BY raceId, driverId ORDER BY number IS driverNumber DESC, positionOrder) AS n
         FROM stage.results JOIN f1db_races_fastest_laps USING (raceId, driverId)) WHERE n = 1)"""
-QUALIFYING = f"""
+QUALIFYING_SQL = f"""
     INSERT INTO stage.{{table}} (
         {{id}}, raceId, driverId, constructorId, number, position, q1, q2, q3)
     SELECT f1db.rowid, raceId, driverId, {CONSTRUCTOR_OF_DRIVER}, driverNumber,
@@ -351,17 +351,17 @@ FILL_STANDINGS = (
 )
 
 FILL_RECORDS = {
-    "results": RESULTS.format(table="results", file="races_race_results"),
-    "sprint_results": RESULTS.format(table="sprint_results", file="races_sprint_race_results"),
+    "results": RESULTS_SQL.format(table="results", file="races_race_results"),
+    "sprint_results": RESULTS_SQL.format(table="sprint_results", file="races_sprint_race_results"),
     # Before 2006, the only time is in the column `time`.
-    "qualifying": QUALIFYING.format(
+    "qualifying": QUALIFYING_SQL.format(
         table="qualifying",
         id="qualifyId",
         file="races_qualifying_results",
         position="positionDisplayOrder",
         q1="ifnull(q1, f1db.time)",
     ),
-    "sprint_qualifying": QUALIFYING.format(
+    "sprint_qualifying": QUALIFYING_SQL.format(
         table="sprint_qualifying",
         id="sprintQualifyId",
         file="races_sprint_qualifying_results",
@@ -496,14 +496,14 @@ def by_rule(id: str) -> str:
     return id.replace("-", "_")
 
 
-def circuit_references(db: sqlite3.Connection, rules: Iterable[Rule]) -> dict[str, str]:
+def circuit_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[str, str]:
     """The references of all circuits, by id."""
     listed = {rule["id"]: rule["reference"] for rule in rules if rule["kind"] == "circuit"}
     ids = [id for (id,) in db.execute("SELECT id FROM f1db_circuits ORDER BY rowid")]
     return distinct("f1db_circuits", {id: listed.get(id, by_rule(id)) for id in ids})
 
 
-def driver_references(db: sqlite3.Connection, rules: Iterable[Rule]) -> dict[str, str]:
+def driver_references(db: sqlite3.Connection, rules: Iterable[IdRule]) -> dict[str, str]:
     """The references of all drivers, by id: the last word if Ergast named them, else all words.
 
     If two would have the same, the one with more results has it.
@@ -532,7 +532,7 @@ def distinct(table: str, references: dict[str, str]) -> dict[str, str]:
     return references
 
 
-def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
+def fill_constructors(stage: Stage, rules: Iterable[IdRule]) -> None:
     """Inserts the constructors, and the rules that say which of them a result has."""
     db = stage.db
     names = {rule["reference"]: rule["name"] for rule in rules if rule["name"]}
@@ -558,8 +558,8 @@ def fill_constructors(stage: Stage, rules: Iterable[Rule]) -> None:
 
 
 def rules_of_constructors(
-    rules: Iterable[Rule], constructors: Collection[str], drivers: Collection[str]
-) -> tuple[list[Rule], list[Rule]]:
+    rules: Iterable[IdRule], constructors: Collection[str], drivers: Collection[str]
+) -> tuple[list[IdRule], list[IdRule]]:
     """The rules that fit the release; and a rule without conditions for each other constructor."""
     listed = [
         rule
@@ -569,7 +569,7 @@ def rules_of_constructors(
         and (not rule["driver"] or rule["driver"] in drivers)
     ]
     always = {rule["id"] for rule in listed if not any(rule[condition] for condition in CONDITIONS)}
-    others: list[Rule] = [
+    others: list[IdRule] = [
         {"id": id, "reference": by_rule(id), **dict.fromkeys(CONDITIONS, "")}
         for id in constructors
         if id not in always
@@ -577,7 +577,7 @@ def rules_of_constructors(
     return listed, others
 
 
-def remarks(db: sqlite3.Connection, rules: Iterable[Rule]) -> Iterator[str]:
+def remarks(db: sqlite3.Connection, rules: Iterable[IdRule]) -> Iterator[str]:
     """Reports ids that f1db_ids.csv does not know, whose reference is a guess."""
     listed = {rule["reference"] for rule in rules}
     for of, seen in SEEN.items():

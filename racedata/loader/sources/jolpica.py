@@ -225,7 +225,7 @@ CREATE_VIEWS = (
 STATUS_TEXTS = (
     "SELECT status_text, id FROM entry WHERE type IN ('R', 'SR') AND status_text NOT NULL"
 )
-RESULTS = """
+RESULTS_SQL = """
     INSERT INTO stage.{table} (
         resultId, raceId, driverId, constructorId, number, grid, positionText, positionOrder,
         points, laps, milliseconds, fastestLap, rank, fastestLapTime, {speed} statusId)
@@ -252,7 +252,7 @@ ENTRIES = """
     EXCEPT SELECT raceId, driverId, constructorId FROM stage.results"""
 # Q1 to Q3 since 2006. Of the older kinds QA, QB, QO there are one or two, which fill q1, then q2.
 # The position is from the last one.
-QUALIFYING = """
+QUALIFYING_SQL = """
     INSERT INTO stage.{table} ({id}, raceId, driverId, constructorId, number, position, q1, q2, q3)
     SELECT round_entry_id, raceId, driverId, constructorId, car_number, max(last_position),
         max(best) FILTER (WHERE type = '{type}1' OR older AND nth = 1),
@@ -281,15 +281,17 @@ STANDINGS = """
     FROM {file}championship JOIN stage.races ON raceId = round_id
     JOIN stage.{of}s ON {of}Id = {file}_id"""
 FILL_RECORDS = {
-    "results": RESULTS.format(
+    "results": RESULTS_SQL.format(
         table="results", type="R", speed="fastestLapSpeed,", average_speed="average_speed,"
     ),
     "entries": ENTRIES,
-    "sprint_results": RESULTS.format(table="sprint_results", type="SR", speed="", average_speed=""),
-    "qualifying": QUALIFYING.format(
+    "sprint_results": RESULTS_SQL.format(
+        table="sprint_results", type="SR", speed="", average_speed=""
+    ),
+    "qualifying": QUALIFYING_SQL.format(
         table="qualifying", id="qualifyId", type="Q", older="'QA', 'QB', 'QO'"
     ),
-    "sprint_qualifying": QUALIFYING.format(
+    "sprint_qualifying": QUALIFYING_SQL.format(
         table="sprint_qualifying", id="sprintQualifyId", type="SQ", older="NULL"
     ),
     "pit_stops": """
