@@ -5,7 +5,7 @@ They are not in the database, because a refresh that finds nothing new leaves it
 
 import json
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -18,7 +18,7 @@ from racedata.loader.existing import checksum_at_end
 from racedata.loader.replacement import copy_attributes, locked
 
 # facts about a source that stay when a refresh notes others
-KEPT = ("refreshedAt", "followedSince")
+KEPT = ("refreshedAt", "followedSince", "requests")
 # the longest time for which a refusal is believed
 LONGEST_REFUSAL = timedelta(days=1)
 
@@ -96,6 +96,20 @@ def refused_until(database: Path, name: str, now: datetime) -> str:
     if not is_timestamp(until):
         return ""
     return until if timestamp(now) < until <= timestamp(now + LONGEST_REFUSAL) else ""
+
+
+def note_requests(database: Path, name: str, ends: Sequence[int]) -> None:
+    """Notes when the latest requests to a source ended: seconds since 1970."""
+    with suppress(OSError), locked(Path(os.path.realpath(database)).parent, wait=True):
+        noted = read_refreshes(database)
+        noted.setdefault(name, {})["requests"] = ends
+        write_notes(database, noted)
+
+
+def requests_noted(database: Path, name: str) -> list[int]:
+    """When the latest requests to a source ended; none if that cannot be read."""
+    found = read_refreshes(database).get(name, {}).get("requests")
+    return [each for each in found if type(each) is int] if isinstance(found, list) else []
 
 
 def note_followed(database: Path, names: Collection[str]) -> bool:

@@ -27,7 +27,9 @@ from racedata.loader.notes import (
     note_copied,
     note_facts,
     note_refused,
+    note_requests,
     refused_until,
+    requests_noted,
 )
 from racedata.loader.program import fault_text
 from racedata.loader.replacement import replacement
@@ -113,7 +115,7 @@ class Refresh:
     def ask(self, source: Source) -> int:
         """Fetches the records of a source. Returns how many changes were stored."""
         of_source = SourceRefresh(self, source)
-        with self.refusals_noted(source):
+        with self.limits_remembered(source):
             where = source.bring(of_source.task())
         note_asked(self.path, source.name)
         self.say(f"{self.path}: {'new data' if of_source.changes else 'nothing new'}{where}")
@@ -121,20 +123,26 @@ class Refresh:
 
     def has_news(self, source: Source, expected: Sequence[Expected]) -> bool:
         """Whether a source has new records or changed results."""
-        with self.refusals_noted(source):
+        with self.limits_remembered(source):
             return source.has_news(expected, self.history_of(source), self.progress)
 
     @contextmanager
-    def refusals_noted(self, source: Source) -> Iterator[None]:
-        """Raises NotYet without a request as long as the source refuses, even after a restart."""
+    def limits_remembered(self, source: Source) -> Iterator[None]:
+        """Keeps to the limits of the source over restarts: counts the requests of earlier runs, and
+        raises NotYet without a request as long as it refuses.
+        """
         if until := refused_until(self.path, source.name, self.now()):
             raise NotYet(f"{source.address}: refuses requests until {until}; try again then")
+        source.pace.resume(requests_noted(self.path, source.name))
         try:
             yield
         except NotYet as error:
             if error.seconds:
                 note_refused(self.path, source.name, self.now(), error.seconds)
             raise
+        finally:
+            if ends := source.pace.counted_requests():
+                note_requests(self.path, source.name, ends)
 
     def history_of(self, source: Source) -> History:
         return History(self.path, source.name)

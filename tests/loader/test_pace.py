@@ -27,3 +27,23 @@ def test_only_jolpicas_own_host_is_asked_at_most_200_times_an_hour(host, per_hou
     limits = source_at(f"https://{host}/ergast/f1").pace.limits
     assert dict((seconds, count) for count, seconds in limits).get(3600) == per_hour
     assert limits[0] == (4, 1)
+
+
+def test_requests_of_an_earlier_run_count_for_limits_over_more_than_a_minute():
+    """The program starts again after ten minutes: its clock has begun at zero again."""
+    first = Pace(clock=lambda: 5000.0, sleep=lambda seconds: None, now=lambda: 1_800_000_000)
+    first.limits = ((4, 1), (2, 3600))
+    first.end()
+    first.end()
+    slept = []
+    second = Pace(clock=lambda: 0.0, sleep=slept.append, now=lambda: 1_800_000_600)
+    second.limits = first.limits
+    second.resume(first.counted_requests())
+    second.begin(lambda text: None)
+    assert slept == [3000]
+
+
+def test_without_a_limit_over_more_than_a_minute_no_request_is_remembered():
+    pace = Pace()
+    pace.end()
+    assert pace.counted_requests() == []

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import time
 from datetime import UTC, datetime
+from functools import partial
 
 import pytest
 from support import SAMPLE
@@ -44,6 +45,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.load import load
 from racedata.loader.refresh import Refresh
 from racedata.loader.schedule import Expected
+from racedata.loader.sources import Pace
 
 
 def test_nothing_new_leaves_every_file_as_it_is(api, behind):
@@ -459,6 +461,29 @@ def test_a_source_that_refuses_for_years_is_asked_again_after_a_day(behind, comp
         assert len(server.paths) == 1
         in_a_day = time.time() + 86_401
         assert "new data" in refreshed(behind, server.url, now=in_a_day)[0][-1]
+
+
+def test_the_requests_of_a_refresh_count_for_the_next_one(api, behind):
+    def pace_with_limit(slept):
+        pace = Pace(clock=lambda: 0, sleep=slept.append, now=lambda: NOW)
+        pace.limits = ((12, 3600),)  # one request more than the first refresh needs
+        return pace
+
+    waits = []
+    for _ in range(2):
+        slept = []
+        refresh = Refresh(
+            str(behind),
+            [api.url],
+            None,
+            CORRECTIONS,
+            lambda text: None,
+            lambda line: None,
+            partial(pace_with_limit, slept),
+        )
+        refresh.run()
+        waits.append(sum(slept))
+    assert waits[0] == 0 < waits[1]
 
 
 def test_a_clock_that_was_ahead_does_not_make_records_immune_to_later_dumps(

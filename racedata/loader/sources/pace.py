@@ -54,6 +54,20 @@ class Pace:
             self.sleep(wait)
         self.requests += 1
 
+    def counted_requests(self) -> list[int]:
+        """When the requests ended that a limit over more than a minute still counts: seconds since
+        1970.
+        """
+        longest = max(seconds for _, seconds in self.limits)
+        since, offset = self.clock() - longest, self.now() - self.clock()
+        return [round(end + offset) for end in self.ends if longest > 60 and end > since]
+
+    def resume(self, ends: Sequence[int]) -> None:
+        """Counts the requests that another run has sent: its `counted_requests`."""
+        if not self.ends:
+            # that run's clock may have been ahead
+            self.ends = [min(end - self.now(), 0) + self.clock() for end in sorted(ends)]
+
     def retry_after(self, header: str | None) -> float | None:
         """The seconds of a Retry-After header, which has them or a date (RFC 9110, section 10.2.3);
         None if it has neither; at most a day. Without a header, a limit may refuse for as long as
