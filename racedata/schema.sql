@@ -1,7 +1,7 @@
 -- The database: every table and index, and what a row of each table is. The loader runs this file to make a new
 -- database. The service accepts a file only if it has the two numbers below. Column names are those of the dump.
 -- Queries and the JSON of answers do not belong here.
--- `record` numbers the rows of a table from 1, without gaps, in the order of answers (loader/tables.py has the columns);
+-- `record` numbers the rows of a table from 1, without gaps, in the order of answers (model.py has the columns);
 -- in lap_times and pit_stops, the rows of each race.
 -- So every page is `ORDER BY record`, and an index on any other column returns its rows in that order too.
 

@@ -20,8 +20,8 @@ from support.answers import is_part
 from racedata import __version__
 from racedata.cli import COMMANDS
 from racedata.database import SCHEMA
-from racedata.kinds import KINDS
 from racedata.loader.sources import FROM_DEFAULT, PUBLISHED, f1db, jolpica, source_at
+from racedata.model import KINDS
 from racedata.service.addresses import ENDINGS, FILTERS
 from racedata.service.openapi import PARAMETERS
 from racedata.service.settings import Settings, option

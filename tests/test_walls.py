@@ -14,7 +14,7 @@ MODULES = {
     for path in PACKAGE.rglob("*.py")
 }
 SHARED = {"racedata"} | {
-    f"racedata.{name}" for name in ("database", "formats", "hints", "kinds", "licences")
+    f"racedata.{name}" for name in ("database", "formats", "hints", "licences", "model", "values")
 }
 COMMAND = {"racedata.cli", "racedata.__main__"}
 OFFLINE = {name for name in MODULES if name.startswith("racedata.loader")}
@@ -125,7 +125,8 @@ SQL = {"sqlite3"}
 # What a module may not import, because its job needs none of it.
 MAY_NOT_IMPORT = {
     "racedata.formats": WEB | FILES | SQL,
-    "racedata.kinds": WEB | FILES | SQL,
+    "racedata.model": WEB,  # it reads the columns in schema.sql
+    "racedata.values": WEB | FILES | SQL,
     "racedata.service.addresses": WEB | FILES | SQL,  # it gets texts
     "racedata.service.serializers": WEB | FILES | SQL,  # it gets rows
     "racedata.service.queries": WEB | FILES,  # it gets a Snapshot
@@ -137,7 +138,6 @@ MAY_NOT_IMPORT = {
     "racedata.service.settings": {"falcon", "gunicorn", "orjson"},  # as the health check reads them
     "racedata.service.ratelimit.bucket": WEB | FILES | SQL | {"time"},  # it gets the time
     "racedata.loader.rules": WEB | FILES | SQL | {"time"},
-    "racedata.loader.values": WEB | FILES | SQL,
     "racedata.loader.matching": WEB | FILES,  # it gets connections
     "racedata.loader.schedule": WEB | FILES | {"time"},  # it gets a connection and the time
     "racedata.loader.follow": WEB | SQL,  # its sources ask, existing.py opens the database

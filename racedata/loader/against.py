@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from racedata.formats import counted, listed
-from racedata.kinds import KINDS
 from racedata.loader.addition import filled_apart
 from racedata.loader.corrections import CORRECTIONS, corrected
 from racedata.loader.differences import (
@@ -30,8 +29,8 @@ from racedata.loader.errors import Progress
 from racedata.loader.existing import ExistingDatabase, read_only_uri
 from racedata.loader.matching import find, same_races
 from racedata.loader.sources import second_opinion
-from racedata.loader.tables import BY_NAME
-from racedata.loader.values import Value
+from racedata.model import BY_NAME, KINDS
+from racedata.values import Value
 
 # The columns that are compared, by kind (as in origins) and table.
 COMPARED = {

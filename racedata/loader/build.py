@@ -15,7 +15,6 @@ from racedata.database import (
     write_checksum,
 )
 from racedata.formats import utc_now
-from racedata.kinds import KINDS
 from racedata.loader.addition import Addition, filled_apart
 from racedata.loader.corrections import (
     apply_corrections,
@@ -34,7 +33,7 @@ from racedata.loader.report import (
 )
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Fill, Stage
-from racedata.loader.tables import COMPUTED, TABLES, Table
+from racedata.model import COMPUTED, KINDS, TABLES, Table
 
 # One row per season, driver and constructor: the driver's first entry for it, and all constructors
 # up to that entry. In a race, entries without a result come last. (The bare column `round` comes

@@ -14,8 +14,8 @@ from racedata.formats import counted
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.stage import Fill, Stage
-from racedata.loader.tables import BY_NAME, FASTEST_LAP, TABLES, Table
-from racedata.loader.values import Parser, Value, number, one_of, plain_text, reference, text
+from racedata.model import BY_NAME, FASTEST_LAP, TABLES, Table
+from racedata.values import Parser, Value, number, one_of, plain_text, reference, text
 
 CORRECTIONS = Path(__file__).resolve().parent / "corrections.csv"
 
@@ -46,7 +46,7 @@ REFERENCES = {
     "constructor": ("constructorId", "constructors", "constructorRef"),
     "status": ("statusId", "status", "status"),
 }
-# The kind of records (kinds.py) that a correction belongs to. A source gives all records of a kind.
+# The kind of records (model.py) that a correction belongs to. A source gives all records of a kind.
 KIND = f"""
     CASE WHEN tableName = 'entries' THEN 'results'
     WHEN tableName = 'results' AND columnName IN {FASTEST_LAP} THEN 'fastest_laps'

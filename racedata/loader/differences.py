@@ -5,9 +5,9 @@ from functools import cache
 from typing import NamedTuple
 
 from racedata.formats import milliseconds
-from racedata.kinds import KINDS
 from racedata.loader.matching import letters_of
-from racedata.loader.values import Value
+from racedata.model import KINDS
+from racedata.values import Value
 
 Row = Mapping[str, Value]
 

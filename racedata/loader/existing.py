@@ -17,8 +17,8 @@ from racedata.loader.errors import LoadError
 from racedata.loader.files.csvfile import BATCH
 from racedata.loader.sql import column_names
 from racedata.loader.stage import Stage
-from racedata.loader.tables import TABLES, Table
-from racedata.loader.values import Value
+from racedata.model import TABLES, Table
+from racedata.values import Value
 
 LAST_SEASON = 9999  # the last year that a date can have
 RACES = 22  # assumed for a missing season, to estimate requests

@@ -10,8 +10,8 @@ from collections.abc import Callable, Collection, Mapping
 from typing import NamedTuple
 
 from racedata.formats import without_accents
-from racedata.loader.tables import BY_NAME
-from racedata.loader.values import Value
+from racedata.model import BY_NAME
+from racedata.values import Value
 
 # The SQL that finds a row of a list in the base. A source may use its own reference for a driver.
 # The letter case of statuses differs between sources.

@@ -23,13 +23,11 @@ import sqlite3
 from pathlib import Path
 
 from racedata.formats import listed
-from racedata.kinds import KINDS
 from racedata.loader.addition import Addition
 from racedata.loader.corrections import merge_corrections
 from racedata.loader.merge_calendars import Calendars
 from racedata.loader.parts import Parts
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, RECORDS
 from racedata.loader.transfer import (
     add_to_list,
     copy_rows,
@@ -39,6 +37,7 @@ from racedata.loader.transfer import (
     note_fastest_laps,
     set_fastest_laps,
 )
+from racedata.model import BY_NAME, KINDS, RECORDS
 
 
 def merge(stage: Stage, path: Path, addition: Addition) -> list[str]:

@@ -10,8 +10,8 @@ from racedata.loader.addition import Addition
 from racedata.loader.matching import calendar, match_calendars, same_races
 from racedata.loader.parts import Parts
 from racedata.loader.rules import LostRaces, lost_races, may_replace_calendar
-from racedata.loader.tables import BY_NAME, RECORDS
 from racedata.loader.transfer import add_to_list, copy_rows, next_id
+from racedata.model import BY_NAME, RECORDS
 
 DAYS_FROM_RACE = 4  # maximum between a session and its race
 

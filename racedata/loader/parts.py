@@ -5,11 +5,10 @@ A part is a kind of records of one race; rules.py says which one wins.
 
 import sqlite3
 
-from racedata.kinds import KINDS
 from racedata.loader.addition import Addition
 from racedata.loader.rules import Part, is_too_small, part_of
 from racedata.loader.stage import of_kind
-from racedata.loader.tables import BY_NAME
+from racedata.model import BY_NAME, KINDS
 
 
 class Parts:

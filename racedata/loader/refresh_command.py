@@ -9,8 +9,8 @@ import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 
+from racedata import values
 from racedata.formats import without_query
-from racedata.loader import values
 from racedata.loader.configured import ConfiguredSources
 from racedata.loader.corrections import add_corrections_argument
 from racedata.loader.errors import LoadError, Progress

@@ -4,10 +4,9 @@ import sqlite3
 from collections.abc import Iterator
 
 from racedata.formats import counted
-from racedata.kinds import KINDS
 from racedata.licences import SOURCES, licence_of_file
 from racedata.loader.stage import Stage
-from racedata.loader.tables import TABLES
+from racedata.model import KINDS, TABLES
 
 
 def contribution(db: sqlite3.Connection, source: int) -> str:

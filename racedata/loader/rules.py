@@ -1,6 +1,6 @@
 """Which record wins if two sources have it: decisions of a merge, without SQL.
 
-The unit is a part: a kind of records (kinds.py) of one race. It is from one source as a whole. A
+The unit is a part: a kind of records (model.py) of one race. It is from one source as a whole. A
 Rule says whether a new part may replace an old one. parts.py and merge_calendars.py read the
 parts and apply it.
 """

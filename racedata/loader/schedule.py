@@ -8,8 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from racedata.kinds import KINDS, RACE, SESSIONS
-from racedata.loader.tables import RECORDS
+from racedata.model import KINDS, RACE, RECORDS, SESSIONS
 
 # How long after the start of a session the first check is. The times below count from it.
 FIRST_CHECK = timedelta(minutes=90)

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from racedata.formats import milliseconds
-from racedata.loader.values import Value
+from racedata.values import Value
 
 
 @cache

@@ -6,11 +6,10 @@ from itertools import chain
 from typing import NamedTuple
 
 from racedata.formats import in_utf8
-from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sql import insertion
-from racedata.loader.tables import TABLES
-from racedata.loader.values import Value
+from racedata.model import KINDS, TABLES
+from racedata.values import Value
 
 MAX_IDS = 500_000  # a limit of memory, far above what any dump needs
 
@@ -49,7 +48,7 @@ class Stage:
     """The tables of a source, in a temporary database `stage`, on disk if they are large.
 
     They have the names and columns of schema.sql, without the computed columns. Tables with an
-    `id` in tables.py also have the dump's id of a row (`resultId`, …), which orders rows that are
+    `id` in model.py also have the dump's id of a row (`resultId`, …), which orders rows that are
     otherwise equal.
     """
 

@@ -11,7 +11,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.matching import LISTS, find
 from racedata.loader.sql import insertion, update_known
 from racedata.loader.stage import of_kind
-from racedata.loader.tables import BY_NAME, FASTEST_LAP, RECORDS, Table
+from racedata.model import BY_NAME, FASTEST_LAP, RECORDS, Table
 
 
 def create_ids(db: sqlite3.Connection) -> None:

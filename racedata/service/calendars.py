@@ -14,7 +14,7 @@ from icalendar.prop import vCategory, vDDDTypes, vDuration, vGeo, vText, vUri
 
 from racedata import __version__
 from racedata.formats import Json, public_name, without_accents
-from racedata.kinds import SESSION_GROUPS
+from racedata.model import SESSION_GROUPS
 from racedata.service.addresses import Address, Value
 from racedata.service.catalogue import Catalogue, full_name, place_of
 from racedata.service.serializers import SESSION_BY_KEY, sessions_of

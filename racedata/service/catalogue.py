@@ -10,7 +10,7 @@ from sqlite3 import Row
 from typing import Any
 
 from racedata.formats import Json, without_accents
-from racedata.kinds import KINDS, STANDINGS_KEYS
+from racedata.model import KINDS, STANDINGS_KEYS
 from racedata.service import serializers
 from racedata.service.addresses import Address, Round, Season, Value
 from racedata.service.queries import Filters

@@ -13,7 +13,7 @@ from string import Template
 import falcon
 
 from racedata.formats import counted, public_name, public_url
-from racedata.kinds import KINDS
+from racedata.model import KINDS
 from racedata.service import latest, queries
 from racedata.service.ask import Ask
 from racedata.service.caching import Validators

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from sqlite3 import Row
 
-from racedata.kinds import KINDS, Kind
+from racedata.model import KINDS, Kind
 from racedata.service.addresses import Value
 from racedata.service.snapshot import Snapshot
 

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import falcon
 
-from racedata.kinds import SESSION_GROUPS
+from racedata.model import SESSION_GROUPS
 from racedata.service.addresses import (
     CSV,
     ICS,

@@ -11,7 +11,7 @@ from typing import Any
 import orjson
 
 from racedata.formats import Json, hours_to_thousandths, lap_time, short_time
-from racedata.kinds import SESSIONS, Session
+from racedata.model import SESSIONS, Session
 
 Row = Any  # sqlite3.Row, or anything else with columns by name
 # Writes a time: `format_time(milliseconds, the winner's milliseconds)`. Only a gap depends on the

@@ -20,7 +20,7 @@ from support.loads import (
 from support.refreshes import DAY, NOW, like_jolpica, moved, state, with_a_penalty
 
 from racedata.loader.errors import LoadError
-from racedata.loader.tables import RACE_TABLES
+from racedata.model import RACE_TABLES
 
 
 def test_a_new_round_makes_the_database_equal_row_by_row_with_one_request_for_each_list(

@@ -33,7 +33,7 @@ from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump
 from racedata.loader.sources import PUBLISHED, dump
 from racedata.loader.stage import Stage
-from racedata.loader.tables import TABLES
+from racedata.model import TABLES
 
 REQUIRED = [table.name for table in TABLES if table.required]
 OPTIONAL = [

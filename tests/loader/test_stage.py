@@ -1,4 +1,4 @@
-"""racedata.loader.stage: the tables that a reader fills, with the columns that tables.py and
+"""racedata.loader.stage: the tables that a reader fills, with the columns that model.py and
 schema.sql say.
 """
 
@@ -9,7 +9,7 @@ import pytest
 
 from racedata.database import SCHEMA
 from racedata.loader import stage
-from racedata.loader.tables import BY_NAME, COMPUTED
+from racedata.model import BY_NAME, COMPUTED
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from support.answers import client
 from support.loads import changed
 
 from racedata import __version__
-from racedata.kinds import SESSION_GROUPS
+from racedata.model import SESSION_GROUPS
 from racedata.service.schemas import OPENAPI, schema_of
 from racedata.service.serializers import SESSION_BY_KEY
 

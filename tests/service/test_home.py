@@ -12,7 +12,7 @@ from support.answers import Counted, client, links_of, words_of
 from support.loads import built, changed
 
 from racedata.database import refreshes_path
-from racedata.kinds import KINDS
+from racedata.model import KINDS
 from racedata.service import home
 from racedata.service.app import create_app
 from racedata.service.settings import Settings, parse_arguments

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from racedata.kinds import KINDS
+from racedata.model import KINDS
 from support import EXPECTED
 from support.apis import Answer, Server, refreshed
 from support.loads import changed, select

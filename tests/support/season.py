@@ -14,7 +14,6 @@ from math import ceil
 from pathlib import Path
 from typing import NamedTuple
 
-from racedata.kinds import KINDS
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import open_read_only
 from racedata.loader.follow import CheckLoop, FollowedSource
@@ -22,7 +21,7 @@ from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import FIRST_CHECK, Expected, expected_records
 from racedata.loader.sources import Pace, Source
 from racedata.loader.sources.api_client import JOLPICA_LIMITS
-from racedata.loader.tables import RECORDS
+from racedata.model import KINDS, RECORDS
 from support.apis import Answer
 
 Key = tuple[int, str, str]  # round, session and kind

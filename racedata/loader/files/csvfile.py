@@ -18,7 +18,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from racedata.formats import counted
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.sql import insertion
-from racedata.loader.values import Parser, Value
+from racedata.values import Parser, Value
 
 if TYPE_CHECKING:
     from _csv import Reader

@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from typing import Self
 from urllib.parse import urlsplit
 
+from racedata import values
 from racedata.formats import HTTP, counted, without_query
 from racedata.hints import COMMAND
-from racedata.kinds import KINDS
-from racedata.loader import values
 from racedata.loader.errors import LoadError, Progress
 from racedata.loader.existing import RACES, ExistingDatabase
 from racedata.loader.schedule import Expected
@@ -23,7 +22,7 @@ from racedata.loader.sources.dump import DumpSource
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
 from racedata.loader.stage import Fill
-from racedata.loader.tables import BY_NAME, RECORDS
+from racedata.model import BY_NAME, KINDS, RECORDS
 
 # Records per race, for the estimate of requests: more than most races have.
 LAPS = 1300

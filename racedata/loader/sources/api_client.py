@@ -18,8 +18,8 @@ from racedata.formats import Json, counted
 from racedata.loader.errors import LoadError, NotYet, Progress
 from racedata.loader.files.download import Redirects, check_address, reason_of, time_limit
 from racedata.loader.sources.pace import PACE, Pace
-from racedata.loader.tables import API_ENDPOINTS
-from racedata.loader.values import whole_number
+from racedata.model import API_ENDPOINTS
+from racedata.values import whole_number
 
 JOLPICA = "https://api.jolpi.ca/ergast/f1"
 # FastF1 changed its own limit to this in August 2026, "to match changed server side limits".

@@ -1,4 +1,4 @@
-"""Objects of an API in Ergast's format as rows of a Stage: tables.py says where they have the
+"""Objects of an API in Ergast's format as rows of a Stage: model.py says where they have the
 values of the columns.
 """
 
@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from racedata.formats import Json
-from racedata.kinds import SHOOTOUT, SPRINT_QUALIFYING, WEEKEND
 from racedata.loader.errors import LoadError
 from racedata.loader.sql import insertion, update_known
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME, RACE_TABLES, Column, Table
-from racedata.loader.values import Value, whole_number
+from racedata.model import BY_NAME, RACE_TABLES, SHOOTOUT, SPRINT_QUALIFYING, WEEKEND, Column, Table
+from racedata.values import Value, whole_number
 
 
 def value_at(found: Any, path: str) -> Any:

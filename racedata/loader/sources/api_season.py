@@ -14,7 +14,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from racedata.formats import Json, counted, plural, timestamp
-from racedata.kinds import KINDS, Kind
 from racedata.loader.errors import LoadError
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.matching import CalendarRace, calendar, match_calendars
@@ -22,8 +21,8 @@ from racedata.loader.sources.api_client import Api, NotServed
 from racedata.loader.sources.api_rows import ApiSeason, row_of, rows_of
 from racedata.loader.sources.jolpica import LICENCE as JOLPICA_LICENCE
 from racedata.loader.stage import SourceFacts, Stage
-from racedata.loader.tables import BY_NAME, RACE_TABLES
-from racedata.loader.values import Value, plain_text
+from racedata.model import BY_NAME, KINDS, RACE_TABLES, Kind
+from racedata.values import Value, plain_text
 
 LICENCES = {"api.jolpi.ca": JOLPICA_LICENCE}  # the licence of the data, by host
 LATE = 3  # how many of the latest races may still get laps

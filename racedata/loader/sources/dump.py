@@ -15,7 +15,7 @@ from racedata.loader.sources import ergast, f1db, jolpica
 from racedata.loader.sources.pace import Pace
 from racedata.loader.sources.source import Delivery, History, Source, Task, check_season
 from racedata.loader.stage import Fill, SourceFacts, Stage
-from racedata.loader.tables import RECORDS
+from racedata.model import RECORDS
 
 
 class Layout(NamedTuple):

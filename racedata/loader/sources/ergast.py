@@ -4,15 +4,14 @@ columns by name.
 
 from collections.abc import Iterator, Sequence
 
-from racedata.kinds import WEEKEND
 from racedata.loader.corrections import CORRECTIONS, note_corrections
 from racedata.loader.errors import LoadError
 from racedata.loader.files.archives import Dump, files_of, not_read
 from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.ergast_files import REST_TITLE, TITLES
 from racedata.loader.stage import SourceFacts, Stage, ids_of
-from racedata.loader.tables import BY_NAME, TABLES, Table
-from racedata.loader.values import Value, id_in
+from racedata.model import BY_NAME, TABLES, WEEKEND, Table
+from racedata.values import Value, id_in
 
 RECOGNISED_BY = "races.csv"
 

@@ -19,7 +19,7 @@ from racedata.loader.files.csvfile import AnyPath, CsvFile, Field
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.sql import insertion
 from racedata.loader.stage import SourceFacts, Stage
-from racedata.loader.values import (
+from racedata.values import (
     Parser,
     day,
     from_one,

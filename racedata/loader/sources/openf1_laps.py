@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from racedata.formats import Json, lap_time
 from racedata.loader.sources.openf1_rows import Entry, Undecided, moment, needed, thousandths, whole
-from racedata.loader.values import Value
+from racedata.values import Value
 
 # By how many milliseconds the sum of a driver's laps may exceed the total time: lap 1 is inferred.
 LONGEST_SUM = 1500

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from racedata.formats import Json, lap_time, listed, plural, without_accents
 from racedata.loader.errors import LoadError
-from racedata.loader.values import Value
+from racedata.values import Value
 
 # The circuits as OpenF1 numbers them. Its names of places change; these keys do not.
 CIRCUITS = {

@@ -5,7 +5,6 @@ from datetime import datetime
 from typing import NamedTuple
 
 from racedata.formats import Json
-from racedata.kinds import KINDS
 from racedata.loader.existing import ExistingDatabase
 from racedata.loader.sources.openf1_laps import fastest_laps, lap_rows, laps_of, stop_rows
 from racedata.loader.sources.openf1_rows import (
@@ -23,8 +22,8 @@ from racedata.loader.sources.openf1_rows import (
 )
 from racedata.loader.sources.statuses import insert_statuses
 from racedata.loader.stage import Stage
-from racedata.loader.tables import BY_NAME
-from racedata.loader.values import Value
+from racedata.model import BY_NAME, KINDS
+from racedata.values import Value
 
 # OpenF1's names of sessions, and ours. Sprint qualifying was the shootout in 2023.
 SESSION_NAMES = {

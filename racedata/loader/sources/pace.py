@@ -7,7 +7,7 @@ from email.utils import parsedate_to_datetime
 
 from racedata.formats import counted
 from racedata.loader.errors import Progress
-from racedata.loader.values import whole_number
+from racedata.values import whole_number
 
 # How many requests, in how many seconds. A source may set its own limits.
 PACE = ((4, 1),)

@@ -14,7 +14,7 @@ from racedata.loader.notes import facts_noted
 from racedata.loader.schedule import Expected
 from racedata.loader.sources.pace import Pace
 from racedata.loader.stage import Fill
-from racedata.loader.tables import RECORDS
+from racedata.model import RECORDS
 
 
 class History(NamedTuple):
@@ -61,7 +61,7 @@ class Task(NamedTuple):
 class Source:
     """A source. Its functions raise one of FAULTS if they fail."""
 
-    # kinds that it may publish for a refresh: names in kinds.py
+    # kinds that it may publish for a refresh: names in model.py
     kinds: ClassVar[Collection[str]] = RECORDS
     # whether it publishes all sessions of a weekend together; otherwise after each session
     publishes_after_race: ClassVar[bool] = True

@@ -28,13 +28,13 @@ from support.refreshes import NOT_SERVED_BY_JOLPICA
 from support.releases import file_of_release, released
 from support.season import LimitedApi, SeasonOver, SimulatedTime
 
-from racedata.kinds import KINDS
 from racedata.loader.existing import open_read_only
 from racedata.loader.follow import CheckLoop
 from racedata.loader.refresh import Refresh, followed_source
 from racedata.loader.schedule import expected_records
 from racedata.loader.sources import Pace
 from racedata.loader.sources.openf1 import LIMITS
+from racedata.model import KINDS
 
 JOLPICA_AFTER = {"qualifying": 3, "sprint": 3, "results": 6, "laps": 30}  # hours after the start
 

@@ -1,4 +1,4 @@
-"""racedata.kinds: whatever lists kinds of records knows each of them."""
+"""racedata.model: whatever lists kinds of records or tables knows each of them."""
 
 import sqlite3
 from contextlib import closing
@@ -6,13 +6,12 @@ from contextlib import closing
 import pytest
 
 from racedata.database import SCHEMA
-from racedata.kinds import KINDS, SESSION_GROUPS, SESSIONS
 from racedata.loader.against import COMPARED
 from racedata.loader.differences import groups_of
 from racedata.loader.existing import open_read_only
 from racedata.loader.schedule import expected_records
 from racedata.loader.sources.ergast_files import ERGAST, OTHERS
-from racedata.loader.tables import API_ENDPOINTS, BY_NAME, RECORDS
+from racedata.model import API_ENDPOINTS, BY_NAME, KINDS, RECORDS, SESSION_GROUPS, SESSIONS
 from racedata.service.endpoints import ENDPOINTS
 from racedata.service.home import coverage_rows
 from racedata.service.schemas import OPENAPI

@@ -1,4 +1,4 @@
-"""racedata.loader.values: what each parser accepts, what it makes of it, and what a message says is
+"""racedata.values: what each parser accepts, what it makes of it, and what a message says is
 expected.
 """
 
@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from support import SAMPLE
 from support.loads import edited
 
-from racedata.loader import values
-from racedata.loader.values import Parser
+from racedata import values
+from racedata.values import Parser
 
 PARSERS = {name: parser for name, parser in vars(values).items() if isinstance(parser, Parser)}
 
